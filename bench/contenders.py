@@ -1,0 +1,57 @@
+"""Who takes part."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+BASELINE = "classic"
+"""The contender that the others are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One row of the table.
+
+    Attributes:
+        name: As shown, and as `--only` takes it.
+        module: Run as `python -m MODULE --input DIR --output DIR --passes N`; see `bench.protocol`.
+        args: Further arguments for the module.
+        needs: Packages without which it cannot run.
+    """
+
+    name: str
+    module: str
+    args: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    def missing(self) -> list[str]:
+        """What is not installed of all that this contender needs."""
+        return [name for name in (*self.needs, self.module) if find_spec(name) is None]
+
+
+CONTENDERS = (
+    Contender("classic", "bench.peers.classic_spark", needs=("pyspark",)),
+    Contender("compactor_full", "bench.peers.compactor_run", ("--discovery", "full"), needs=("pyspark",)),
+    Contender("compactor_declared", "bench.peers.compactor_run", ("--discovery", "declared"), needs=("pyspark",)),
+    Contender("duckdb_columns", "bench.peers.duckdb_copy", ("--read", "columns"), needs=("duckdb",)),
+    Contender("duckdb_union", "bench.peers.duckdb_copy", ("--read", "union"), needs=("duckdb",)),
+    Contender("polars", "bench.peers.polars_scan", needs=("polars",)),
+)
+
+
+def choose(only: str | None) -> tuple[Contender, ...]:
+    """The contenders that were asked for, in the order of `CONTENDERS`.
+
+    Args:
+        only: Names with commas in between; None for all.
+
+    Raises:
+        ValueError: There is no contender of such a name.
+    """
+    if only is None:
+        return CONTENDERS
+    wanted = {name.strip() for name in only.split(",")}
+    unknown = sorted(wanted - {contender.name for contender in CONTENDERS})
+    if unknown:
+        names = ", ".join(contender.name for contender in CONTENDERS)
+        raise ValueError(f"no contender called {', '.join(unknown)}: expected some of {names}")
+    return tuple(contender for contender in CONTENDERS if contender.name in wanted)

@@ -1,0 +1,95 @@
+"""Makes the input once for each size and seed."""
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from compactor.demo.events import FILE_BYTES, make_event_lines, write_day
+
+_UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1000 * 1024**2}  # 1gb is 286 files of 3.5 MB
+_DISK_PER_INPUT_BYTE = 2  # for the Parquet of one contender, and for what Spark caches or spills
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What all contenders read.
+
+    Attributes:
+        folder: Holds the NDJSON files and nothing else.
+        files: How many.
+        bytes: Their length in all.
+        rows: Their lines.
+        seed: What they were made from.
+    """
+
+    folder: Path
+    files: int
+    bytes: int
+    rows: int
+    seed: int
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as `200mb` or `1gb`, where 1gb is 1000 MiB: 286 files of 3.5 MiB.
+
+    Raises:
+        ValueError: It is not such a size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(kb|mb|gb)", text.strip().lower())
+    if match is None or float(match[1]) == 0:
+        raise ValueError(f"size {text!r}: expected a number and kb, mb or gb, as in 1gb")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def ensure_input(work: Path, total_bytes: int, seed: int) -> Input:
+    """Make the input, unless it is there from an earlier run.
+
+    Args:
+        work: Where the benchmark keeps its files.
+        total_bytes: How much.
+        seed: The same seed gives the same files.
+
+    Raises:
+        OSError: There is not enough room on the disk.
+    """
+    # The fingerprint keeps input of an older generator from being taken for today's.
+    fingerprint = hashlib.sha256(make_event_lines(seed, 100)).hexdigest()[:8]
+    place = work / f"input-{total_bytes}-{seed}-{fingerprint}"
+    check_room(work, total_bytes * _DISK_PER_INPUT_BYTE + (0 if place.exists() else total_bytes))
+    if not place.exists():
+        _make(place, total_bytes, seed)
+    counts = json.loads((place / "counts.json").read_text())
+    return Input(place / "files", counts["files"], counts["decoded_bytes"], counts["lines"], seed)
+
+
+def check_room(work: Path, needed_bytes: int) -> None:
+    """Fail before work begins rather than in the middle of it.
+
+    Raises:
+        OSError: There is less room than needed.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    free_bytes = shutil.disk_usage(work).free
+    if free_bytes < needed_bytes:
+        raise OSError(
+            f"{work}: {free_bytes / 1e9:.1f} GB free, expected at least {needed_bytes / 1e9:.1f} GB; "
+            "take another --work folder or a smaller --size"
+        )
+
+
+def _make(place: Path, total_bytes: int, seed: int) -> None:
+    """Make it under another name first, so that what was interrupted is never taken for whole."""
+    unfinished = place.with_name(place.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    (unfinished / "files").mkdir(parents=True)
+    counts = write_day(
+        lambda name, data: (unfinished / "files" / name).write_bytes(data),
+        seed=seed,
+        total_bytes=total_bytes,
+        file_bytes=FILE_BYTES,
+    )
+    (unfinished / "counts.json").write_text(json.dumps(asdict(counts)))
+    unfinished.rename(place)

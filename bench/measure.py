@@ -1,0 +1,140 @@
+"""Runs one contender in a process of its own, and watches the memory of all its processes."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from bench.contenders import Contender
+from bench.protocol import Pass, load
+
+_SAMPLE_SECONDS = 0.2
+_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What came of one contender.
+
+    Attributes:
+        name: Of the contender.
+        passes: In order; all of them unless it failed.
+        peak_memory_bytes: The most that its processes used together at any sample.
+        failure: What went wrong; empty if nothing did.
+    """
+
+    name: str
+    passes: tuple[Pass, ...]
+    peak_memory_bytes: int
+    failure: str = ""
+
+
+class MemoryWatch:
+    """Samples the memory of a process and its descendants until it is left.
+
+    Shared pages are counted once (PSS) where the system tells of them, else in each process (RSS).
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.peak_bytes = 0
+        self._root = psutil.Process(pid)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_SAMPLE_SECONDS):
+            self.peak_bytes = max(self.peak_bytes, sum(map(used_bytes, family(self._root))))
+
+
+def family(root: psutil.Process) -> list[psutil.Process]:
+    """A process and all its descendants; nothing if it has ended."""
+    try:
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def used_bytes(process: psutil.Process) -> int:
+    """The memory of one process; nothing if it has ended or may not be asked."""
+    try:
+        full = process.memory_full_info()
+        return int(getattr(full, "pss", 0) or full.rss)
+    except psutil.AccessDenied:
+        with suppress(psutil.Error):
+            return int(process.memory_info().rss)
+    except psutil.Error:
+        pass
+    return 0
+
+
+def run_contender(contender: Contender, source: Path, output: Path, log: Path, *, passes: int) -> Measurement:
+    """Run a contender to its end.
+
+    Args:
+        contender: Who.
+        source: The folder of the input files.
+        output: A folder for its output; emptied before each pass.
+        log: Where everything goes that is not a result.
+        passes: How many times to convert the input.
+    """
+    missing = contender.missing()
+    if missing:
+        return Measurement(contender.name, (), 0, f"not installed: {', '.join(missing)}")
+    command = [sys.executable, "-m", contender.module, "--input", str(source), "--output", str(output)]
+    command += ["--passes", str(passes), *contender.args]
+    done: list[Pass] = []
+    with log.open("w") as log_file:
+        # A session of its own: Ctrl-C reaches the benchmark only, which then ends the whole family.
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log_file, text=True, errors="replace", start_new_session=True
+        )
+        try:
+            with MemoryWatch(child.pid) as watch:
+                done.extend(_results(child.stdout or (), log_file.write))
+                code = child.wait()
+        finally:
+            end_family(child)
+    failure = "" if code == 0 and len(done) == passes else _failure(code, len(done), passes, log)
+    return Measurement(contender.name, tuple(done), watch.peak_bytes, failure)
+
+
+def _results(lines: Iterable[str], to_log: object) -> Iterable[Pass]:
+    for line in lines:
+        result = load(line)
+        if result is not None:
+            yield result
+        elif callable(to_log):
+            to_log(line)
+
+
+def end_family(child: subprocess.Popen[str]) -> None:
+    """End a process and its descendants, politely first. Nothing happens to those that have ended."""
+    try:
+        alive = family(psutil.Process(child.pid))
+    except psutil.NoSuchProcess:
+        return
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for process in alive:
+            with suppress(psutil.NoSuchProcess):
+                end(process)
+        _, alive = psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
+    child.wait()
+
+
+def _failure(code: int, done: int, passes: int, log: Path) -> str:
+    last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+    return f"exit code {code} after {done} of {passes} passes: {''.join(last).strip()[:200]} (see {log})"

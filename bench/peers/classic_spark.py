@@ -1,0 +1,51 @@
+"""The way it is usually written: infer, count, cast all to string, cache, count, coalesce, append; Spark's defaults."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from bench.protocol import parser, run_passes
+
+
+def session() -> SparkSession:
+    """All cores, 4 GB for the driver, nothing tuned; no user interface, no progress bar, and nothing open but to this machine."""
+    return (
+        SparkSession.builder.master("local[*]")
+        .appName("classic")
+        .config("spark.driver.memory", "4g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+
+
+def convert(spark: SparkSession, files: Sequence[Path], output: Path) -> int:
+    """Convert the files in one batch.
+
+    Returns:
+        The number of rows.
+    """
+    frame = spark.read.json([str(file) for file in files])
+    frame = frame.withColumn("source_file", f.input_file_name()).withColumn("processed_at", f.current_timestamp())
+    rows = frame.count()
+    frame = frame.select([f.col(name).cast("string").alias(name) for name in frame.columns]).cache()
+    frame.count()
+    frame.coalesce(max(1, rows // 1024 // 128)).write.mode("append").parquet(str(output))
+    frame.unpersist()
+    return rows
+
+
+def main() -> None:
+    """Run as a contender."""
+    arguments = parser().parse_args()
+    spark = session()
+    run_passes(arguments, lambda files, output: convert(spark, files, output))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Polars' lazy scan of NDJSON into its Parquet sink, with every line looked at for names and types."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from bench.protocol import parser, run_passes
+
+FILE_BYTES = 128 * 1024 * 1024
+
+
+def convert(files: Sequence[Path], output: Path) -> None:
+    """Convert the files in one streaming query."""
+    pl.scan_ndjson(list(files), infer_schema_length=None).sink_parquet(
+        pl.PartitionBy(output, approximate_bytes_per_file=FILE_BYTES), compression="snappy", engine="streaming"
+    )
+
+
+def main() -> None:
+    """Run as a contender."""
+    run_passes(parser().parse_args(), convert)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What the benchmark and the process of a contender say to each other.
+
+The process gets `--input DIR --output DIR --passes N`, converts all files of the input N times into the emptied output,
+and prints one JSON object a line for each pass. What else it prints goes to the log.
+"""
+
+import json
+import shutil
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+Convert = Callable[[Sequence[Path], Path], object]
+"""Turns the input files into Parquet files anywhere below an existing, empty folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over the whole input.
+
+    Attributes:
+        seconds: From the first look at the input to the last file closed.
+        input_bytes: Bytes read.
+        output_files: The size of each file written, in bytes.
+        rows: As the footers say.
+    """
+
+    seconds: float
+    input_bytes: int
+    output_files: tuple[int, ...]
+    rows: int
+
+
+def parser() -> ArgumentParser:
+    """The arguments that every contender takes; add further ones to it."""
+    made = ArgumentParser()
+    made.add_argument("--input", type=Path, required=True)
+    made.add_argument("--output", type=Path, required=True)
+    made.add_argument("--passes", type=int, required=True)
+    return made
+
+
+def run_passes(arguments: Namespace, convert: Convert) -> None:
+    """Time the passes, and print what came of each. Looking at the output is not part of the time."""
+    files = sorted(arguments.input.iterdir())
+    input_bytes = sum(file.stat().st_size for file in files)
+    for _ in range(arguments.passes):
+        shutil.rmtree(arguments.output, ignore_errors=True)
+        arguments.output.mkdir(parents=True)
+        began = time.perf_counter()
+        convert(files, arguments.output)
+        seconds = time.perf_counter() - began
+        written = sorted(arguments.output.rglob("*.parquet"))
+        rows = sum(pq.read_metadata(file).num_rows for file in written)
+        print(dump(Pass(seconds, input_bytes, tuple(file.stat().st_size for file in written), rows)), flush=True)
+
+
+def dump(result: Pass) -> str:
+    """One line of the protocol."""
+    return json.dumps(asdict(result))
+
+
+def load(line: str) -> Pass | None:
+    """The pass that a line tells of; None for any other line."""
+    try:
+        said = json.loads(line)
+        return Pass(said["seconds"], said["input_bytes"], tuple(said["output_files"]), said["rows"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def first_keys(file: Path) -> list[str]:
+    """The top-level keys of the first line, for a contender that is told its columns."""
+    with file.open("rb") as lines:
+        return list(json.loads(lines.readline()))

@@ -1,0 +1,8 @@
+"""The ports carried out by AWS, or by a server that speaks its protocols. Nothing else imports boto3 or botocore."""
+
+from compactor.adapters.aws.clients import dynamodb_client, s3_client
+from compactor.adapters.aws.dynamo_claims import DynamoClaims
+from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.aws.s3 import S3Store
+
+__all__ = ["DynamoClaims", "S3Store", "dynamodb_client", "error_code", "s3_client", "translated"]

@@ -1,0 +1,48 @@
+"""Clients of AWS. Credentials come from where AWS tools find them: environment, profile, role."""
+
+from typing import Any
+
+from boto3.session import Session
+from botocore.config import Config
+
+from compactor.adapters.aws.errors import translated
+
+_CONNECTIONS = 64  # as many as there are threads that share a client
+_CONNECT_TIMEOUT_SECONDS = 5
+_READ_TIMEOUT_SECONDS = 60
+_ATTEMPTS = 8
+
+
+def aws_client(service: str, *, region: str | None, endpoint_url: str | None, attempts: int = _ATTEMPTS) -> Any:
+    """A client that is safe to share between threads, but not between processes.
+
+    Args:
+        service: As boto3 names it.
+        region: None to take it from the surroundings.
+        endpoint_url: A server other than AWS; None for AWS itself.
+        attempts: How often a request is sent at most, with growing pauses. Throttling and 5xx are repeated.
+
+    Raises:
+        AccessError: There is no region, or the surroundings are set up wrong.
+    """
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        max_pool_connections=_CONNECTIONS,
+        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+        read_timeout=_READ_TIMEOUT_SECONDS,
+        # Only AWS gives every bucket a host name of its own.
+        s3={"addressing_style": "path" if endpoint_url else "auto"},
+    )
+    with translated(endpoint_url or service):
+        make_client: Any = Session(region_name=region).client
+        return make_client(service, endpoint_url=endpoint_url, config=config)
+
+
+def s3_client(region: str | None = None, endpoint_url: str | None = None, *, attempts: int = _ATTEMPTS) -> Any:
+    """A client of S3, as `aws_client` makes it."""
+    return aws_client("s3", region=region, endpoint_url=endpoint_url, attempts=attempts)
+
+
+def dynamodb_client(region: str | None = None, endpoint_url: str | None = None, *, attempts: int = _ATTEMPTS) -> Any:
+    """A client of DynamoDB, as `aws_client` makes it."""
+    return aws_client("dynamodb", region=region, endpoint_url=endpoint_url, attempts=attempts)

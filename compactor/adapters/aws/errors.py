@@ -1,0 +1,105 @@
+"""What AWS's errors mean for the compactor."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from boto3.exceptions import Boto3Error
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConfigNotFound,
+    ConfigParseError,
+    InvalidRegionError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+from urllib3.exceptions import HTTPError
+
+from compactor.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
+
+_NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
+_ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it is about this one object
+_CHANGED = {"PreconditionFailed", "412"}
+_PASSING = {
+    "SlowDown",
+    "InternalError",
+    "ServiceUnavailable",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "OperationAborted",
+    "ConditionalRequestConflict",
+    "BadDigest",
+    "Throttling",
+    "ThrottlingException",
+    "ThrottledException",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "TooManyRequestsException",
+    "BandwidthLimitExceeded",
+    "ProvisionedThroughputExceededException",
+    "LimitExceededException",
+    "TransactionInProgressException",
+    "TransactionConflictException",
+    "PriorRequestNotComplete",
+    "EC2ThrottledException",
+}
+_SET_UP_WRONG = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    UnauthorizedSSOTokenError,
+    TokenRetrievalError,
+    ProfileNotFound,
+    ConfigNotFound,
+    ConfigParseError,
+    NoRegionError,
+    InvalidRegionError,
+    ParamValidationError,
+)
+
+
+def error_code(exc: ClientError) -> str:
+    """The code of an answer, such as `NoSuchKey`; the HTTP status where there was none."""
+    return str(exc.response.get("Error", {}).get("Code", ""))
+
+
+def error_for(code: str, message: str, status: int) -> CompactorError:
+    """The error that an answer stands for.
+
+    Args:
+        code: As AWS names it.
+        message: What and where.
+        status: The HTTP status; 0 if it is not known.
+    """
+    if code in _NOT_FOUND or code in _ARCHIVED:
+        return ObjectNotFound(message)
+    if code in _CHANGED:
+        return ObjectChanged(message)
+    if code in _PASSING or status >= 500 or status == 429:  # noqa: PLR2004 - HTTP's own numbers
+        return StoreUnavailable(message)
+    return AccessError(message)
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Turn errors of AWS, and of the way to it, into the compactor's own.
+
+    Args:
+        place: The URI, table or service that they are about.
+    """
+    try:
+        yield
+    except ClientError as exc:
+        code = error_code(exc)
+        detail = exc.response.get("Error", {}).get("Message", "")
+        status = exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        raise error_for(code, f"{place}: {exc.operation_name} was answered with {code}: {detail}", status) from exc
+    except _SET_UP_WRONG as exc:
+        raise AccessError(f"{place}: {exc}") from exc
+    except (BotoCoreError, Boto3Error, HTTPError) as exc:
+        raise StoreUnavailable(f"{place}: {exc}") from exc

@@ -1,0 +1,230 @@
+"""Objects in S3."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from boto3.exceptions import S3UploadFailedError
+from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.errors import error_code, error_for, translated
+from compactor.adapters.listing import start_within
+from compactor.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
+from compactor.layout import canonical, is_s3
+from compactor.ports import ObjectInfo
+
+_TRIES = 5
+_FIRST_PAUSE_SECONDS = 0.1  # doubled from try to try
+_DELETE_BATCH = 1000  # the most that DeleteObjects takes [S3 API]
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # which lists of keys are sent as
+_MIB = 1024 * 1024
+_UPLOAD = TransferConfig(multipart_threshold=64 * _MIB, multipart_chunksize=32 * _MIB, max_concurrency=4)
+# One CopyObject serves up to 5 GB [S3 API]; far below that, parts side by side are faster.
+_COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 * _MIB, max_concurrency=8)
+
+
+class S3Store:
+    """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
+
+    Args:
+        client: A boto3 client of S3, as `s3_client` makes it. It repeats what fails in passing by itself.
+        sleep: How to wait before repeating what it does not.
+    """
+
+    def __init__(self, client: Any, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._sleep = sleep
+        self._seen_buckets: set[str] = set()
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        bucket, _ = _split_prefix(uri)
+        try:
+            _, key = _split(uri)
+            with translated(uri):
+                head = self._client.head_object(Bucket=bucket, Key=key)
+        except ObjectNotFound:
+            self._require_bucket(bucket)
+            return None
+        return _info(uri, head["ContentLength"], head["ETag"], head["LastModified"])
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        return self._get(uri, etag, {})
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        if length <= 0:  # which no Range header can say
+            self._get(uri, etag, {"Range": "bytes=0-0"})
+            return b""
+        return self._get(uri, etag, {"Range": f"bytes={start}-{start + length - 1}"})
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        bucket, key_prefix = _split_prefix(prefix)
+        start = start_within(prefix, start_after)
+        if start is None:
+            return
+        after = {"StartAfter": key_prefix + start} if start else {}
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
+        following = iter(pages)
+        while True:
+            with translated(prefix):
+                page = next(following, None)
+            if page is None:
+                return
+            for item in page.get("Contents", ()):
+                uri = prefix + item["Key"].removeprefix(key_prefix)
+                yield _info(uri, item["Size"], item["ETag"], item["LastModified"])
+
+    def create(self, uri: str, data: bytes) -> bool:
+        bucket, key = _split(uri)
+        for tried in range(_TRIES):
+            try:
+                with translated(uri):
+                    self._client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
+            except CompactorError as exc:
+                code = error_code(exc.__cause__) if isinstance(exc.__cause__, ClientError) else ""
+                if code == "ConditionalRequestConflict":
+                    self._pause(tried)
+                    continue
+                if code != "PreconditionFailed":
+                    raise
+            else:
+                return True
+            try:
+                # The client repeats a request whose answer was lost; the repeat then meets the object of the first.
+                return self.read(uri) == data
+            except ObjectNotFound:
+                self._pause(tried)
+        raise StoreUnavailable(f"{uri}: others were creating or deleting it each of {_TRIES} times it was tried")
+
+    def put(self, uri: str, data: bytes) -> None:
+        bucket, key = _split(uri)
+        with translated(uri):
+            self._client.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def upload(self, uri: str, path: Path) -> None:
+        bucket, key = _split(uri)
+        with translated(uri):
+            try:
+                self._client.upload_file(str(path), bucket, key, Config=_UPLOAD)
+            except S3UploadFailedError as exc:
+                # boto3 hides the answer, which says what to do next, behind an error of its own.
+                if isinstance(exc.__context__, ClientError):
+                    raise exc.__context__ from None
+                raise
+
+    def copy(self, source: str, target: str) -> None:
+        from_bucket, from_key = _split(source)
+        bucket, key = _split(target)
+        try:
+            with translated(f"{source} to {target}"):
+                self._client.copy({"Bucket": from_bucket, "Key": from_key}, bucket, key, Config=_COPY)
+        except ObjectNotFound:
+            self._require_bucket(from_bucket)
+            raise
+
+    def delete(self, uris: Iterable[str]) -> None:
+        remaining = iter(uris)
+        while batch := list(islice(remaining, _DELETE_BATCH)):
+            keys: dict[str, set[str]] = {}
+            for uri in batch:
+                with suppress(ObjectNotFound):
+                    bucket, key = _split(uri)
+                    keys.setdefault(bucket, set()).add(key)
+            for bucket, of_bucket in keys.items():
+                unspeakable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
+                for key in unspeakable:
+                    self._delete_key(bucket, key)
+                if of_bucket > unspeakable:
+                    self._delete_keys(bucket, of_bucket - unspeakable)
+
+    def _delete_key(self, bucket: str, key: str) -> None:
+        with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
+            self._client.delete_object(Bucket=bucket, Key=key)
+
+    def _delete_keys(self, bucket: str, keys: set[str]) -> None:
+        """Delete up to 1,000 keys; those that fail in passing are tried again."""
+        failure: CompactorError | None = None
+        for tried in range(_TRIES):
+            wanted = {"Objects": [{"Key": key} for key in sorted(keys)], "Quiet": True}
+            with translated(f"s3://{bucket}/"):
+                answer = self._client.delete_objects(Bucket=bucket, Delete=wanted)
+            keys, failure = set(), None
+            for error in answer.get("Errors", ()):
+                place = f"s3://{bucket}/{error['Key']}"
+                what = error_for(error["Code"], f"{place}: not deleted: {error['Code']}: {error.get('Message')}", 0)
+                if isinstance(what, AccessError):
+                    raise what
+                if isinstance(what, StoreUnavailable):
+                    keys.add(error["Key"])
+                    failure = what
+            if failure is None:
+                return
+            self._pause(tried)
+        if failure:
+            raise failure
+
+    def _get(self, uri: str, etag: str | None, more: dict[str, str]) -> bytes:
+        bucket, key = _split(uri)
+        if etag is not None:
+            more = {**more, "IfMatch": f'"{etag}"'}
+        for _ in range(_TRIES):
+            with translated(uri):
+                try:
+                    answer = self._client.get_object(Bucket=bucket, Key=key, **more)
+                except ClientError as exc:
+                    if error_code(exc) == "InvalidRange":
+                        return b""
+                    raise
+            try:
+                with translated(uri), answer["Body"] as body:
+                    content: bytes = body.read()
+                    return content
+            except StoreUnavailable as exc:  # the client repeats requests, but not the reading of their answers
+                failure = exc
+        raise failure
+
+    def _pause(self, tried: int) -> None:
+        self._sleep(_FIRST_PAUSE_SECONDS * 2**tried)
+
+    def _require_bucket(self, bucket: str) -> None:
+        """Tell a bucket that is missing from an object that is: a HEAD request answers both alike."""
+        if bucket in self._seen_buckets:
+            return
+        try:
+            self._client.head_bucket(Bucket=bucket)
+        except ClientError as exc:
+            if error_code(exc) in {"404", "NoSuchBucket"}:
+                raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
+        self._seen_buckets.add(bucket)
+
+
+def _split_prefix(uri: str) -> tuple[str, str]:
+    if not is_s3(uri):
+        raise AccessError(f"{uri}: expected an s3:// URI")
+    bucket, _, key = canonical(uri).removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _split(uri: str) -> tuple[str, str]:
+    """The bucket and key of an object.
+
+    Raises:
+        ObjectNotFound: No object can have this name.
+    """
+    bucket, key = _split_prefix(uri)
+    try:
+        key.encode()
+    except UnicodeEncodeError as exc:
+        raise ObjectNotFound(f"{uri!r}: no object can have this name: it is not Unicode text") from exc
+    if not key:
+        raise ObjectNotFound(f"{uri}: expected a key behind the bucket")
+    return bucket, key
+
+
+def _info(uri: str, size_bytes: int, etag: str, modified_at: datetime) -> ObjectInfo:
+    return ObjectInfo(uri, size_bytes, etag.strip('"'), modified_at.astimezone(UTC))

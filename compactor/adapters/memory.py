@@ -1,0 +1,152 @@
+"""The ports in memory: for tests, dry runs and whatever need not outlive its process."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from compactor.adapters.clock import SystemClock
+from compactor.adapters.listing import sort_key, start_within
+from compactor.errors import ObjectChanged, ObjectNotFound
+from compactor.layout import canonical
+from compactor.ports import Claim, Clock, ObjectInfo
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move. Sleeping moves it at once."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._now = start
+        self._lock = threading.Lock()
+
+    def now(self) -> datetime:
+        return self._now
+
+    def set(self, moment: datetime) -> None:
+        """Make it this time."""
+        with self._lock:
+            self._now = moment
+
+    def advance(self, seconds: float) -> None:
+        """Move on."""
+        with self._lock:
+            self._now += timedelta(seconds=seconds)
+
+    def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+
+class MemoryMetrics:
+    """Keeps everything that was emitted, in order."""
+
+    def __init__(self) -> None:
+        self.emitted: list[dict[str, float]] = []
+
+    def emit(self, values: Mapping[str, float]) -> None:
+        self.emitted.append(dict(values))
+
+
+class _Object(NamedTuple):
+    data: bytes
+    etag: str
+    modified_at: datetime
+
+    def info(self, uri: str) -> ObjectInfo:
+        return ObjectInfo(uri, len(self.data), self.etag, self.modified_at)
+
+
+class MemoryStore:
+    """Objects in a dictionary. Safe for many threads.
+
+    Args:
+        clock: What objects take their time of writing from.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._objects: dict[str, _Object] = {}
+        self._writes = 0
+        self._lock = threading.RLock()
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        found = self._objects.get(canonical(uri))
+        return found.info(uri) if found else None
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        found = self._objects.get(canonical(uri))
+        if found is None:
+            raise ObjectNotFound(f"{uri}: there is no such object")
+        if etag is not None and found.etag != etag:
+            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.etag}")
+        return found.data
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        return self.read(uri, etag=etag)[start : start + length]
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        start, base = start_within(prefix, start_after), canonical(prefix)
+        if start is None:
+            return
+        with self._lock:
+            names = [uri.removeprefix(base) for uri in self._objects if uri.startswith(base)]
+        for name in sorted(names, key=sort_key):
+            found = self._objects.get(base + name)
+            if found and (not start or sort_key(name) > sort_key(start)):
+                yield found.info(prefix + name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with self._lock:
+            found = self._objects.get(canonical(uri))
+            if found is None:
+                self.put(uri, data)
+            return found is None or found.data == data
+
+    def put(self, uri: str, data: bytes) -> None:
+        with self._lock:
+            self._writes += 1
+            self._objects[canonical(uri)] = _Object(bytes(data), f"{self._writes:x}", self._clock.now())
+
+    def upload(self, uri: str, path: Path) -> None:
+        self.put(uri, path.read_bytes())
+
+    def copy(self, source: str, target: str) -> None:
+        with self._lock:
+            self.put(target, self.read(source))
+
+    def delete(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            with self._lock:
+                self._objects.pop(canonical(uri), None)
+
+
+class MemoryClaims:
+    """Claims in a dictionary. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, Claim] = {}
+        self._lock = threading.Lock()
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        fresh = Claim(holder, now + timedelta(seconds=lease_seconds), settled=False)
+        with self._lock:
+            return {key: self._claims.setdefault(key, fresh) for key in keys}
+
+    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+        with self._lock:
+            found = self._claims.get(key)
+            if found is None or found.holder != from_holder or found.settled:
+                return found is not None and found.holder == to_holder
+            self._claims[key] = Claim(to_holder, now + timedelta(seconds=lease_seconds), settled=False)
+            return True
+
+    def settle(self, keys: Sequence[str], holder: str) -> None:
+        with self._lock:
+            for key in keys:
+                found = self._claims.get(key)
+                if found and found.holder == holder:
+                    self._claims[key] = replace(found, settled=True)
+
+    def get(self, key: str) -> Claim | None:
+        return self._claims.get(key)

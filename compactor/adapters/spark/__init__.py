@@ -1,0 +1,1 @@
+"""The only importers of pyspark: the session, the engine that converts on it, and the stream of manifests."""

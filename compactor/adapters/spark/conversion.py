@@ -1,0 +1,174 @@
+"""Runs the convert step in Spark's JVM: one read of JSON text, a select, one write of Parquet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
+from pyspark.sql.types import StringType, StructField, StructType
+
+from compactor.errors import StagingError
+from compactor.schema import SchemaVersion
+from compactor.sizing import Gathering
+from compactor.spark_names import hadoop_encoded, spark_path
+
+MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
+"""Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""
+
+_SERIAL_LISTING_PATHS = 100_000  # below this many local paths, listing them in the driver beats a Spark job
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertTask:
+    """What to convert, and into what.
+
+    Attributes:
+        manifest_id: For the column `_manifest_id`.
+        sources: What to read, with the URI each stands for: itself, or the original of a repaired copy.
+        overflow_keys: Keys without a column, which go to the rescued data.
+        target: The folder to write to; it ends with `/`.
+        files: How many files to write.
+        gathering: How rows are brought together.
+    """
+
+    manifest_id: str
+    sources: Mapping[str, str]
+    schema: SchemaVersion
+    overflow_keys: tuple[str, ...]
+    metadata_columns: Sequence[str]
+    processed_at: datetime
+    target: str
+    files: int
+    gathering: Gathering
+    compression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What Spark saw while it converted.
+
+    Attributes:
+        rows: Rows that its JSON reader made, corrupt ones included.
+        corrupt_rows: Rows that its JSON reader could not parse; they were not written.
+    """
+
+    rows: int
+    corrupt_rows: int
+
+
+def convert(session: SparkSession, task: ConvertTask) -> Converted:
+    """Convert the sources of a manifest in one pass.
+
+    Raises:
+        StagingError: A row's source could not be told.
+    """
+    keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
+    raw, corrupt_key = _read(session, list(task.sources), keys)
+    rows = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*_positions(len(keys)), "corrupt", "path")
+    if "_source_file" in task.metadata_columns:
+        rows = rows.join(F.broadcast(_origins(session, task.sources)), "path", "left")
+    else:
+        rows = rows.withColumn("origin", F.lit(""))
+    observation = Observation()
+    rows = rows.observe(
+        observation,
+        F.count(F.lit(1)).alias("rows"),
+        F.count("corrupt").alias("corrupt_rows"),
+        F.count("origin").alias("with_origin"),
+    )
+    selected = rows.where(F.col("corrupt").isNull()).select(*_output_columns(task, keys))
+    gathered = selected.coalesce(task.files) if task.gathering == "coalesce" else selected.repartition(task.files)
+    session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
+    gathered.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
+    seen = observation.get
+    if seen["with_origin"] != seen["rows"]:
+        raise StagingError(
+            f"manifest {task.manifest_id}: Spark names {seen['rows'] - seen['with_origin']} rows' files otherwise than expected"
+        )
+    return Converted(rows=seen["rows"], corrupt_rows=seen["corrupt_rows"])
+
+
+def corrupt_lines(
+    session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
+) -> dict[str, frozenset[bytes]]:
+    """The lines that Spark's JSON reader cannot parse, by the source they are in.
+
+    Raises:
+        StagingError: They are too many to be an exception.
+    """
+    raw, _ = _read(session, list(sources), keys)
+    rows = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*_positions(len(keys)), "corrupt", "path")
+    by_path = {hadoop_encoded(source): source for source in sources}
+    found: dict[str, set[bytes]] = {}
+    total_bytes = 0
+    for row in (
+        rows.where(F.col("corrupt").isNotNull())
+        .select("path", "corrupt", "c0" if keys else "corrupt")
+        .toLocalIterator()
+    ):
+        line = row["corrupt"].encode()
+        total_bytes += len(line)
+        if total_bytes > MAX_DISAGREEMENT_BYTES:
+            raise StagingError(
+                f"manifest {manifest_id}: Spark cannot parse over {MAX_DISAGREEMENT_BYTES} bytes of lines that are JSON"
+            )
+        found.setdefault(by_path[row["path"]], set()).add(line)
+    return {source: frozenset(lines) for source, lines in found.items()}
+
+
+def _read(session: SparkSession, sources: Sequence[str], keys: Sequence[str]) -> tuple[DataFrame, str]:
+    corrupt_key = "\x00corrupt"
+    while corrupt_key in keys:
+        corrupt_key += "'"
+    fields = [StructField(key, StringType()) for key in (*keys, corrupt_key)]
+    reader = (
+        session.read.schema(StructType(fields))
+        .option("columnNameOfCorruptRecord", corrupt_key)
+        .option("lineSep", "\n")
+        # Spark's own limits would make corrupt records of long but valid values; inspection has limits of its own.
+        .option("maxNestingDepth", 5_000)
+        .option("maxNumLen", 2_000_000_000)
+        .option("maxStringLen", 2_000_000_000)
+        .option("ignoreCorruptFiles", False)
+        .option("ignoreMissingFiles", False)
+    )
+    return reader.json([spark_path(source) for source in sources]), corrupt_key
+
+
+def _positions(count: int) -> list[str]:
+    # Keys may hold anything, differ in case only, or be empty: from here on columns go by position.
+    return [f"c{number}" for number in range(count)]
+
+
+def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
+    pairs = [(hadoop_encoded(source), origin) for source, origin in sources.items()]
+    return session.createDataFrame(pairs, "path string, origin string")
+
+
+def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
+    position = {key: f"c{number}" for number, key in enumerate(keys)}
+    metadata = {
+        "_source_file": F.col("origin"),
+        "_processed_at": F.timestamp_micros(F.lit(int(task.processed_at.timestamp() * 1_000_000))),
+        "_manifest_id": F.lit(task.manifest_id),
+    }
+    return [
+        *[column.alias(name) for name, column in metadata.items() if name in task.metadata_columns],
+        *[
+            (F.col(position[column.key]) if column.key is not None else _rescued(task, position)).alias(column.name)
+            for column in task.schema.columns
+        ],
+    ]
+
+
+def _rescued(task: ConvertTask, position: Mapping[str, str]) -> SparkColumn:
+    if not task.overflow_keys:
+        return F.lit(None).cast("map<string,string>")
+    pairs = F.map_from_arrays(
+        F.array(*[F.lit(key) for key in task.overflow_keys]),
+        F.array(*[F.col(position[key]) for key in task.overflow_keys]),
+    )
+    present = F.map_filter(pairs, lambda _, value: value.isNotNull())
+    return F.when(F.size(present) > 0, present)

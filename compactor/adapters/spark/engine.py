@@ -1,0 +1,233 @@
+"""The Spark engine: inspect in Python on the executors, convert in the JVM, and settle what the two disagree on."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
+from compactor.adapters.stores import StoreSpec
+from compactor.engine import Staged, StageRequest
+from compactor.errors import ManifestError, StagingError
+from compactor.input_files import InspectedFile
+from compactor.inspection import Discovery
+from compactor.ports import ObjectStore
+from compactor.records import FileReport
+from compactor.schema import SchemaVersion, merge_keys
+from compactor.sizing import gathering, planned_files
+
+STAT_THREADS = 16
+SAMPLE_BYTES = 32 * 1024 * 1024
+"""Input that a first ratio is measured on, before any commit has taught one."""
+
+MAX_KEYS = 20_000
+"""Distinct keys of one manifest: twice the most columns there can be. More are values that were written as keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertRules:
+    """The settings that conversion depends on.
+
+    Attributes:
+        discovery: Whether inspection parses every line, or trusts the declared keys.
+        declared_keys: Keys that are columns from the start.
+    """
+
+    discovery: Discovery
+    declared_keys: tuple[str, ...]
+    metadata_columns: tuple[str, ...]
+    target_file_bytes: int
+    compression: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Inspection:
+    """All files of a manifest, inspected."""
+
+    files: tuple[InspectedFile, ...]
+    rejects: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """What Spark is to read, with the original that each stands for."""
+        return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
+
+    @property
+    def records(self) -> int:
+        return sum(file.report.records for file in self.files)
+
+    @property
+    def decoded_bytes(self) -> int:
+        return sum(file.report.decoded_bytes for file in self.files if file.readable_uri is not None)
+
+
+class SparkEngine:
+    """Stages manifests with Spark.
+
+    Args:
+        session: The Spark session.
+        store: The driver's store.
+        store_spec: How executors open the same store.
+        inspect_rules: Limits of inspection.
+        convert_rules: How to convert.
+    """
+
+    name = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession,
+        *,
+        store: ObjectStore,
+        store_spec: StoreSpec,
+        inspect_rules: InspectRules,
+        convert_rules: ConvertRules,
+    ) -> None:
+        self._session = session
+        self._store = store
+        self._store_spec = store_spec
+        self._inspect_rules = inspect_rules
+        self._rules = convert_rules
+
+    def stage(self, request: StageRequest) -> Staged:
+        """Inspect and convert; where the two see different lines, look closer and do it again.
+
+        Raises:
+            ManifestError: The manifest holds more keys than any table can have columns.
+            StagingError: Two parsers still disagree, or a file changed meanwhile.
+            TryAgainError: Passing trouble.
+            OperatorError: A person must act.
+        """
+        discovery: Discovery = self._rules.discovery
+        refused: dict[int, frozenset[bytes]] = {}
+        for round_number in range(1, 4):
+            staging = f"{request.staging}{round_number}/"
+            inspection = self._inspect(request, staging, discovery, refused)
+            request.on_inspected()
+            schema = request.columns_for(inspection.keys)
+            outputs: tuple[str, ...] = ()
+            converted = Converted(rows=0, corrupt_rows=0)
+            if inspection.sources:
+                converted = self._convert(request, staging, inspection, schema)
+                outputs = self._parquet_in(f"{staging}out/")
+            if converted.corrupt_rows == 0 and converted.rows == inspection.records:
+                self._check_unchanged(inspection)
+                reports = tuple(file.report for file in inspection.files)
+                return Staged(reports=reports, schema=schema, outputs=outputs, rejects=inspection.rejects)
+            if discovery == "declared":
+                discovery = "full"  # the trust was misplaced: now every line is looked at
+            else:
+                refused = self._disagreements(request, inspection, schema, refused)
+        raise StagingError(
+            f"manifest {request.manifest.manifest_id}: Spark read {converted.rows} rows, {converted.corrupt_rows} of them "
+            f"corrupt, from {inspection.records} inspected records"
+        )
+
+    def _inspect(
+        self,
+        request: StageRequest,
+        staging: str,
+        discovery: Discovery,
+        refused: Mapping[int, frozenset[bytes]],
+    ) -> _Inspection:
+        results = inspect_on_executors(
+            self._session,
+            self._store_spec,
+            request.manifest,
+            staging,
+            self._inspect_rules,
+            discovery=discovery,
+            refused=refused,
+        )
+        files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
+        keys = merge_keys([self._rules.declared_keys, *[file.keys for file in files]])
+        if len(keys) > MAX_KEYS:
+            raise ManifestError(
+                "too_many_keys",
+                f"manifest {request.manifest.manifest_id}: {len(keys)} different keys, expected at most {MAX_KEYS}; "
+                f"the last is {keys[-1][:100]!r}",
+            )
+        rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
+        return _Inspection(files=files, rejects=rejects, keys=keys)
+
+    def _convert(
+        self, request: StageRequest, staging: str, inspection: _Inspection, schema: SchemaVersion
+    ) -> Converted:
+        ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
+        files = planned_files(inspection.decoded_bytes, ratio, self._rules.target_file_bytes)
+        return convert(
+            self._session, self._task(request, f"{staging}out/", inspection.sources, inspection, schema, files)
+        )
+
+    def _task(
+        self,
+        request: StageRequest,
+        target: str,
+        sources: Mapping[str, str],
+        inspection: _Inspection,
+        schema: SchemaVersion,
+        files: int,
+    ) -> ConvertTask:
+        known = schema.keys
+        return ConvertTask(
+            manifest_id=request.manifest.manifest_id,
+            sources=sources,
+            schema=schema,
+            overflow_keys=tuple(key for key in inspection.keys if key not in known),
+            metadata_columns=self._rules.metadata_columns,
+            processed_at=request.processed_at,
+            target=target,
+            files=files,
+            gathering=gathering(files, request.manifests_in_flight, self._session.sparkContext.defaultParallelism),
+            compression=self._rules.compression,
+        )
+
+    def _sampled_ratio(
+        self, request: StageRequest, staging: str, inspection: _Inspection, schema: SchemaVersion
+    ) -> float:
+        """Parquet bytes per decoded byte of a few files, written just as the whole will be."""
+        decoded_bytes = 0
+        sources: dict[str, str] = {}
+        for file in inspection.files:
+            if file.readable_uri is not None and decoded_bytes < SAMPLE_BYTES:
+                sources[file.readable_uri] = file.report.uri
+                decoded_bytes += file.report.decoded_bytes
+        target = f"{staging}sample/"
+        convert(self._session, self._task(request, target, sources, inspection, schema, files=1))
+        sampled = [info for info in self._store.list(target) if info.uri.endswith(".parquet")]
+        return max(sum(info.size_bytes for info in sampled), 1) / max(decoded_bytes, 1)
+
+    def _parquet_in(self, folder: str) -> tuple[str, ...]:
+        return tuple(info.uri for info in self._store.list(folder) if info.uri.endswith(".parquet"))
+
+    def _check_unchanged(self, inspection: _Inspection) -> None:
+        """Spark opens the files anew: prove that it read the versions that were inspected."""
+        originals = [file.report for file in inspection.files if file.readable_uri == file.report.uri]
+        with ThreadPoolExecutor(STAT_THREADS) as pool:
+            for report, is_same in zip(originals, pool.map(self._is_same, originals), strict=True):
+                if not is_same:
+                    raise StagingError(f"{report.uri}: changed while it was converted; expected version {report.etag}")
+
+    def _is_same(self, report: FileReport) -> bool:
+        info = self._store.stat(report.uri)
+        return info is not None and info.etag == report.etag
+
+    def _disagreements(
+        self,
+        request: StageRequest,
+        inspection: _Inspection,
+        schema: SchemaVersion,
+        refused: Mapping[int, frozenset[bytes]],
+    ) -> dict[int, frozenset[bytes]]:
+        """Lines that orjson takes and Spark does not: they are to be rejected, with the reason that says so."""
+        keys = merge_keys([sorted(schema.keys), inspection.keys])
+        found = corrupt_lines(self._session, request.manifest.manifest_id, inspection.sources, keys)
+        index_of = {file.readable_uri: file.index for file in inspection.files}
+        merged = dict(refused)
+        for source, lines in found.items():
+            index = index_of[source]
+            merged[index] = merged.get(index, frozenset()) | lines
+        return merged

@@ -1,0 +1,92 @@
+"""Runs the inspect step on Spark's executors: plain Python tasks that read the files themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from compactor.adapters.stores import StoreSpec
+from compactor.errors import CompactorError
+from compactor.input_files import InspectTask, InspectTaskResult, OnChangedFile, inspect_files
+from compactor.inspection import Discovery, Limits
+from compactor.manifest import Manifest, ManifestFile
+from compactor.packing import spread
+
+TASKS_PER_CORE = 3
+"""More tasks than cores even out files of different cost; many more would only cost task starts."""
+
+UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024  # for a file whose manifest does not say; about what producers write
+
+
+@dataclass(frozen=True, slots=True)
+class InspectRules:
+    """The settings that inspection depends on."""
+
+    limits: Limits
+    on_changed_file: OnChangedFile
+
+
+def inspect_on_executors(
+    session: SparkSession,
+    store: StoreSpec,
+    manifest: Manifest,
+    staging: str,
+    rules: InspectRules,
+    *,
+    discovery: Discovery,
+    refused: Mapping[int, frozenset[bytes]],
+) -> list[InspectTaskResult]:
+    """Inspect all files of a manifest.
+
+    Args:
+        session: Where to run.
+        store: How executors reach the store.
+        manifest: What to inspect.
+        staging: The folder for rejects and repaired copies; it ends with `/`.
+        rules: Limits.
+        discovery: Whether lines are parsed, or only counted.
+        refused: Lines to be rejected although inspection would take them, by the index of their file.
+
+    Raises:
+        CompactorError: What a task raised on purpose, as it raised it.
+    """
+    context = session.sparkContext
+    numbered = list(enumerate(manifest.files))
+    shares = spread(numbered, context.defaultParallelism * TASKS_PER_CORE, lambda entry: _weight(entry[1]))
+    tasks = [
+        InspectTask(
+            manifest_id=manifest.manifest_id,
+            files=tuple(share),
+            staging=staging,
+            limits=rules.limits,
+            on_changed_file=rules.on_changed_file,
+            discovery=discovery,
+            refused={index: refused[index] for index, _ in share if index in refused},
+            task_number=number,
+        )
+        for number, share in enumerate(shares)
+    ]
+    context.setLocalProperty("spark.job.description", f"inspect {manifest.manifest_id}")
+    outcomes = context.parallelize(tasks, len(tasks)).map(lambda task: _run(store, task)).collect()
+    return _results(outcomes)
+
+
+def _weight(file: ManifestFile) -> int:
+    return UNKNOWN_SIZE_BYTES if file.size_bytes is None else file.size_bytes
+
+
+def _run(store: StoreSpec, task: InspectTask) -> InspectTaskResult | CompactorError:
+    # Spark would turn an exception into the text of a stack trace; as a value it keeps its kind.
+    try:
+        return inspect_files(store.open(), task)
+    except CompactorError as exc:
+        return exc
+
+
+def _results(outcomes: Sequence[InspectTaskResult | CompactorError]) -> list[InspectTaskResult]:
+    results: list[InspectTaskResult] = []
+    for outcome in outcomes:
+        if isinstance(outcome, CompactorError):
+            raise outcome
+        results.append(outcome)
+    return results

@@ -1,0 +1,54 @@
+"""Makes the Spark session, with every property set before it exists."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
+
+
+def s3a_jars_folder() -> Path:
+    """Where `python -m compactor.adapters.spark.s3a_jars` puts the jars of S3A: beside this Python environment."""
+    return Path(sys.prefix) / "share" / "compactor" / "s3a-jars"
+
+
+def s3a_jar_properties() -> dict[str, str]:
+    """How a session finds S3A: nothing to do where Spark brings it, else the jars at hand, else Maven coordinates."""
+    shipped = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+    if any(shipped.glob("hadoop-aws-*.jar")):
+        return {}
+    jars = sorted(s3a_jars_folder().glob("*.jar"))
+    if jars:
+        return {"spark.jars": ",".join(map(str, jars))}
+    return {"spark.jars.packages": ",".join(S3A_PACKAGES), "spark.jars.excludes": ",".join(S3A_EXCLUDES)}
+
+
+def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
+    """Start Spark, or join the session that spark-submit or Glue has started.
+
+    Args:
+        master: The Spark master; empty for that of the environment, or `local[*]` where there is none.
+        properties: All properties, as `compactor.spark_conf.spark_properties` gives them.
+        uses_s3: Whether S3A has to be at hand.
+    """
+    # Workers run the very Python of the driver, whatever `python3` is on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("compactor")
+    if master:
+        builder = builder.master(master)
+    elif "spark.master" not in properties and "SPARK_MASTER" not in os.environ and not _is_submitted():
+        builder = builder.master("local[*]")
+    jars = s3a_jar_properties() if uses_s3 else {}
+    for key, value in {**jars, **properties}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _is_submitted() -> bool:
+    return "PYSPARK_GATEWAY_PORT" in os.environ

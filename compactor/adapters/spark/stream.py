@@ -1,0 +1,89 @@
+"""The watched prefix as a Spark file stream: tells which manifests are new, and nothing more about them."""
+
+from collections.abc import Callable, Sequence
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from compactor.layout import canonical, folder
+from compactor.spark_names import spark_path
+
+_NEVER = "36500d"
+"""Older than any manifest: the file source must not skip one because a newer one was seen before it."""
+
+
+class SparkManifestSource:
+    """Micro-batches of new manifests, by Structured Streaming's file source.
+
+    The checkpoint is one run's scratch: whatever is in the prefix is open, so a new run looks at all of it again, and
+    the ledger tells what needs doing.
+
+    Args:
+        session: The Spark session.
+        manifests: The watched prefix.
+        new_checkpoint: Gives the place of a checkpoint that nobody used before.
+        max_manifests_per_trigger: How many manifests a micro-batch holds at most.
+        trigger_interval_seconds: How often the prefix is listed.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        *,
+        manifests: str,
+        new_checkpoint: Callable[[], str],
+        max_manifests_per_trigger: int,
+        trigger_interval_seconds: float,
+    ) -> None:
+        self._session = session
+        self._manifests = folder(manifests)
+        self._new_checkpoint = new_checkpoint
+        self._max_manifests_per_trigger = max_manifests_per_trigger
+        self._trigger_interval_seconds = trigger_interval_seconds
+        self._query: StreamingQuery | None = None
+
+    def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+        """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
+        stream = (
+            self._session.readStream.format("text")
+            .option("wholetext", True)
+            .option("maxFilesPerTrigger", self._max_manifests_per_trigger)
+            .option("maxFileAge", _NEVER)
+            # Another driver may have archived a manifest between the listing and the read.
+            .option("ignoreMissingFiles", True)
+            .load(spark_path(self._manifests.rstrip("/")))
+            # Only the name is taken from here: the bytes are read, exactly, through the store.
+            .select("_metadata.file_path")
+        )
+
+        def deliver(batch: DataFrame, _batch_id: int) -> None:
+            on_batch([self._uri(row["file_path"]) for row in batch.collect()])
+
+        writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self._new_checkpoint())
+        if once:
+            self._query = writer.trigger(availableNow=True).start()
+        else:
+            self._query = writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Whether the stream has ended; raises what ended it."""
+        return self._query is None or bool(self._query.awaitTermination(timeout_seconds))
+
+    def is_idle(self) -> bool:
+        """Whether the last trigger found nothing new."""
+        if self._query is None:
+            return False
+        status = self._query.status
+        return not status["isDataAvailable"] and not status["isTriggerActive"]
+
+    def stop(self) -> None:
+        """End the stream; a batch in flight is not waited for."""
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+
+    def _uri(self, file_path: str) -> str:
+        """The URI of a manifest as the rest of the compactor spells it."""
+        name = unquote(file_path).rsplit("/", 1)[-1]
+        return canonical(self._manifests) + name

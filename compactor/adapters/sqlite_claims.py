@@ -1,0 +1,98 @@
+"""Claims in a SQLite file, for one machine: as many processes and threads as like."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from compactor.errors import AccessError, StoreUnavailable
+from compactor.ports import Claim
+
+_WAIT_SECONDS = 60.0  # for other processes; they hold the file for milliseconds
+_SECONDS_PER_DAY = 86_400
+_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_PRIMARY_CODE = 0xFF  # the rest of a result code says more about the same [SQLite, result codes]
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS claims (
+    key TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    lease_until TEXT NOT NULL,
+    settled INTEGER NOT NULL DEFAULT 0,
+    expires_at REAL
+) WITHOUT ROWID
+"""
+_BY_EXPIRY = "CREATE INDEX IF NOT EXISTS claims_by_expiry ON claims (expires_at)"
+_FIND = "SELECT holder, lease_until, settled FROM claims WHERE key = ?"
+_INSERT = "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_TAKE_OVER = """
+UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ? AND NOT settled
+"""
+
+
+class SqliteClaims:
+    """Claims as rows of one table. Every call opens the file anew, so that threads and forked processes may share it.
+
+    Args:
+        path: The file; it and the folders above are made when they are first needed.
+        ttl_days: How long a claim lives from when it was made; None for ever.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
+        self._path = Path(path)
+        self._ttl_days = ttl_days
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        lease_until, expires_at = self._times(now, lease_seconds)
+        with self._transaction() as rows:
+            rows.execute("DELETE FROM claims WHERE expires_at < ?", (now.timestamp(),))
+            rows.executemany(_INSERT, [(key, holder, lease_until, expires_at) for key in keys])
+            return {key: _claim(rows.execute(_FIND, (key,)).fetchone()) for key in keys}
+
+    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+        with self._transaction() as rows:
+            rows.execute(_TAKE_OVER, (to_holder, *self._times(now, lease_seconds), key, from_holder))
+            found = rows.execute(_FIND, (key,)).fetchone()
+            return found is not None and _claim(found).holder == to_holder
+
+    def settle(self, keys: Sequence[str], holder: str) -> None:
+        with self._transaction() as rows:
+            rows.executemany(
+                "UPDATE claims SET settled = 1 WHERE key = ? AND holder = ?", [(key, holder) for key in keys]
+            )
+
+    def get(self, key: str) -> Claim | None:
+        if not self._path.exists():
+            return None
+        with self._transaction() as rows:
+            found = rows.execute(_FIND, (key,)).fetchone()
+            return _claim(found) if found else None
+
+    def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
+        """Until when a claim is leased, and when it ends."""
+        expires_at = None if self._ttl_days is None else now.timestamp() + self._ttl_days * _SECONDS_PER_DAY
+        return (now + timedelta(seconds=lease_seconds)).isoformat(), expires_at
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection that holds the file alone; what was done is kept if the block ends without an error."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_TABLE)
+                connection.execute(_BY_EXPIRY)
+                yield connection
+                connection.execute("COMMIT")
+        except sqlite3.DatabaseError as exc:
+            code = getattr(exc, "sqlite_errorcode", 0) & _PRIMARY_CODE
+            error = StoreUnavailable if code in _PASSING else AccessError
+            raise error(f"claims in {self._path}: {exc}") from exc
+        except OSError as exc:
+            raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a file to write to") from exc
+
+
+def _claim(row: tuple[str, str, int]) -> Claim:
+    return Claim(row[0], datetime.fromisoformat(row[1]), bool(row[2]))

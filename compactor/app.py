@@ -1,0 +1,219 @@
+"""Puts the parts together, once for each command. Nothing is connected to before it is asked for."""
+
+import itertools
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from compactor.adapters.clock import SystemClock
+from compactor.adapters.stores import StoreSpec
+from compactor.batches import BatchRunner
+from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
+from compactor.engine import Engine
+from compactor.inspection import Limits
+from compactor.intake import Intake
+from compactor.layout import Layout, folder, is_s3
+from compactor.ledger import Ledger
+from compactor.logs import MetricsLog
+from compactor.metrics import DroppedMetrics
+from compactor.planning import Planner
+from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
+from compactor.publication import Publisher
+from compactor.recovery import Recovery
+from compactor.registry import SchemaRegistry
+from compactor.service import ManifestSource, Service
+from compactor.settings import Settings
+from compactor.sizing_history import SizingHistory
+from compactor.spark_conf import spark_properties
+from compactor.steps import OnStep, ignore_step
+
+
+def new_run_id(clock: Clock) -> str:
+    """An id that no other run has, and that sorts by time."""
+    return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+
+
+@dataclass
+class App:
+    """The parts of one process, made from the settings as they are needed.
+
+    Attributes:
+        settings: All settings.
+        on_step: Told of each step of each manifest.
+        on_result: Told of each manifest that came to an end.
+        clock: Time.
+    """
+
+    settings: Settings
+    on_step: OnStep = ignore_step
+    on_result: Callable[[CompactionResult], None] = lambda _: None
+    clock: Clock = field(default_factory=SystemClock)
+
+    @cached_property
+    def run_id(self) -> str:
+        return new_run_id(self.clock)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self.settings.layout()
+
+    @cached_property
+    def store_spec(self) -> StoreSpec:
+        aws = self.settings.aws
+        return StoreSpec(region=aws.region or None, endpoint_url=aws.endpoint_url or None)
+
+    @cached_property
+    def store(self) -> ObjectStore:
+        return self.store_spec.open()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store, self.layout, self.clock, self.run_id)
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        schema = self.settings.schema
+        return SchemaRegistry(
+            self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns
+        )
+
+    @cached_property
+    def history(self) -> SizingHistory:
+        return SizingHistory(self.ledger)
+
+    @cached_property
+    def metrics(self) -> MetricsSink:
+        metrics = self.settings.metrics
+        return MetricsLog(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
+
+    @cached_property
+    def claims(self) -> ClaimTable:
+        builder = self.settings.builder
+        if builder.claims:
+            from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
+
+            client = dynamodb_client(self.store_spec.region, self.store_spec.endpoint_url)
+            return DynamoClaims(client, builder.claims, builder.claim_ttl_days)
+        self.settings.require_claims()
+        from compactor.adapters.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
+
+        return SqliteClaims(folder(self.settings.paths.state) + "claims.sqlite")
+
+    @cached_property
+    def planner(self) -> Planner:
+        settings = self.settings
+        return Planner(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            claims=self.claims,
+            clock=self.clock,
+            allowed_prefixes=settings.input.allowed_prefixes,
+            target_manifest_bytes=settings.builder.target_manifest_bytes,
+            claim_lease_seconds=settings.builder.claim_lease_seconds,
+            on_step=self.on_step,
+        )
+
+    def service(self) -> Service:
+        """The streaming job. Starts Spark."""
+        from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - most commands need no Spark
+
+        settings = self.settings
+        uses_s3 = any(map(is_s3, (settings.paths.state, *settings.input.allowed_prefixes)))
+        properties = spark_properties(
+            master=settings.spark.master,
+            conf=settings.spark.conf,
+            region=settings.aws.region,
+            endpoint_url=settings.aws.endpoint_url,
+            uses_s3=uses_s3,
+        )
+        session = open_session(settings.spark.master, properties, uses_s3=uses_s3)
+        return self.service_on(self._spark_engine(session), self._spark_source(session))
+
+    def service_on(self, engine: Engine, source: ManifestSource) -> Service:
+        """The job on a given engine and stream."""
+        runner = self._runner(engine)
+        return Service(
+            store=self.store,
+            layout=self.layout,
+            runner=runner,
+            recovery=Recovery(self.store, self.layout, self.ledger, runner, self.clock),
+            source=source,
+            metrics=self.metrics,
+            clock=self.clock,
+            target_file_bytes=self.settings.output.target_file_bytes,
+        )
+
+    def _runner(self, engine: Engine) -> BatchRunner:
+        settings = self.settings
+        compactor = ManifestCompactor(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            registry=self.registry,
+            engine=engine,
+            publisher=Publisher(self.store, self.layout, self.ledger, on_step=self.on_step),
+            history=self.history,
+            clock=self.clock,
+            rules=CompactionRules(
+                max_attempts=settings.stream.max_attempts,
+                metadata_columns=settings.schema.metadata_columns,
+                manifests_in_flight=settings.stream.manifests_in_flight,
+            ),
+            on_step=self.on_step,
+        )
+        intake = Intake(
+            self.store,
+            self.layout,
+            self.ledger,
+            self.clock,
+            allowed_prefixes=settings.input.allowed_prefixes,
+            on_step=self.on_step,
+        )
+        return BatchRunner(
+            intake,
+            self.ledger,
+            compactor,
+            manifests_in_flight=settings.stream.manifests_in_flight,
+            on_result=self.on_result,
+        )
+
+    def _spark_engine(self, session: Any) -> Engine:
+        from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
+        from compactor.adapters.spark.inspection_tasks import InspectRules  # noqa: PLC0415
+
+        settings = self.settings
+        return SparkEngine(
+            session,
+            store=self.store,
+            store_spec=self.store_spec,
+            inspect_rules=InspectRules(
+                limits=Limits(
+                    max_line_bytes=settings.input.max_line_bytes,
+                    max_decompressed_bytes=settings.input.max_decompressed_bytes,
+                ),
+                on_changed_file=settings.input.on_changed_file,
+            ),
+            convert_rules=ConvertRules(
+                discovery=settings.input.discovery,
+                declared_keys=settings.schema.declared_keys,
+                metadata_columns=settings.schema.metadata_columns,
+                target_file_bytes=settings.output.target_file_bytes,
+                compression=settings.output.compression,
+            ),
+        )
+
+    def _spark_source(self, session: Any) -> ManifestSource:
+        from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
+
+        starts = itertools.count(1)
+        stream = self.settings.stream
+        return SparkManifestSource(
+            session,
+            manifests=self.layout.manifests,
+            new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
+            max_manifests_per_trigger=stream.max_manifests_per_trigger,
+            trigger_interval_seconds=stream.trigger_interval_seconds,
+        )

@@ -1,0 +1,136 @@
+"""Works through the manifests of one micro-batch: several at once, suspects alone, one failure stopping no other."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from compactor.attempts import is_suspect
+from compactor.compaction import CompactionResult, Ending, ManifestCompactor
+from compactor.errors import OperatorError
+from compactor.intake import Delivery, Intake
+from compactor.ledger import Ledger
+from compactor.logs import log_event
+
+INTAKE_THREADS = 8
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """What became of a micro-batch.
+
+    Attributes:
+        results: One for each manifest that came to an end.
+        failures: The error of each manifest that did not, by its id.
+    """
+
+    results: list[CompactionResult] = field(default_factory=list)
+    failures: dict[str, Exception] = field(default_factory=dict)
+
+
+class BatchRunner:
+    """Compacts the manifests of a micro-batch.
+
+    Args:
+        intake: Takes the objects in.
+        ledger: Says which manifests are suspects.
+        compactor: Works on one manifest.
+        manifests_in_flight: How many at once.
+        on_result: Told of each manifest that came to an end.
+    """
+
+    def __init__(
+        self,
+        intake: Intake,
+        ledger: Ledger,
+        compactor: ManifestCompactor,
+        *,
+        manifests_in_flight: int,
+        on_result: Callable[[CompactionResult], None] = lambda _: None,
+    ) -> None:
+        self._intake = intake
+        self._ledger = ledger
+        self._compactor = compactor
+        self._manifests_in_flight = manifests_in_flight
+        self._on_result = on_result
+
+    def run(self, uris: Iterable[str]) -> BatchResult:
+        """Take in and compact the manifests at these URIs. Repeated URIs and repeated manifests count once.
+
+        A failure of one manifest is kept in the result while the others go on.
+
+        Raises:
+            OperatorError: A person must act; manifests in flight were finished, others not begun.
+        """
+        batch = BatchResult()
+        fresh, suspects = self._sorted(self._received(uris), batch)
+        self._run_together(fresh, batch)
+        for delivery in suspects:
+            self._run_one(delivery, batch, alone=True)
+        return batch
+
+    def resume(self, manifest_ids: Iterable[str]) -> BatchResult:
+        """Carry open manifests on, one at a time: whatever was in flight when a driver died is a suspect.
+
+        Raises:
+            OperatorError: A person must act.
+        """
+        batch = BatchResult()
+        for manifest_id in manifest_ids:
+            accepted = self._ledger.accepted(manifest_id)
+            if accepted is not None:
+                self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
+        return batch
+
+    def _received(self, uris: Iterable[str]) -> list[Delivery]:
+        with ThreadPoolExecutor(INTAKE_THREADS) as pool:
+            found = pool.map(self._intake.receive, dict.fromkeys(uris))
+            return [delivery for delivery in found if delivery is not None]
+
+    def _sorted(
+        self, deliveries: Sequence[Delivery], batch: BatchResult
+    ) -> tuple[list[Delivery], list[Delivery]]:
+        """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
+        fresh: list[Delivery] = []
+        suspects: list[Delivery] = []
+        seen: set[str] = set()
+        repeats: list[Delivery] = []
+        for delivery in deliveries:
+            accepted = delivery.accepted
+            if accepted.manifest_id in seen:
+                repeats.append(delivery)
+                continue
+            seen.add(accepted.manifest_id)
+            state = self._ledger.state(accepted.date, accepted.manifest_id)
+            if delivery.refusal is not None or state.outcome is not None:
+                self._run_one(delivery, batch, alone=False)
+            elif is_suspect(state.attempts):
+                suspects.append(delivery)
+            else:
+                fresh.append(delivery)
+        # A second object of the same manifest is only to be cleared away, once the first one is through.
+        return fresh, suspects + repeats
+
+    def _run_together(self, deliveries: Sequence[Delivery], batch: BatchResult) -> None:
+        alone = len(deliveries) == 1 or self._manifests_in_flight == 1
+        with ThreadPoolExecutor(self._manifests_in_flight) as pool:
+            futures = [pool.submit(self._run_one, delivery, batch, alone=alone) for delivery in deliveries]
+            try:
+                for future in futures:
+                    future.result()
+            except OperatorError:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
+        manifest_id = delivery.accepted.manifest_id
+        try:
+            result = self._compactor.compact(delivery, alone=alone)
+        except OperatorError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever it is, it is on record and must not stop the neighbours
+            log_event("manifest.failed", level="error", manifest_id=manifest_id, error=str(exc)[:500])
+            batch.failures[manifest_id] = exc
+            return
+        if result.ending is not Ending.ALREADY_DONE:
+            self._on_result(result)
+        batch.results.append(result)

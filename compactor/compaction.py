@@ -1,0 +1,241 @@
+"""One manifest's life, from delivered to done: attempt, stage, verify, decide, publish."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from compactor.attempts import held_against, last_error
+from compactor.engine import Engine, Staged, StageRequest
+from compactor.errors import CompactorError, OperatorError, StagingError, TryAgainError
+from compactor.intake import Delivery
+from compactor.layout import Layout
+from compactor.ledger import Ledger, LedgerState
+from compactor.ports import Clock, ObjectStore
+from compactor.publication import Publisher
+from compactor.records import Accepted, Attempt, Commit, DeadLetter, StagedFile
+from compactor.registry import SchemaRegistry
+from compactor.sizing_history import SizingHistory
+from compactor.staged_files import VerifiedFile, verify_staged
+from compactor.steps import OnStep, Step, ignore_step
+
+_ERROR_MAX_CHARACTERS = 2_000  # Spark's messages carry whole stack traces; the head says what happened
+
+
+class Ending(StrEnum):
+    """What a call did for a manifest."""
+
+    COMMITTED = "committed"
+    DEAD_LETTERED = "dead_lettered"
+    ALREADY_DONE = "already_done"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """How a manifest stands after a call.
+
+    Attributes:
+        ending: What this call did.
+        outcome: What is on record; None if it was done before and nobody needed to look.
+        attempts: How many attempts there were, this one included.
+        new_columns: Columns that this manifest brought.
+    """
+
+    manifest_id: str
+    ending: Ending
+    outcome: Commit | DeadLetter | None = None
+    attempts: int = 0
+    new_columns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRules:
+    """The settings that a manifest's life depends on.
+
+    Attributes:
+        max_attempts: Attempts that may be held against a manifest before it is a dead letter.
+        metadata_columns: Metadata columns of the output.
+        manifests_in_flight: How many manifests are worked on at once.
+    """
+
+    max_attempts: int
+    metadata_columns: tuple[str, ...]
+    manifests_in_flight: int
+
+
+class ManifestCompactor:
+    """Takes one manifest as far as it goes. Safe to call again for any manifest at any time, from any driver."""
+
+    def __init__(
+        self,
+        *,
+        store: ObjectStore,
+        layout: Layout,
+        ledger: Ledger,
+        registry: SchemaRegistry,
+        engine: Engine,
+        publisher: Publisher,
+        history: SizingHistory,
+        clock: Clock,
+        rules: CompactionRules,
+        on_step: OnStep = ignore_step,
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._ledger = ledger
+        self._registry = registry
+        self._engine = engine
+        self._publisher = publisher
+        self._history = history
+        self._clock = clock
+        self._rules = rules
+        self._on_step = on_step
+
+    def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
+        """Bring a delivered manifest to done.
+
+        Args:
+            delivery: The manifest as it was taken in.
+            alone: Whether no other manifest is in flight meanwhile.
+
+        Raises:
+            TryAgainError: Passing trouble, or a staged result that did not add up; the attempt is on record.
+            OperatorError: A person must act.
+        """
+        accepted = delivery.accepted
+        state = self._ledger.state(accepted.date, accepted.manifest_id)
+        if delivery.refusal is not None and state.outcome is None:
+            refusal = self._dead_letter(accepted, delivery.refusal.reason, delivery.refusal.message)
+            result = self._decide(accepted, refusal, attempts=0)
+        else:
+            result = self.resume(accepted, state, alone=alone)
+        if delivery.uri != accepted.source_uri:
+            self._publisher.remove_delivery(delivery.uri, delivery.digest)
+        return result
+
+    def resume(self, accepted: Accepted, state: LedgerState, *, alone: bool) -> CompactionResult:
+        """Go on with an accepted manifest from where the ledger says it is.
+
+        Args:
+            accepted: The manifest.
+            state: What is on record about it.
+            alone: Whether no other manifest is in flight meanwhile.
+        """
+        manifest_id = accepted.manifest_id
+        if state.outcome is not None and state.is_done:
+            self._publisher.clean_up(accepted, state.outcome)
+            return CompactionResult(manifest_id, Ending.ALREADY_DONE, state.outcome)
+        if state.outcome is not None:
+            return self._finished(accepted, state.outcome, attempts=0)
+        self._ledger.open(accepted.date, manifest_id)
+        self._on_step(Step.OPENED, manifest_id)
+        held = held_against(state.attempts, self._ledger.run_id)
+        if held >= self._rules.max_attempts:
+            message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(state.attempts)}"
+            return self._decide(
+                accepted, self._dead_letter(accepted, "retries_exhausted", message), attempts=len(state.attempts)
+            )
+        after = max((each.attempt.number for each in state.attempts), default=0)
+        attempt = self._ledger.begin(accepted.date, manifest_id, after=after, alone=alone)
+        self._on_step(Step.ATTEMPTED, manifest_id)
+        return self._attempt(accepted, attempt)
+
+    def _attempt(self, accepted: Accepted, attempt: Attempt) -> CompactionResult:
+        try:
+            commit = self._staged_commit(accepted, attempt)
+        except Exception as exc:
+            # Another driver may have decided meanwhile, and cleaned this attempt's staging up under it.
+            decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
+            if decided is not None:
+                return self._finished(accepted, decided, attempts=attempt.number)
+            passing = isinstance(exc, TryAgainError | OperatorError) and not isinstance(exc, StagingError)
+            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=passing)
+            raise
+        schema = self._registry.version(commit.schema_version)
+        brought = [column for column in schema.columns if column.added_in == schema.version]
+        new_columns = len(brought) if schema.manifest_id == accepted.manifest_id else 0
+        return self._decide(accepted, commit, attempts=attempt.number, new_columns=new_columns)
+
+    def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> Commit:
+        manifest = accepted.manifest
+        if manifest is None:
+            raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
+        manifest_id = accepted.manifest_id
+        staged = self._engine.stage(
+            StageRequest(
+                manifest=manifest,
+                staging=self._layout.staging(manifest_id, attempt.number),
+                columns_for=lambda keys: self._registry.covering(keys, manifest_id),
+                ratio=self._history.ratio(),
+                manifests_in_flight=1 if attempt.alone else self._rules.manifests_in_flight,
+                processed_at=attempt.started_at,
+                on_inspected=lambda: self._on_step(Step.INSPECTED, manifest_id),
+            )
+        )
+        self._on_step(Step.CONVERTED, manifest_id)
+        outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)
+        self._on_step(Step.VERIFIED, manifest_id)
+        return self._commit(accepted, attempt, staged, outputs, rejects)
+
+    def _commit(
+        self,
+        accepted: Accepted,
+        attempt: Attempt,
+        staged: Staged,
+        outputs: list[VerifiedFile],
+        rejects: list[VerifiedFile],
+    ) -> Commit:
+        day, manifest_id = accepted.date, accepted.manifest_id
+        return Commit(
+            manifest_id=manifest_id,
+            date=day,
+            attempt=attempt.number,
+            run_id=self._ledger.run_id,
+            engine=self._engine.name,
+            schema_version=staged.schema.version,
+            outputs=[
+                _staged_file(file, self._layout.output_file(day, manifest_id, part))
+                for part, file in enumerate(outputs)
+            ],
+            rejects=[
+                _staged_file(file, self._layout.rejects_file(day, manifest_id, part))
+                for part, file in enumerate(rejects)
+            ],
+            files=list(staged.reports),
+            started_at=attempt.started_at,
+            decided_at=self._clock.now(),
+        )
+
+    def _dead_letter(self, accepted: Accepted, reason: str, message: str) -> DeadLetter:
+        return DeadLetter(
+            manifest_id=accepted.manifest_id,
+            date=accepted.date,
+            reason=reason,
+            message=message,
+            source_uri=accepted.source_uri,
+            run_id=self._ledger.run_id,
+            decided_at=self._clock.now(),
+        )
+
+    def _decide(
+        self, accepted: Accepted, outcome: Commit | DeadLetter, *, attempts: int, new_columns: int = 0
+    ) -> CompactionResult:
+        winner = self._ledger.decide(outcome)
+        self._on_step(Step.DECIDED, accepted.manifest_id)
+        if winner == outcome and isinstance(outcome, Commit):
+            self._history.add(outcome)
+        return self._finished(accepted, winner, attempts=attempts, new_columns=new_columns)
+
+    def _finished(
+        self, accepted: Accepted, outcome: Commit | DeadLetter, *, attempts: int, new_columns: int = 0
+    ) -> CompactionResult:
+        self._publisher.roll_forward(accepted, outcome)
+        ending = Ending.COMMITTED if isinstance(outcome, Commit) else Ending.DEAD_LETTERED
+        return CompactionResult(accepted.manifest_id, ending, outcome, attempts, new_columns)
+
+
+def _staged_file(file: VerifiedFile, final: str) -> StagedFile:
+    return StagedFile(staged=file.uri, final=final, rows=file.facts.rows, size_bytes=file.facts.size_bytes)
+
+
+def _described(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= _ERROR_MAX_CHARACTERS else text[: _ERROR_MAX_CHARACTERS - 3] + "..."

@@ -1,0 +1,174 @@
+"""Compares every value: reads the inputs again, line by line, and the Parquet files row by row.
+
+Rows lose their order on the way, so each side is summed up as the number of its rows and the sum of their digests.
+Equal sums of 128-bit digests with equal counts mean equal rows, each as often; memory does not grow with their number.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from compactor.audit import AuditReport, Discrepancy
+from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.codecs import decode
+from compactor.inspection import Limits, Reject, inspect_lines
+from compactor.manifest import ManifestFile
+from compactor.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.parquet_files import open_parquet
+from compactor.ports import ObjectStore
+from compactor.rawjson import texts
+from compactor.records import Commit, FileReport, FileStatus
+from compactor.registry import SchemaRegistry
+from compactor.schema import SchemaVersion
+
+BATCH_BYTES = 32 * 1024 * 1024  # of Parquet values, uncompressed, that are held as Python objects at once
+_DIGEST_BYTES = 16
+_MODULUS = 1 << (8 * _DIGEST_BYTES)
+
+
+@dataclass(slots=True)
+class Sum:
+    """An order-free fingerprint of many rows."""
+
+    rows: int = 0
+    total: int = 0
+
+    def add(self, row: Sequence[object]) -> None:
+        """Count one row of JSON values."""
+        digest = hashlib.blake2b(orjson.dumps(row), digest_size=_DIGEST_BYTES).digest()
+        self.rows += 1
+        self.total = (self.total + int.from_bytes(digest, "big")) % _MODULUS
+
+    def merge(self, other: "Sum") -> None:
+        """Count all rows of another sum."""
+        self.rows += other.rows
+        self.total = (self.total + other.total) % _MODULUS
+
+
+class DeepAuditor:
+    """Compares the contents of commits.
+
+    Args:
+        store: Where everything is.
+        registry: The schema versions.
+        limits: What inspection was told; it decides what a reject is.
+    """
+
+    def __init__(self, store: ObjectStore, registry: SchemaRegistry, limits: Limits) -> None:
+        self._store = store
+        self._registry = registry
+        self._limits = limits
+
+    def check(self, commit: Commit, report: AuditReport) -> None:
+        """Compare one commit, and add what was found to the report."""
+        schema = self._registry.version(commit.schema_version)
+        try:
+            rejected, refused = self._staged_rejects(commit)
+            written, by_source = self._written_rows(commit, schema)
+        except StagingError as exc:
+            report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
+            return
+        total = Sum()
+        for file in commit.files:
+            if file.status != FileStatus.COMPACTED:
+                continue
+            read = self._input_sums(file, schema, refused.get(file.uri, frozenset()))
+            if read is None:
+                report.inputs_gone += 1
+                continue
+            report.inputs_compared += 1
+            rows, rejects = read
+            total.merge(rows)
+            if by_source:
+                _compare(commit, report, file.uri, "rows", rows, written.get(file.uri, Sum()))
+            _compare(commit, report, file.uri, "rejects", rejects, rejected.get(file.uri, Sum()))
+        if not by_source and not report.inputs_gone:
+            _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
+
+    def _input_sums(
+        self, file: FileReport, schema: SchemaVersion, refused: frozenset[bytes]
+    ) -> tuple[Sum, Sum] | None:
+        """Rows and rejects of an input file as they should be; None if that version is not there any more."""
+        rows, rejects = Sum(), Sum()
+        keys = [column.key for column in schema.columns if column.key is not None]
+        known = frozenset(keys)
+
+        def on_good(block: bytes) -> None:
+            for line in block.split(b"\n")[:-1]:
+                values = texts(line)
+                rescued = sorted((key, value) for key, value in values.items() if key not in known and value is not None)
+                rows.add([*map(values.get, keys), rescued])
+
+        def on_reject(reject: Reject) -> None:
+            rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
+
+        try:
+            named = ManifestFile(uri=file.uri, etag=file.etag)
+            opened = open_file(self._store, named, any_version=False)
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self._store, opened, pool)) as stored:
+                pieces = decode(file.codec, stored)
+                inspect_lines(pieces, self._limits, on_reject=on_reject, on_good=on_good, refused=refused)
+        except (ObjectNotFound, ObjectChanged):
+            return None
+        except FileError as exc:
+            if exc.status in {FileStatus.MISSING, FileStatus.CHANGED}:
+                return None
+            rejects.add([str(exc)])  # it could be read when it was compacted: shows as a difference
+        return rows, rejects
+
+    def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
+        sums: dict[str, Sum] = {}
+        refused: dict[str, set[bytes]] = {}
+        for file in commit.rejects:
+            for row in _rows(self._store, file.final):
+                uri, reason, raw = row["source_uri"], row["reason"], row["raw"]
+                sums.setdefault(uri, Sum()).add(_reject_row(row["line_number"], row["byte_offset"], reason, raw))
+                if reason == "parsers_disagree":
+                    refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
+        return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
+
+    def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
+        """Sums of the written rows by their source file, or all under "" where the files do not tell."""
+        names = [column.name for column in schema.columns if column.key is not None]
+        rescued_name = next((column.name for column in schema.columns if column.key is None), None)
+        sums: dict[str, Sum] = {}
+        by_source = True
+        for file in commit.outputs:
+            for row in _rows(self._store, file.final):
+                by_source = "_source_file" in row
+                rescued = sorted(row[rescued_name] or []) if rescued_name else []
+                source = row["_source_file"] if by_source else ""
+                sums.setdefault(source, Sum()).add([*[row[name] for name in names], rescued])
+        return sums, by_source
+
+
+def _rows(store: ObjectStore, uri: str) -> Iterator[dict[str, Any]]:
+    file, _ = open_parquet(store, uri)
+    try:
+        for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
+            yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+
+
+def _batch_rows(metadata: Any) -> int:
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
+    return max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))
+
+
+def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> list[object]:
+    return [line_number, byte_offset, reason, raw.hex()]
+
+
+def _compare(commit: Commit, report: AuditReport, where: str, what: str, expected: Sum, found: Sum) -> None:
+    if expected != found:
+        difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
+        report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))
+

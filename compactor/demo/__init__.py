@@ -1,0 +1,1 @@
+"""Everything for trying the compactor on one machine, without an AWS account."""

@@ -1,0 +1,239 @@
+"""Made-up events of a shop as NDJSON: the same for the same seed, and as compressible as real ones."""
+
+import gzip
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from compactor.demo import pools
+
+KEYS = (
+    "id",
+    "event",
+    "time",
+    "received_at",
+    "step",
+    "session",
+    "visitor",
+    "ip",
+    "user_id",
+    "member",
+    "device",
+    "os",
+    "browser",
+    "version",
+    "agent",
+    "country",
+    "city",
+    "locale",
+    "page",
+    "referrer",
+    "sku",
+    "category",
+    "price",
+    "currency",
+    "units",
+    "custom_data",
+)
+"""The top-level keys of every event, in the order in which they are written."""
+
+LATE_KEY = "coupon_code"
+FILE_BYTES = 3_670_016  # 3.5 MiB, the size that the reference producers write
+DAY = "2025-12-21"
+
+_TEMPLATE = (
+    '{"id":"%s","event":"%s","time":"%s","received_at":"%s","step":%d,%s,'
+    '"page":"/%s?v=%012x","referrer":%s,%s,"units":%d,'
+    '"custom_data":{"trace":"%032x","tests":%s,"scroll":%.2f,"load_ms":[%d,%d]}}\n'
+)
+_DAY_MS = 86_400_000
+_EVENTS_PER_SESSION = 2
+_SHORTEST_LINE_BYTES = 600  # no line is shorter, so that enough are made before cutting
+
+
+@dataclass(frozen=True, slots=True)
+class Flaws:
+    """What to do wrong on purpose.
+
+    Attributes:
+        bad_lines_of_each_kind: How many lines of each of `BAD_LINES` replace good ones, spread over all files.
+        gzip_files: How many files are compressed; every other one of them does not say so in its name.
+        late_key: Whether `LATE_KEY` appears, in the last line of the last file only.
+    """
+
+    bad_lines_of_each_kind: int = 0
+    gzip_files: int = 0
+    late_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounts:
+    """What was written, for comparing with what came out.
+
+    Attributes:
+        files: Files.
+        stored_bytes: Bytes as written, compressed files compressed.
+        decoded_bytes: Bytes after decompression.
+        lines: Lines, bad ones included.
+        bad_lines: How many of them are bad, by kind.
+    """
+
+    files: int
+    stored_bytes: int
+    decoded_bytes: int
+    lines: int
+    bad_lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        """Lines that are a JSON object."""
+        return self.lines - sum(self.bad_lines.values())
+
+
+BAD_LINES: Mapping[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda line: line[: len(line) // 2],
+    "trailing_garbage": lambda line: line + b' {"id":"second"}',
+    "broken_utf8": lambda line: line.replace(b'"currency":"', b'"currency":"\xc3\x28', 1),
+    "single_quotes": lambda line: line.replace(b'"', b"'"),
+    "array": lambda line: b"[" + line + b"]",
+}
+"""Ways to spoil a good line, without its line feed, so that it is no JSON object any more."""
+
+
+def make_event_lines(seed: int | str, count: int, *, day: str = DAY, begin: float = 0.0, end: float = 1.0) -> bytes:
+    """Make events, ordered by time.
+
+    Args:
+        seed: The same seed and arguments give the same bytes.
+        count: How many lines.
+        day: The day of their time stamps, as `yyyy-mm-dd`.
+        begin: Where in the day they begin, from 0 to 1.
+        end: Where in the day they end, from 0 to 1.
+
+    Returns:
+        `count` JSON objects of about 600 bytes with the keys of `KEYS`, each ending in a line feed.
+    """
+    rng = random.Random(f"{seed}")  # noqa: S311 - made-up data, no secret
+    sessions = _sessions(rng, count // _EVENTS_PER_SESSION + 1)
+    ids = rng.randbytes(16 * count).hex()
+    items = rng.choices(pools.products(), k=count)
+    first_ms, span_ms = int(begin * _DAY_MS), (end - begin) * _DAY_MS
+    times = [first_ms + int(span_ms * number / count) for number in range(count)]
+    rows = zip(
+        (ids[at : at + 32] for at in range(0, 32 * count, 32)),
+        rng.choices(pools.EVENT_NAMES, k=count),
+        (_iso(day, ms) for ms in times),
+        (_iso(day, ms + 40 + int(rng.expovariate(1 / 400))) for ms in times),
+        rng.choices(range(1, 60), k=count),
+        rng.choices(sessions, k=count),
+        (path for path, _ in items),
+        (rng.getrandbits(48) for _ in range(count)),
+        rng.choices(pools.REFERRERS, k=count),
+        (snippet for _, snippet in items),
+        rng.choices((1, 1, 1, 2, 3), k=count),
+        (rng.getrandbits(128) for _ in range(count)),
+        rng.choices(pools.EXPERIMENTS, k=count),
+        (rng.random() for _ in range(count)),
+        rng.choices(range(40, 900), k=count),
+        rng.choices(range(200, 4000), k=count),
+        strict=True,
+    )
+    return "".join(map(_TEMPLATE.__mod__, rows)).encode()
+
+
+def write_day(
+    write: Callable[[str, bytes], object],
+    *,
+    seed: int,
+    total_bytes: int,
+    file_bytes: int = FILE_BYTES,
+    day: str = DAY,
+    flaws: Flaws = Flaws(),
+) -> DayCounts:
+    """Make one day of NDJSON files, named `2025-12-21-part-0001.ndjson` and so on.
+
+    Args:
+        write: Called with the name and the content of each file, in order.
+        seed: The same seed and arguments give the same files.
+        total_bytes: How much to make; a file ends with the last whole line that fits.
+        file_bytes: The size of each file but the last.
+        day: The day in names and time stamps, as `yyyy-mm-dd`.
+        flaws: What to do wrong on purpose; nothing by default.
+
+    Raises:
+        ValueError: There is not enough room for what was asked for.
+    """
+    files = -(-total_bytes // file_bytes)
+    if flaws.gzip_files > files:
+        raise ValueError(f"{flaws.gzip_files} compressed files asked for, but {total_bytes} bytes make {files} files")
+    kinds = list(BAD_LINES) * flaws.bad_lines_of_each_kind
+    stored_bytes = decoded_bytes = line_count = 0
+    for number in range(files):
+        room = min(file_bytes, total_bytes - number * file_bytes)
+        data = _fill(f"{seed}/{number}", room, day, number / files, (number + 1) / files)
+        data = _spoil(data, kinds[number::files], late_key=flaws.late_key and number == files - 1)
+        decoded_bytes += len(data)
+        line_count += data.count(b"\n")
+        name, stored = _store(f"{day}-part-{number + 1:04d}.ndjson", data, _gzip_turn(number, files, flaws.gzip_files))
+        stored_bytes += len(stored)
+        write(name, stored)
+    bad_lines = dict.fromkeys(BAD_LINES, flaws.bad_lines_of_each_kind) if flaws.bad_lines_of_each_kind else {}
+    return DayCounts(files, stored_bytes, decoded_bytes, line_count, bad_lines)
+
+
+def _sessions(rng: random.Random, count: int) -> list[str]:
+    """Snippets of thirteen keys that stay the same through a session."""
+    return [
+        f'"session":"{rng.getrandbits(64):016x}","visitor":"{rng.getrandbits(64):016x}",'
+        f'"ip":"{address >> 16 & 255}.{address >> 8 & 255}.{address & 255}.{address >> 24}",{user},{device},'
+        f'"country":"{country}","city":"{city}","locale":"{locale}"'
+        for user, device, (country, city, locale), address in zip(
+            rng.choices(pools.users(), k=count),
+            rng.choices(pools.devices(), k=count),
+            rng.choices(pools.COUNTRIES, k=count),
+            (rng.getrandbits(32) for _ in range(count)),
+            strict=True,
+        )
+    ]
+
+
+def _iso(day: str, ms: int) -> str:
+    """A time of that day; what would be past midnight is its last millisecond."""
+    seconds, ms = divmod(min(ms, _DAY_MS - 1), 1000)
+    minutes, seconds = divmod(seconds, 60)
+    return "%sT%02d:%02d:%02d.%03dZ" % (day, *divmod(minutes, 60), seconds, ms)  # noqa: UP031 - twice as fast
+
+
+def _fill(seed: str, room: int, day: str, begin: float, end: float) -> bytes:
+    """As many whole lines as there is room for, at least one."""
+    data = make_event_lines(seed, room // _SHORTEST_LINE_BYTES + 1, day=day, begin=begin, end=end)
+    cut = data.rfind(b"\n", 0, room) + 1
+    return data[: cut or data.index(b"\n") + 1]
+
+
+def _spoil(data: bytes, kinds: list[str], *, late_key: bool) -> bytes:
+    """Replace evenly spread lines by bad ones, and give the last line its extra key."""
+    if not kinds and not late_key:
+        return data
+    lines = data.split(b"\n")[:-1]
+    if len(lines) < 2 * (len(kinds) + 1):  # so that the last line stays good
+        raise ValueError(f"a file of {len(lines)} lines has no room for {len(kinds)} bad ones: expected at most half")
+    for number, kind in enumerate(kinds, start=1):
+        at = number * len(lines) // (len(kinds) + 1)
+        lines[at] = BAD_LINES[kind](lines[at])
+    if late_key:
+        lines[-1] = lines[-1][:-1] + f',"{LATE_KEY}":"WINTER10"}}'.encode()
+    return b"\n".join([*lines, b""])
+
+
+def _gzip_turn(number: int, files: int, gzip_files: int) -> int | None:
+    """Which of the compressed files this one is, from 0; None if it is not compressed. They are spread evenly."""
+    before, after = number * gzip_files // files, (number + 1) * gzip_files // files
+    return before if after > before else None
+
+
+def _store(name: str, data: bytes, gzip_turn: int | None) -> tuple[str, bytes]:
+    """The name and the bytes that a file is stored with."""
+    if gzip_turn is None:
+        return name, data
+    return (f"{name}.gz" if gzip_turn % 2 == 0 else name), gzip.compress(data, compresslevel=6, mtime=0)

@@ -1,0 +1,70 @@
+"""The seam between a manifest's life and whatever turns its lines into Parquet. Nothing outside knows which engine ran."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from compactor.manifest import Manifest
+from compactor.records import FileReport
+from compactor.schema import SchemaVersion
+
+
+@dataclass(frozen=True, slots=True)
+class StageRequest:
+    """One attempt at one manifest.
+
+    Attributes:
+        manifest: What to compact.
+        staging: A folder of this attempt's own; it ends with `/`.
+        columns_for: Gives the schema version that holds these keys, which are in first-seen order; makes it if need be.
+        ratio: Parquet bytes per decoded byte as learned so far; None where the engine has to measure a sample.
+        manifests_in_flight: How many manifests are worked on at once, this one included.
+        processed_at: The value of the column `_processed_at`.
+        on_inspected: To be called when every line was read and what was set aside is staged.
+    """
+
+    manifest: Manifest
+    staging: str
+    columns_for: Callable[[Sequence[str]], SchemaVersion]
+    ratio: float | None
+    manifests_in_flight: int
+    processed_at: datetime
+    on_inspected: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What an engine left in staging.
+
+    Attributes:
+        reports: The audit, one a file, in the manifest's order.
+        schema: The version whose columns the outputs have.
+        outputs: URIs of the Parquet files of rows, in the order in which they are to be numbered.
+        rejects: URIs of the Parquet files of rejects, likewise.
+    """
+
+    reports: tuple[FileReport, ...]
+    schema: SchemaVersion
+    outputs: tuple[str, ...]
+    rejects: tuple[str, ...]
+
+
+class Engine(Protocol):
+    """Turns the lines of a manifest's files into staged Parquet files.
+
+    Each line ends as one row, one reject, or a blank; each file that cannot be read whole is reported as such and leaves
+    nothing behind. What is staged is verified by the caller and becomes visible only then.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls this engine."""
+
+    def stage(self, request: StageRequest) -> Staged:
+        """Do the work of one attempt. May be called from several threads at once.
+
+        Raises:
+            TryAgainError: Passing trouble.
+            OperatorError: A person must act.
+        """

@@ -1,0 +1,204 @@
+"""The ledger: create-only records that say how far each manifest has come. The truth of the whole system."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+
+from compactor.attempts import AttemptState
+from compactor.errors import ObjectNotFound
+from compactor.layout import Layout, base_name
+from compactor.ports import Clock, ObjectStore
+from compactor.records import (
+    OUTCOME,
+    Accepted,
+    Attempt,
+    AttemptFailure,
+    Commit,
+    DeadLetter,
+    Document,
+    Done,
+    OpenMarker,
+    RecentCommit,
+)
+
+RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """What is on record about one manifest.
+
+    Attributes:
+        attempts: In their order.
+        outcome: Once there is one, it never changes.
+        is_done: All that the outcome names is in its final place.
+    """
+
+    attempts: tuple[AttemptState, ...]
+    outcome: Commit | DeadLetter | None
+    is_done: bool
+
+
+class Ledger:
+    """Reads and writes the records of one state prefix, for one run.
+
+    Args:
+        store: Where the records are.
+        layout: Their places.
+        clock: Dates them.
+        run_id: This run, written into every record: it tells a lost answer from another driver's record.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self.run_id = run_id
+        self._slot_lock = Lock()
+        self._next_slot: int | None = None
+
+    def accepted(self, manifest_id: str) -> Accepted | None:
+        """The manifest that this id is tied to, if any."""
+        data = self._read(self._layout.accepted(manifest_id))
+        return Accepted.model_validate_json(data) if data is not None else None
+
+    def accept(self, record: Accepted) -> Accepted:
+        """Tie an id to a manifest, unless it is tied already.
+
+        Returns:
+            The record that holds from now on: this one, or an earlier one.
+        """
+        uri = self._layout.accepted(record.manifest_id)
+        if self._store.create(uri, _json(record)):
+            return record
+        return Accepted.model_validate_json(self._store.read(uri))
+
+    def state(self, day: str, manifest_id: str) -> LedgerState:
+        """How far a manifest has come."""
+        folder = self._layout.ledger_records(day, manifest_id)
+        names = {base_name(info.uri) for info in self._store.list(folder)}
+        outcome = self.outcome(day, manifest_id) if "outcome.json" in names else None
+        numbers = sorted(
+            int(name.removeprefix("attempt-").removesuffix(".json"))
+            for name in names
+            if name.startswith("attempt-") and not name.endswith("-failed.json")
+        )
+        attempts = [] if outcome else [self._attempt_state(day, manifest_id, number, names) for number in numbers]
+        return LedgerState(attempts=tuple(attempts), outcome=outcome, is_done="done.json" in names)
+
+    def _attempt_state(self, day: str, manifest_id: str, number: int, names: set[str]) -> AttemptState:
+        attempt_uri = self._layout.attempt(day, manifest_id, number)
+        failure_uri = self._layout.attempt_failure(day, manifest_id, number)
+        failure = None
+        if base_name(failure_uri) in names:
+            failure = AttemptFailure.model_validate_json(self._store.read(failure_uri))
+        return AttemptState(Attempt.model_validate_json(self._store.read(attempt_uri)), failure)
+
+    def open(self, day: str, manifest_id: str) -> None:
+        """Enter a manifest into the index of open ones."""
+        marker = OpenMarker(manifest_id=manifest_id, date=day)
+        self._store.create(self._layout.open_marker(manifest_id), _json(marker))
+
+    def close(self, manifest_id: str) -> None:
+        """Take a manifest out of the index of open ones."""
+        self._store.delete([self._layout.open_marker(manifest_id)])
+
+    def open_markers(self) -> Iterator[OpenMarker]:
+        """Every manifest that was begun and is not done."""
+        for info in self._store.list(self._layout.open_folder):
+            data = self._read(info.uri)
+            if data is not None:  # another driver may have closed it since the listing
+                yield OpenMarker.model_validate_json(data)
+
+    def begin(self, day: str, manifest_id: str, *, after: int, alone: bool) -> Attempt:
+        """Put a new attempt on record, before any work.
+
+        Args:
+            day: The manifest's date.
+            manifest_id: The manifest.
+            after: The highest attempt known; other drivers may have made further ones meanwhile.
+            alone: Whether no other manifest is in flight.
+        """
+        number = after
+        while True:
+            number += 1
+            attempt = Attempt(
+                manifest_id=manifest_id, number=number, run_id=self.run_id, alone=alone, started_at=self._clock.now()
+            )
+            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):
+                return attempt
+
+    def fail(self, day: str, attempt: Attempt, *, error: str, passing: bool) -> None:
+        """Put on record that an attempt ended without an outcome."""
+        failure = AttemptFailure(
+            manifest_id=attempt.manifest_id,
+            number=attempt.number,
+            passing=passing,
+            error=error,
+            failed_at=self._clock.now(),
+        )
+        self._store.create(self._layout.attempt_failure(day, attempt.manifest_id, attempt.number), _json(failure))
+
+    def outcome(self, day: str, manifest_id: str) -> Commit | DeadLetter:
+        """The outcome of a manifest that has one.
+
+        Raises:
+            ObjectNotFound: It has none.
+        """
+        return OUTCOME.validate_json(self._store.read(self._layout.outcome(day, manifest_id)))
+
+    def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
+        """Record the outcome, unless there is one already. This is the commit point.
+
+        Returns:
+            The outcome that holds from now on: this one, or another driver's.
+        """
+        if self._store.create(self._layout.outcome(outcome.date, outcome.manifest_id), _json(outcome)):
+            return outcome
+        return self.outcome(outcome.date, outcome.manifest_id)
+
+    def finish(self, day: str, manifest_id: str) -> None:
+        """Record that everything is in its final place."""
+        done = Done(manifest_id=manifest_id, run_id=self.run_id, done_at=self._clock.now())
+        self._store.create(self._layout.done(day, manifest_id), _json(done))
+
+    def is_done(self, day: str, manifest_id: str) -> bool:
+        return self._store.stat(self._layout.done(day, manifest_id)) is not None
+
+    def remember(self, commit: RecentCommit) -> None:
+        """Keep the summary of a commit in the ring of recent ones, in place of the oldest."""
+        with self._slot_lock:
+            if self._next_slot is None:
+                self._next_slot = self._slot_after_newest()
+            slot, self._next_slot = self._next_slot, (self._next_slot + 1) % RECENT_SLOTS
+        self._store.put(self._layout.recent(slot), _json(commit))
+
+    def _slot_after_newest(self) -> int:
+        newest = max(self._store.list(self._layout.recent_folder), key=lambda info: info.modified_at, default=None)
+        return (int(base_name(newest.uri).removesuffix(".json")) + 1) % RECENT_SLOTS if newest else 0
+
+    def recent(self) -> list[RecentCommit]:
+        """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
+        found = (self._read(info.uri) for info in self._store.list(self._layout.recent_folder))
+        commits = [RecentCommit.model_validate_json(data) for data in found if data is not None]
+        return sorted(commits, key=lambda commit: commit.decided_at)
+
+    def manifests(self, day: str | None = None) -> Iterator[tuple[str, str]]:
+        """Every manifest on record, or those of a day, as (date, manifest id)."""
+        folder = self._layout.ledger_day(day) if day else self._layout.ledger_folder
+        previous = None
+        for info in self._store.list(folder):
+            found_day, manifest_id, _ = info.uri.rsplit("/", 3)[1:]
+            if (found_day, manifest_id) != previous:
+                previous = (found_day, manifest_id)
+                yield found_day, manifest_id
+
+    def _read(self, uri: str) -> bytes | None:
+        try:
+            return self._store.read(uri)
+        except ObjectNotFound:
+            return None
+
+
+def _json(document: Document) -> bytes:
+    return document.model_dump_json().encode()

@@ -1,0 +1,98 @@
+"""The catalogue of metrics: name, unit, meaning, and what to do when one moves. Nothing else may be emitted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from compactor.compaction import CompactionResult
+from compactor.records import Commit, DeadLetter, FileStatus
+from compactor.sizing import sizing_hits
+
+Unit = Literal["Count", "Bytes", "Bytes/Second", "Seconds", "Percent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: As CloudWatch shows it.
+        unit: One of CloudWatch's units.
+        meaning: What it counts.
+        advice: What to do when it moves.
+    """
+
+    name: str
+    unit: Unit
+    meaning: str
+    advice: str
+
+
+CATALOGUE = {
+    metric.name: metric
+    for metric in (
+        Metric("ManifestsCommitted", "Count", "manifests committed by the batch", "falls to 0 with work waiting: look at the log"),
+        Metric("ManifestsDeadLettered", "Count", "manifests set aside by the batch", "read failed/*.reason.json under the state"),
+        Metric("BatchDurationSeconds", "Seconds", "time from the batch's start to its end", "above half the SLA: add workers"),
+        Metric("InputBytesPerSecond", "Bytes/Second", "stored input of the batch over its duration", "below arrival: add workers"),
+        Metric("RecordsIn", "Count", "lines read, blank ones not counted", "compare with what producers sent"),
+        Metric("RecordsOut", "Count", "rows that became visible", "RecordsIn less RecordsRejected, always"),
+        Metric("RecordsRejected", "Count", "lines set aside", "look at the rejects by reason; tell the producer"),
+        Metric("FilesSetAside", "Count", "input files that were missing, unreadable or too large", "trace one of them"),
+        Metric("BytesIn", "Bytes", "stored size of the input files", "falls: producers or events stopped"),
+        Metric("BytesOut", "Bytes", "size of the Parquet files", "BytesOut over BytesIn is the ratio that sizing learns"),
+        Metric("OutputFiles", "Count", "Parquet files of rows", "rises against BytesOut: files get too small"),
+        Metric("OutputFileSizeHitRate", "Percent", "output files within 25 % of the target, of those that could be",
+               "below 90: the data changes faster than the ratio is learned"),
+        Metric("NewColumns", "Count", "columns that appeared", "a producer changed its events"),
+        Metric("Attempts", "Count", "attempts made by the batch", "above ManifestsCommitted: read the attempt records"),
+        Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),
+    )
+}
+"""All metrics by name."""
+
+
+class DroppedMetrics:
+    """A metrics sink for when nobody wants to know."""
+
+    def emit(self, values: Mapping[str, float]) -> None:
+        """Drop the values."""
+
+
+def batch_metrics(
+    results: Sequence[CompactionResult], *, seconds: float, target_file_bytes: int
+) -> dict[str, float]:
+    """The figures of one batch.
+
+    Args:
+        results: One result a manifest.
+        seconds: How long the batch took.
+        target_file_bytes: How large an output file should be.
+    """
+    fresh = [result for result in results if result.attempts]
+    commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
+    reports = [report for commit in commits for report in commit.files]
+    sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
+    hits = [sizing_hits(each, target_file_bytes) for each in sizes]
+    counted = sum(files for _, files in hits)
+    bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
+    values: dict[str, float] = {
+        "ManifestsCommitted": len(commits),
+        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in results),
+        "BatchDurationSeconds": seconds,
+        "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
+        "RecordsOut": sum(report.records for report in reports),
+        "RecordsRejected": sum(report.rejected_lines for report in reports),
+        "FilesSetAside": sum(report.status != FileStatus.COMPACTED for report in reports),
+        "BytesIn": bytes_in,
+        "BytesOut": sum(map(sum, sizes)),
+        "OutputFiles": sum(map(len, sizes)),
+        "NewColumns": sum(result.new_columns for result in fresh),
+        "Attempts": len(fresh),
+        "Heartbeat": 1,
+    }
+    if seconds > 0:
+        values["InputBytesPerSecond"] = bytes_in / seconds
+    if counted:
+        values["OutputFileSizeHitRate"] = 100 * sum(hit for hit, _ in hits) / counted
+    return values

@@ -1,0 +1,143 @@
+"""What the use-cases need from the outside world, as protocols.
+
+Each port has one contract suite in `tests/contract`, which every implementation passes, the in-memory one included.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """One object as a store lists it.
+
+    Attributes:
+        uri: Where it is, spelled as the prefix or URI it was asked for with.
+        size_bytes: Its length.
+        etag: An opaque version: it differs whenever the content was replaced. Without quotes.
+        modified_at: Time of the last write, UTC.
+    """
+
+    uri: str
+    size_bytes: int
+    etag: str
+    modified_at: datetime
+
+
+class ObjectStore(Protocol):
+    """Objects under URIs: `s3://bucket/key`, `file:///path` or a plain absolute path.
+
+    URIs are literal: no globbing and no URL decoding. Every method raises `StoreUnavailable` for passing trouble that
+    outlasted the client's retries, and `AccessError` where a person must act.
+    """
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        """What is at this URI now, or None."""
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        """The whole object.
+
+        Raises:
+            ObjectNotFound: There is none.
+            ObjectChanged: `etag` was given and the object has another one.
+        """
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        """Up to `length` bytes from `start`; fewer at the end, none behind it.
+
+        Raises:
+            ObjectNotFound: There is no such object.
+            ObjectChanged: `etag` was given and the object has another one.
+        """
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        """All objects under a folder, at any depth, in the order of their URIs' UTF-8 bytes.
+
+        Args:
+            prefix: A folder; it ends with `/`. A folder that does not exist has no objects.
+            start_after: Only objects whose URI sorts behind this one.
+        """
+
+    def create(self, uri: str, data: bytes) -> bool:
+        """Write a new object, atomically and durably, only if there is none.
+
+        Returns:
+            True if the object now holds `data` by this call (also where the answer of the first try was lost and a
+            repeat found the very same bytes); False if another object was there, which is left as it is.
+        """
+
+    def put(self, uri: str, data: bytes) -> None:
+        """Write or replace an object, atomically and durably."""
+
+    def upload(self, uri: str, path: Path) -> None:
+        """Write or replace an object with the content of a local file of any size."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Write or replace `target` with the content of `source`, of any size; whole or not at all.
+
+        Raises:
+            ObjectNotFound: There is no `source`.
+        """
+
+    def delete(self, uris: Iterable[str]) -> None:
+        """Delete objects; those that are not there are no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who holds a file.
+
+    Attributes:
+        holder: The id of the manifest the file was claimed for.
+        lease_until: Until then nobody else may ask that the manifest be given up for not being written. UTC.
+    """
+
+    holder: str
+    lease_until: datetime
+
+
+class ClaimTable(Protocol):
+    """Which manifest each file version belongs to. One holder a key, decided by a conditional write."""
+
+    @property
+    def lifetime_days(self) -> float | None:
+        """How long a claim is sure to be remembered; None for ever."""
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        """Claim every key that is free.
+
+        A key that this holder holds already stays as it is.
+
+        Returns:
+            For every key, its claim after the call: compare `holder` to see who won.
+        """
+
+    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+        """Replace a holder whose manifest can never take effect.
+
+        Returns:
+            False if the key was not held by `from_holder` any more; nothing was changed then.
+        """
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
+        """The claims of those keys that are held."""
+
+
+class Clock(Protocol):
+    """Time, so that tests can set it."""
+
+    def now(self) -> datetime:
+        """The time now, in UTC, with its zone."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class MetricsSink(Protocol):
+    """Where measurements go. Never raises."""
+
+    def emit(self, values: Mapping[str, float]) -> None:
+        """Record one value for each metric name of `compactor.metrics.CATALOGUE`."""

@@ -1,0 +1,70 @@
+"""The values of one JSON object as text, exactly as they are written."""
+
+import re
+
+import orjson
+
+# Possessive quantifiers keep the matcher from storing a way back for every escape of a long string.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_KEY = re.compile(rf"[ \t\r\n]*+({_STRING})[ \t\r\n]*+:[ \t\r\n]*+")
+_TEXT = re.compile(_STRING)
+_WORD = re.compile(r"[-+.0-9A-Za-z]++")
+_BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]")
+_COMMA = re.compile(r"[ \t\r\n]*+,")
+
+
+def texts(line: bytes) -> dict[str, str | None]:
+    """The top-level values of a line that inspection accepted. Not recursive, however deep the line is nested.
+
+    Args:
+        line: One JSON object in UTF-8; white space around it is allowed.
+
+    Returns:
+        For each top-level key (the last one wins): None for null, the decoded text of a string, and for anything else
+        the source text, with its inner white space.
+    """
+    source = line.decode()
+    values: dict[str, str | None] = {}
+    at = source.index("{") + 1
+    while match := _KEY.match(source, at):
+        start = match.end()
+        values[_decoded(match.group(1))], end = _value(source, start)
+        comma = _COMMA.match(source, end)
+        if comma is None:
+            break
+        at = comma.end()
+    return values
+
+
+def _value(source: str, start: int) -> tuple[str | None, int]:
+    """The value that begins at `start`, and where it ends."""
+    if source[start] in "{[":
+        end = _end_of_container(source, start)
+        return source[start:end], end
+    match = (_TEXT if source[start] == '"' else _WORD).match(source, start)
+    if match is None:
+        raise ValueError(f"character {start}: expected a JSON value, found {source[start : start + 20]!r}")
+    written = match.group()
+    if written[0] == '"':
+        return _decoded(written), match.end()
+    return (None if written == "null" else written), match.end()
+
+
+def _end_of_container(source: str, start: int) -> int:
+    depth = 0
+    for match in _BRACKET.finditer(source, start):
+        written = match.group()
+        if written in "{[":
+            depth += 1
+        elif written in "}]":
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    raise ValueError(f"character {start}: the container that begins here has no end")
+
+
+def _decoded(written: str) -> str:
+    if "\\" not in written:
+        return written[1:-1]
+    text: str = orjson.loads(written)
+    return text

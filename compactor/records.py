@@ -1,0 +1,208 @@
+"""The documents of the ledger: what is on record about a manifest, from its acceptance to done.
+
+All of them are written once and never changed.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from compactor.manifest import Manifest
+
+
+class Document(BaseModel):
+    """A record that stays as it was written. Unknown fields are kept out of the way of older readers."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class FileStatus(StrEnum):
+    """What became of one input file."""
+
+    COMPACTED = "compacted"
+    MISSING = "missing"
+    CHANGED = "changed"
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too_large"
+
+
+NEEDS_OPERATOR = frozenset({FileStatus.MISSING, FileStatus.UNREADABLE, FileStatus.TOO_LARGE})
+"""Files that were set aside whole. A changed file is none of them: its new version brings its own event."""
+
+
+class FileReport(Document):
+    """The audit of one input file: `records + rejected_lines + blank_lines == lines`.
+
+    Attributes:
+        uri: As the manifest names it.
+        status: What became of it.
+        detail: For any status but `compacted`: what was found and what was expected.
+        size_bytes: As stored.
+        etag: The version that was read.
+        codec: What it was encoded with: one of `compactor.codecs.CODECS`.
+        decoded_bytes: Its length after decoding.
+        lines: All lines; a last one without line feed counts.
+        blank_lines: Lines of nothing but spaces, tabs and carriage returns.
+        records: Lines that became one row each.
+        rejected_lines: Lines that were set aside.
+        rejects: How many of them, by reason.
+        reject_rows: Rows in the rejects; more than `rejected_lines` where an over-long line is kept in pieces.
+    """
+
+    uri: str
+    status: FileStatus
+    detail: str = ""
+    size_bytes: int = 0
+    etag: str = ""
+    codec: str = "none"
+    decoded_bytes: int = 0
+    lines: int = 0
+    blank_lines: int = 0
+    records: int = 0
+    rejected_lines: int = 0
+    rejects: dict[str, int] = Field(default_factory=dict)
+    reject_rows: int = 0
+
+
+class Accepted(Document):
+    """Ties a manifest id to one manifest for good.
+
+    Attributes:
+        kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `void` for an id whose
+            planner lost its claims, so that no manifest may ever take effect under it.
+        digest: Of the manifest's bytes: the same id with other bytes is another manifest.
+        source_uri: The object it was read from.
+        manifest: The manifest, for the first kind.
+    """
+
+    manifest_id: str
+    kind: Literal["manifest", "refused", "void"]
+    date: str
+    digest: str = ""
+    source_uri: str = ""
+    accepted_at: datetime
+    manifest: Manifest | None = None
+
+
+class Attempt(Document):
+    """Recorded before work starts, so that a manifest that kills its driver runs out of attempts.
+
+    Attributes:
+        alone: No other manifest was in flight: if the driver dies now, this manifest is to blame.
+    """
+
+    manifest_id: str
+    number: int
+    run_id: str
+    alone: bool
+    started_at: datetime
+
+
+class AttemptFailure(Document):
+    """An attempt that ended without an outcome while its driver lived on.
+
+    Attributes:
+        passing: The trouble was passing (a store that throttles, say), so the attempt is not held against the manifest.
+        error: What went wrong.
+    """
+
+    manifest_id: str
+    number: int
+    passing: bool
+    error: str
+    failed_at: datetime
+
+
+class StagedFile(Document):
+    """One verified Parquet file, from where it is staged to where it will be.
+
+    Attributes:
+        rows: As its footer says.
+    """
+
+    staged: str
+    final: str
+    rows: int
+    size_bytes: int
+
+
+class Commit(Document):
+    """The outcome of a manifest that was compacted: from here on it only rolls forward.
+
+    Attributes:
+        attempt: The attempt that won.
+        outputs: Parquet files of rows.
+        rejects: Parquet files of rejects.
+        files: The audit, one report a file of the manifest, in its order.
+        engine: Which engine did it.
+        started_at: When the winning attempt began.
+    """
+
+    kind: Literal["commit"] = "commit"
+    manifest_id: str
+    date: str
+    attempt: int
+    run_id: str
+    engine: str
+    schema_version: int
+    outputs: list[StagedFile]
+    rejects: list[StagedFile]
+    files: list[FileReport]
+    started_at: datetime
+    decided_at: datetime
+
+
+class DeadLetter(Document):
+    """The outcome of a manifest that cannot be compacted.
+
+    Attributes:
+        reason: One word, for counting and redriving.
+        message: What is wrong, where, and what was expected.
+        source_uri: Where the original was read from.
+    """
+
+    kind: Literal["dead_letter"] = "dead_letter"
+    manifest_id: str
+    date: str
+    reason: str
+    message: str
+    source_uri: str
+    run_id: str
+    decided_at: datetime
+
+
+Outcome = Annotated[Commit | DeadLetter, Field(discriminator="kind")]
+OUTCOME: TypeAdapter[Commit | DeadLetter] = TypeAdapter(Outcome)
+
+
+class Done(Document):
+    """Everything that the outcome names is in its final place."""
+
+    manifest_id: str
+    run_id: str
+    done_at: datetime
+
+
+class OpenMarker(Document):
+    """Says that a manifest was begun; removed when it is done. An index, so that recovery need not read the ledger."""
+
+    manifest_id: str
+    date: str
+
+
+class RecentCommit(Document):
+    """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows."""
+
+    manifest_id: str
+    date: str
+    decoded_bytes: int
+    input_bytes: int
+    output_bytes: int
+    output_files: int
+    input_files: int
+    records: int
+    rejected_lines: int
+    seconds: float
+    decided_at: datetime

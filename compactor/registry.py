@@ -1,0 +1,80 @@
+"""The schema registry: numbered, create-only versions under the state prefix, shared by any number of drivers."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from threading import Lock
+
+from compactor.layout import Layout, base_name
+from compactor.ports import Clock, ObjectStore
+from compactor.schema import Names, SchemaVersion, extend
+
+EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
+
+
+class SchemaRegistry:
+    """Knows the latest version, and makes the next one when a manifest brings new keys.
+
+    Args:
+        store: Where the versions are.
+        layout: Their places.
+        clock: Dates new versions.
+        names: How columns are named.
+        max_columns: Columns that keys may have.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, *, names: Names, max_columns: int) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self._names: Names = names
+        self._max_columns = max_columns
+        self._lock = Lock()
+        self._latest: SchemaVersion | None = None
+
+    def latest(self) -> SchemaVersion:
+        """The newest version that this driver knows; version 0 without columns before the first."""
+        if self._latest is None:
+            self._latest = self._newest_stored()
+        return self._latest
+
+    def version(self, number: int) -> SchemaVersion:
+        """One version. Versions never change, so the one of a commit is for good."""
+        if number == 0:
+            return EMPTY_SCHEMA
+        if self._latest is not None and self._latest.version == number:
+            return self._latest
+        return SchemaVersion.model_validate_json(self._store.read(self._layout.schema(number)))
+
+    def covering(self, keys: Sequence[str], manifest_id: str) -> SchemaVersion:
+        """A version that holds all these keys, made now if there is none.
+
+        Another driver may add other keys at the same time: whoever comes second builds on the winner's version.
+
+        Args:
+            keys: What a manifest holds, in first-seen order.
+            manifest_id: The manifest, for the record.
+        """
+        with self._lock:
+            while True:
+                latest = self.latest()
+                wanted = extend(
+                    latest,
+                    keys,
+                    names=self._names,
+                    max_columns=self._max_columns,
+                    manifest_id=manifest_id,
+                    now=self._clock.now(),
+                )
+                if wanted is latest or self._store.create(
+                    self._layout.schema(wanted.version), wanted.model_dump_json().encode()
+                ):
+                    self._latest = wanted
+                    return wanted
+                self._latest = self._newest_stored()
+
+    def _newest_stored(self) -> SchemaVersion:
+        names = [base_name(info.uri).removesuffix(".json") for info in self._store.list(self._layout.schemas_folder)]
+        number = max((int(name) for name in names if name.isdigit()), default=0)
+        if number == 0:
+            return EMPTY_SCHEMA
+        return SchemaVersion.model_validate_json(self._store.read(self._layout.schema(number)))

@@ -1,0 +1,236 @@
+"""The job: recovery, then the stream of manifests, restarted with back-off when a batch fails, until told to stop."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import Protocol
+
+from compactor.batches import BatchResult, BatchRunner
+from compactor.compaction import CompactionResult, Ending
+from compactor.errors import CompactorError, OperatorError, TryAgainError
+from compactor.layout import KEEP_MARKER, Layout, base_name
+from compactor.logs import log_event
+from compactor.metrics import batch_metrics
+from compactor.ports import Clock, MetricsSink, ObjectStore
+from compactor.records import NEEDS_OPERATOR, Commit
+from compactor.recovery import Recovery
+
+MAX_CONSECUTIVE_FAILURES = 6
+"""Restarts of the stream in a row without one batch that went through: more than `max_attempts` needs by default."""
+
+BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+HEARTBEAT_SECONDS = 60.0
+SWEEP_SECONDS = 300.0
+"""How often an idle run lists the watched prefix for manifests that the stream cannot see."""
+
+
+class BatchFailed(TryAgainError):
+    """Some manifests of a batch did not come to an end; the batch has to be repeated."""
+
+
+class ManifestSource(Protocol):
+    """A stream of the URIs of new objects in the watched prefix."""
+
+    def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+        """Begin calling `on_batch`, from another thread; an exception in it ends the stream.
+
+        Args:
+            on_batch: Gets the URIs of a micro-batch. The same URI may come again.
+            once: End when everything that is there was delivered.
+        """
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Whether the stream has ended, after at most so long.
+
+        Raises:
+            Exception: The stream ended with an error, such as that of `on_batch`.
+        """
+
+    def is_idle(self) -> bool:
+        """Whether everything that the stream could see was delivered."""
+
+    def stop(self) -> None:
+        """End the stream."""
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        committed: Manifests that this run committed or carried to done.
+        dead_lettered: Manifests that it set aside.
+        files_set_aside: Input files that need an operator.
+        records: Rows that became visible.
+        rejected_lines: Lines that were set aside.
+        input_bytes: Stored bytes of compacted files.
+        output_bytes: Parquet bytes.
+        output_files: Parquet files of rows.
+        failures: Manifests that came to no end, with the last error of each.
+    """
+
+    committed: int = 0
+    dead_lettered: int = 0
+    files_set_aside: int = 0
+    records: int = 0
+    rejected_lines: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    output_files: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def add(self, batch: BatchResult) -> None:
+        """Count one batch."""
+        for result in batch.results:
+            if result.ending is not Ending.ALREADY_DONE:
+                self._add_result(result)
+            self.failures.pop(result.manifest_id, None)
+        self.failures.update({manifest_id: str(error) for manifest_id, error in batch.failures.items()})
+
+    def _add_result(self, result: CompactionResult) -> None:
+        if not isinstance(result.outcome, Commit):
+            self.dead_lettered += 1
+            return
+        self.committed += 1
+        for report in result.outcome.files:
+            self.files_set_aside += report.status in NEEDS_OPERATOR
+            self.records += report.records
+            self.rejected_lines += report.rejected_lines
+            self.input_bytes += report.size_bytes if report.lines else 0
+        self.output_bytes += sum(file.size_bytes for file in result.outcome.outputs)
+        self.output_files += len(result.outcome.outputs)
+
+
+class Service:
+    """Runs the job.
+
+    Args:
+        store: Where the watched prefix is.
+        layout: The places.
+        runner: Works through batches.
+        recovery: Puts right what earlier runs left.
+        source: The stream of manifests.
+        metrics: Where measurements go.
+        clock: Time.
+        target_file_bytes: For the hit rate of file sizes.
+        poll_seconds: How often a running stream is looked at.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ObjectStore,
+        layout: Layout,
+        runner: BatchRunner,
+        recovery: Recovery,
+        source: ManifestSource,
+        metrics: MetricsSink,
+        clock: Clock,
+        target_file_bytes: int,
+        poll_seconds: float = 0.5,
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._runner = runner
+        self._recovery = recovery
+        self._source = source
+        self._metrics = metrics
+        self._clock = clock
+        self._target_file_bytes = target_file_bytes
+        self._poll_seconds = poll_seconds
+        self._stopping = Event()
+        self._batch_lock = Lock()
+        self._consecutive_failures = 0
+        self._operator_error: OperatorError | None = None
+        self._report = RunReport()
+
+    def stop(self) -> None:
+        """Ask the run to end after the batch in flight. Safe to call from a signal handler."""
+        self._stopping.set()
+
+    def run(self, *, once: bool) -> RunReport:
+        """Work until stopped, or with `once` until everything that was there is done.
+
+        Raises:
+            OperatorError: A person must act.
+            CompactorError: The stream failed too many times in a row.
+        """
+        self._store.create(self._layout.keep_marker, b"")
+        self._recovery.sweep()
+        while not self._stopping.is_set():
+            try:
+                self._work(self._recovery.recover)
+                self._stream(once=once)
+            except OperatorError:
+                raise
+            except Exception as exc:  # noqa: BLE001 - Spark wraps whatever ended a batch in errors of its own
+                self._back_off(exc)
+                continue
+            if once:
+                break
+        return self._report
+
+    def _stream(self, *, once: bool) -> None:
+        self._source.start(self._on_batch, once=once)
+        last_beat = last_sweep = self._clock.now()
+        try:
+            while not self._source.wait(self._poll_seconds):
+                now = self._clock.now()
+                if self._stopping.is_set():
+                    break
+                if (now - last_beat).total_seconds() >= HEARTBEAT_SECONDS:
+                    last_beat = now
+                    self._metrics.emit({"Heartbeat": 1})
+                if (now - last_sweep).total_seconds() >= SWEEP_SECONDS and self._source.is_idle():
+                    last_sweep = now
+                    self._deliver_unseen()
+        finally:
+            with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down
+                self._source.stop()
+        if once and not self._stopping.is_set():
+            self._deliver_unseen()
+
+    def _on_batch(self, uris: Sequence[str]) -> None:
+        self._work(lambda: self._runner.run(uris))
+
+    def _deliver_unseen(self) -> None:
+        """Work on what is in the prefix although the stream has nothing left: hidden, empty, and repeated names."""
+        unseen = [
+            info.uri
+            for info in self._store.list(self._layout.manifests_folder)
+            if base_name(info.uri) != KEEP_MARKER
+        ]
+        if unseen:
+            log_event("manifests.unseen_by_stream", manifests=len(unseen))
+            self._work(lambda: self._runner.run(unseen))
+
+    def _work(self, batch_of_work: Callable[[], BatchResult]) -> None:
+        with self._batch_lock:
+            if self._stopping.is_set():
+                return  # what passes by unworked stays in the prefix, where the next run finds it
+            started = self._clock.now()
+            try:
+                batch = batch_of_work()
+            except OperatorError as exc:
+                self._operator_error = exc
+                raise
+            seconds = (self._clock.now() - started).total_seconds()
+            self._report.add(batch)
+            if batch.results or batch.failures:
+                values = batch_metrics(batch.results, seconds=seconds, target_file_bytes=self._target_file_bytes)
+                self._metrics.emit(values)
+                log_event("batch.finished", manifests=len(batch.results), failed=len(batch.failures), seconds=seconds)
+        if batch.failures:
+            manifest_id, error = next(iter(batch.failures.items()))
+            raise BatchFailed(f"{len(batch.failures)} manifests failed; manifest {manifest_id}: {error}") from error
+        self._consecutive_failures = 0
+
+    def _back_off(self, error: Exception) -> None:
+        if self._operator_error is not None:
+            raise self._operator_error
+        self._consecutive_failures += 1
+        if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
+            raise CompactorError(f"the stream failed {self._consecutive_failures} times in a row: {error}") from error
+        seconds = BACKOFF_SECONDS[min(self._consecutive_failures, len(BACKOFF_SECONDS)) - 1]
+        log_event("stream.restarting", level="warning", failures=self._consecutive_failures, seconds=seconds)
+        self._stopping.wait(seconds)

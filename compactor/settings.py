@@ -1,0 +1,142 @@
+"""Settings of the compactor: read once, checked whole, then frozen."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from compactor import layout, places
+from compactor.errors import SettingsError
+from compactor.settings_faults import Source, read_document, read_environment, validate
+from compactor.settings_sections import (
+    REFUSED_SPARK_CONF,
+    SECTIONS,
+    Aws,
+    Builder,
+    Input,
+    Metrics,
+    Output,
+    Paths,
+    Schema,
+    Spark,
+    Stream,
+)
+
+__all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, checked. Make them by `load_settings` or `parse_settings`, which check the parts together."""
+
+    paths: Paths
+    input: Input
+    schema: Schema
+    output: Output
+    stream: Stream
+    builder: Builder
+    aws: Aws
+    metrics: Metrics
+    spark: Spark
+
+    def layout(self) -> layout.Layout:
+        """Where everything is."""
+        return layout.Layout(
+            manifests=self.paths.manifests,
+            output=self.paths.output,
+            state=self.paths.state,
+            output_folder=self.output.folder,
+            compression=self.output.compression,
+        )
+
+    def require_claims(self) -> None:
+        """Check that there is a place for claims, which only planning needs.
+
+        Raises:
+            SettingsError: The state is on S3, so there is no folder for SQLite, and no table is named.
+        """
+        if layout.is_s3(self.paths.state) and not self.builder.claims:
+            raise SettingsError(
+                [f'builder.claims: "" -> expected a DynamoDB table, as paths.state ({self.paths.state}) is on S3']
+            )
+
+
+def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
+    """Read settings from a TOML file and the variables that override it.
+
+    Args:
+        path: The file; None to go by variables alone.
+        env: Environment variables. `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or with commas, a table
+            as JSON, which replaces the whole table. All others are ignored.
+
+    Raises:
+        SettingsError: With every fault of file, variables and their combination.
+    """
+    return parse_settings({} if path is None else _read_toml(path), env)
+
+
+def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None) -> Settings:
+    """Make settings of a document of sections, as TOML gives it, and the variables that override it.
+
+    Raises:
+        SettingsError: With every fault.
+    """
+    source = read_document(document, SECTIONS)
+    read_environment(env or {}, SECTIONS, source)
+    sections: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
+    _check_places(source)
+    _check_declared(source)
+    if source.faults:
+        raise SettingsError(source.faults)
+    return Settings(**sections)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else exc
+        raise SettingsError([f"{path}: cannot be read ({why}) -> expected a settings file"]) from exc
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as exc:
+        raise SettingsError([f"{path}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
+    except (ValueError, RecursionError) as exc:  # numbers beyond Python's limit are plain ValueErrors
+        raise SettingsError([f"{path}: {exc} -> expected TOML"]) from exc
+
+
+def _check_places(source: Source) -> None:
+    """Note places that overlap or are not all on the same kind of store, as far as they are places at all."""
+    texts = source.values.get("paths", {})
+    own = {key: place for key in Paths.model_fields if (place := _parsed(texts.get(key), places.parse_own_place))}
+    for (one, one_place), (other, other_place) in combinations(own.items(), 2):
+        if places.overlap(one_place, other_place):
+            source.fault(f"paths.{other}", texts[other], _apart_from(one, one_place))
+    if len({layout.is_s3(place) for place in own.values()}) > 1:
+        source.fault("paths", own, "manifests, output and state to be all on S3 or all local")
+    prefixes = source.values.get("input", {}).get("allowed_prefixes")
+    for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
+        prefix = _parsed(text, places.parse_place)
+        for key, place in own.items():
+            if prefix and places.overlap(prefix, place):
+                source.fault(f"input.allowed_prefixes[{index}]", text, _apart_from(key, place))
+
+
+def _check_declared(source: Source) -> None:
+    discovery = source.values.get("input", {}).get("discovery")
+    declared = source.values.get("schema", {}).get("declared_keys", [])
+    if discovery == "declared" and isinstance(declared, list | tuple) and not declared:
+        source.fault("schema.declared_keys", declared, 'at least one key, as input.discovery is "declared"')
+
+
+def _apart_from(key: str, place: str) -> str:
+    return f"a place apart from paths.{key} ({place}): neither inside the other"
+
+
+def _parsed(text: object, parse: Callable[[str], str]) -> str | None:
+    try:
+        return parse(text) if isinstance(text, str) else None
+    except ValueError:
+        return None  # the section's own check has noted it

@@ -1,0 +1,164 @@
+"""Reads sections of settings from a document and from environment variables, and words each fault as one line."""
+
+import difflib
+import json
+import re
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+ENV_PREFIX = "COMPACTOR_"
+ENV_SEPARATOR = "__"
+
+_SHOWN_MAX_CHARACTERS = 120
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of the environment that are not UTF-8
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "a string",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "finite_number": "a finite number",
+    "literal_error": "{expected}",
+    "value_error": "{error}",
+}
+"""What was expected, by pydantic's type of error; other types keep pydantic's own words."""
+
+Sections = Mapping[str, type[BaseModel]]
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+
+@dataclass(slots=True)
+class Source:
+    """What was set, before anything is checked.
+
+    Attributes:
+        values: Section → key → value as it was set.
+        origins: `section.key` → the environment variable it came from.
+        faults: What is wrong already, one line each.
+    """
+
+    values: dict[str, dict[str, object]] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def fault(self, key: str, value: object, expected: str) -> None:
+        """Note that a key has a value that cannot be used."""
+        self.faults.append(f"{key}: {shown(value)}{self._origin(key)} -> expected {expected}")
+
+    def missing(self, key: str, expected: str) -> None:
+        """Note that a key without default was not set."""
+        self.faults.append(f"{key}: not set -> expected {expected}")
+
+    def _origin(self, key: str) -> str:
+        variable = self.origins.get(key.partition("[")[0])
+        return f" (from {variable})" if variable else ""
+
+
+def read_document(document: Mapping[str, object], sections: Sections) -> Source:
+    """Take sections and keys from a document; what no model knows is a fault and left out."""
+    source = Source()
+    for name, table in document.items():
+        if name not in sections:
+            source.faults.append(f"{_name(name)}: unknown section -> expected {_one_of(name, sections)}")
+        elif not isinstance(table, dict):
+            source.fault(name, table, "a table")
+        else:
+            known = sections[name].model_fields
+            source.values[name] = {key: value for key, value in table.items() if key in known}
+            source.faults += [
+                f"{name}.{_name(key)}: unknown key -> expected {_one_of(key, known)}"
+                for key in table
+                if key not in known
+            ]
+    return source
+
+
+def read_environment(env: Mapping[str, str], sections: Sections, source: Source) -> None:
+    """Let `COMPACTOR_<SECTION>__<KEY>` variables override what a document set."""
+    for variable in sorted(env):
+        name, separator, key = variable.removeprefix(ENV_PREFIX).lower().partition(ENV_SEPARATOR)
+        if not variable.startswith(ENV_PREFIX) or not separator:
+            continue
+        if name not in sections:
+            source.faults.append(
+                f"{_name(variable)}: unknown section {_name(name)} -> expected {_one_of(name, sections)}"
+            )
+            continue
+        known = sections[name].model_fields
+        if key not in known:
+            source.faults.append(
+                f"{_name(variable)}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}"
+            )
+            continue
+        source.origins[f"{name}.{key}"] = variable
+        if _SURROGATE.search(env[variable]):
+            source.fault(f"{name}.{key}", env[variable], "UTF-8 text")
+        else:
+            source.values.setdefault(name, {})[key] = _from_text(env[variable], known[key].annotation)
+
+
+def validate(name: str, model: type[SectionT], source: Source) -> SectionT | None:
+    """One section as its model, or None after noting every fault of it."""
+    try:
+        return model.model_validate(source.values.get(name, {}))
+    except ValidationError as exc:
+        for error in exc.errors(include_url=False):
+            _note(name, model, error, source)
+        return None
+
+
+def shown(value: object) -> str:
+    """A value as a message may show it: as JSON where it can be, and never long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
+
+
+def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source) -> None:
+    key, *inner = [part for part in error["loc"] if part != "[key]"]
+    path = f"{name}.{key}" + "".join(f"[{_name(part)}]" for part in inner)
+    if error["type"] == "missing":
+        source.missing(path, str(model.model_fields[str(key)].description))
+    else:
+        template = _EXPECTED.get(error["type"])
+        words = template.format(**error.get("ctx", {})) if template else error["msg"]
+        source.fault(path, error["input"], words)
+
+
+def _name(name: str | int) -> str:
+    """A name as it is where that is one short word, else as a quoted value."""
+    text = str(name)
+    return text if text.isprintable() and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
+
+
+def _one_of(word: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"one of {', '.join(names)}" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def _from_text(text: str, annotation: Any) -> object:
+    """What a variable's text means for a field of this type; the text itself where it means nothing."""
+    kind = typing.get_origin(annotation) or annotation
+    try:
+        if kind in {int, float}:
+            return kind(text)
+        if kind is dict:
+            return json.loads(text)
+        if kind is tuple:
+            is_json = text.lstrip().startswith("[")
+            return json.loads(text) if is_json else [part.strip() for part in text.split(",") if part.strip()]
+    except (ValueError, RecursionError):
+        pass
+    return text

@@ -1,0 +1,243 @@
+"""The sections of the settings: every key with its type, its bounds and its default."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from compactor import layout, places
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+TIB = 1024 * GIB
+
+REFUSED_SPARK_CONF = {
+    "spark.sql.caseSensitive": "keys that differ in case only are different columns",
+    "spark.sql.files.ignoreCorruptFiles": "the rest of a corrupt file would be lost without a word",
+    "spark.sql.files.ignoreMissingFiles": "the rows of a file that vanished would be lost without a word",
+    "spark.sql.json.enableExactStringParsing": "values survive exactly as written",
+    "spark.sql.columnNameOfCorruptRecord": "the compactor tells by its own column on which lines two parsers disagree",
+    "spark.sql.adaptive.enabled": "the number of output files is planned, and the compactor switches this itself",
+    "spark.speculation": "two copies of one task would stage the same rows twice",
+    "spark.sql.files.maxRecordsPerFile": "it splits output files; output.target_file_bytes sizes them",
+    "spark.sql.parquet.compression.codec": "set output.compression, which is part of the names of output files",
+    "spark.sql.streaming.checkpointLocation": "checkpoints are below paths.state",
+}
+"""Spark properties that would break a promise, each with the reason. Spark's own names, which are case-sensitive."""
+
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB's rule
+_REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
+_ENDPOINT = re.compile(r"https?://[^\s/?#]+/?")
+_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#-][A-Za-z0-9._/#: -]{0,254}")  # CloudWatch's rule; AWS/ is taken
+
+
+def _matching(pattern: re.Pattern[str], expected: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if text and not pattern.fullmatch(text):
+            raise ValueError(expected)
+        return text
+
+    return AfterValidator(check)
+
+
+def _at_least_one(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not values:
+        raise ValueError("at least one place")
+    return values
+
+
+def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("each of them once")
+    return values
+
+
+def _folder_template(text: str) -> str:
+    faults = layout.output_folder_faults(text)
+    if faults:
+        raise ValueError(f"a folder such as merged-parquet-{{date}}: {'; '.join(faults)}")
+    return text
+
+
+def _named(text: str) -> str:
+    if not text:
+        raise ValueError("a name")
+    return text
+
+
+def _conf_key(key: str) -> str:
+    if key in REFUSED_SPARK_CONF:
+        raise ValueError(f"this property to be left out: {REFUSED_SPARK_CONF[key]}")
+    return key
+
+
+def _conf_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    hint = '; a name with dots needs quotes, as in "spark.ui.enabled" = false' if isinstance(value, dict) else ""
+    raise ValueError(f"a string, a number or a boolean{hint}")
+
+
+Place = Annotated[str, AfterValidator(places.parse_place)]
+OwnPlace = Annotated[str, AfterValidator(places.parse_own_place)]
+MetadataColumn = Literal["_source_file", "_processed_at", "_manifest_id"]
+Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
+# A document holds lists; strict models take tuples only.
+UniqueStrings = Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_no_repeats)]
+
+
+class Section(BaseModel):
+    """One table of the settings. Strict: a value of another type is a fault, never converted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Paths(Section):
+    """Where the compactor keeps what is its own: `s3://bucket/prefix`, or absolute local paths.
+
+    Attributes:
+        manifests: The watched prefix.
+        output: The prefix of the Parquet folders.
+        state: The prefix of ledger, staging, rejects and the rest.
+    """
+
+    manifests: OwnPlace = Field(description=places.EXPECTED)
+    output: OwnPlace = Field(description=places.EXPECTED)
+    state: OwnPlace = Field(description=places.EXPECTED)
+
+
+class Input(Section):
+    """What may be read, and how.
+
+    Attributes:
+        allowed_prefixes: Folders that input may be in.
+        discovery: `full` inspects every line for its keys; `declared` trusts the keys that are known.
+        max_line_bytes: A longer line is a reject.
+        max_decompressed_bytes: A file that decodes to more is set aside.
+        on_changed_file: Whether a file that is not the version its manifest names is skipped or read all the same.
+    """
+
+    allowed_prefixes: Annotated[tuple[Place, ...], Field(strict=False), AfterValidator(_at_least_one)] = Field(
+        description=f"a list of places, each {places.EXPECTED}"
+    )
+    discovery: Literal["full", "declared"] = "full"
+    max_line_bytes: int = Field(default=16 * MIB, ge=1, le=GIB)
+    max_decompressed_bytes: int = Field(default=8 * GIB, ge=1, le=TIB)
+    on_changed_file: Literal["skip", "read"] = "skip"
+
+
+class Schema(Section):
+    """How JSON keys become columns.
+
+    Attributes:
+        names: `safe` makes names that Athena and Glue take; `exact` keeps the keys.
+        max_columns: Further keys go to `_rescued_data`.
+        metadata_columns: Columns about a row's origin that are written beside the data.
+        declared_keys: Keys that are columns from the start; what `declared` discovery goes by.
+    """
+
+    names: Literal["safe", "exact"] = "safe"
+    max_columns: int = Field(default=2000, ge=1, le=10_000)
+    metadata_columns: Annotated[tuple[MetadataColumn, ...], Field(strict=False), AfterValidator(_no_repeats)] = ()
+    declared_keys: UniqueStrings = ()
+
+
+class Output(Section):
+    """What the Parquet files are like.
+
+    Attributes:
+        target_file_bytes: The size to aim at.
+        folder: Template of a day's folder below `paths.output`.
+        compression: Parquet codec.
+    """
+
+    target_file_bytes: int = Field(default=128 * MIB, ge=MIB, le=TIB)
+    folder: Annotated[str, AfterValidator(_folder_template)] = "merged-parquet-{date}"
+    compression: Literal["snappy", "zstd"] = "snappy"
+
+
+class Stream(Section):
+    """How the streaming job works through manifests.
+
+    Attributes:
+        max_manifests_per_trigger: The most manifests in one micro-batch.
+        trigger_interval_seconds: Time between the starts of two micro-batches.
+        manifests_in_flight: How many manifests are worked on at once.
+        max_attempts: Failed attempts after which a manifest is a dead letter.
+    """
+
+    max_manifests_per_trigger: int = Field(default=8, ge=1, le=10_000)
+    trigger_interval_seconds: Seconds = 10
+    manifests_in_flight: int = Field(default=2, ge=1, le=1000)
+    max_attempts: int = Field(default=3, ge=1, le=1000)
+
+
+class Builder(Section):
+    """How files are claimed and grouped into manifests.
+
+    Attributes:
+        claims: A DynamoDB table; nothing means SQLite below a local `paths.state`.
+        target_manifest_bytes: The size of one manifest's files together to aim at.
+        claim_lease_seconds: How long a claim is left alone while its manifest is not seen.
+        claim_ttl_days: How long a claim is remembered.
+    """
+
+    claims: Annotated[str, _matching(_TABLE_NAME, "3 to 255 letters, digits, '_', '.' or '-', or nothing")] = ""
+    target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB)
+    claim_lease_seconds: Seconds = 300
+    claim_ttl_days: int = Field(default=30, ge=1, le=3660)
+
+
+class Aws(Section):
+    """Which AWS is spoken to; nothing leaves it to the surroundings.
+
+    Attributes:
+        region: As in `eu-central-1`.
+        endpoint_url: A stand-in for AWS.
+    """
+
+    region: Annotated[str, _matching(_REGION, "a region such as eu-central-1, or nothing")] = ""
+    endpoint_url: Annotated[str, _matching(_ENDPOINT, "http://host:port or https://host, or nothing")] = ""
+
+
+class Metrics(Section):
+    """Where measurements go.
+
+    Attributes:
+        namespace: What they are filed under.
+        sink: `log` writes one line a measurement; `none` drops them.
+    """
+
+    namespace: Annotated[
+        str, AfterValidator(_named), _matching(_NAMESPACE, "1 to 255 letters, digits or . _ / # : -, not below AWS/")
+    ] = "Compactor"
+    sink: Literal["log", "none"] = "log"
+
+
+class Spark(Section):
+    """Which Spark does the work.
+
+    Attributes:
+        master: Nothing leaves it to spark-submit or Glue, else `local[*]`.
+        conf: Properties that are passed through, as Spark takes them: strings.
+    """
+
+    master: str = ""
+    conf: dict[Annotated[str, AfterValidator(_conf_key)], Annotated[str, BeforeValidator(_conf_value)]] = Field(
+        default_factory=dict
+    )
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "paths": Paths,
+    "input": Input,
+    "schema": Schema,
+    "output": Output,
+    "stream": Stream,
+    "builder": Builder,
+    "aws": Aws,
+    "metrics": Metrics,
+    "spark": Spark,
+}

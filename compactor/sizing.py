@@ -1,0 +1,67 @@
+"""How many output files a manifest makes, and how its rows are brought together. Decisions, no I/O."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from compactor.records import RecentCommit
+
+RATIO_HISTORY = 16  # commits that the learned ratio looks at
+MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits say more about Parquet's fixed costs than about the data
+SIZE_TOLERANCE = 0.25
+"""How far from the target a file may be and still count as right-sized."""
+
+Gathering = Literal["coalesce", "rebalance"]
+
+
+def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
+    """Parquet bytes per decoded input byte of the latest commits; None where too little was committed to say.
+
+    Args:
+        recent: Summaries in any order.
+    """
+    latest = sorted(recent, key=lambda commit: commit.decided_at, reverse=True)
+    telling = [commit for commit in latest if commit.decoded_bytes >= MIN_LEARNING_BYTES][:RATIO_HISTORY]
+    decoded_bytes = sum(commit.decoded_bytes for commit in telling)
+    return sum(commit.output_bytes for commit in telling) / decoded_bytes if decoded_bytes else None
+
+
+def planned_files(decoded_bytes: int, ratio: float, target_file_bytes: int) -> int:
+    """The number of output files that brings each closest to the target; at least one.
+
+    Args:
+        decoded_bytes: All input of the manifest, decoded.
+        ratio: Parquet bytes per decoded byte.
+        target_file_bytes: How large an output file should be.
+    """
+    return max(1, round(decoded_bytes * ratio / target_file_bytes))
+
+
+def gathering(files: int, manifests_in_flight: int, cores: int) -> Gathering:
+    """How rows come together in `files` files.
+
+    Coalescing moves no row but converts with only as many tasks as there are files; that is enough when the manifests
+    in flight fill the cores together. Else rows are shuffled, so that all cores convert.
+    """
+    return "coalesce" if files * manifests_in_flight >= cores else "rebalance"
+
+
+def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
+    """Whether an output file is within the tolerance of the target."""
+    return abs(size_bytes - target_file_bytes) <= SIZE_TOLERANCE * target_file_bytes
+
+
+def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
+    """How many output files had to be right-sized, and how many were.
+
+    A manifest that fills less than one file leaves nothing to choose, so it counts on neither side.
+
+    Args:
+        output_sizes: Bytes of the files of one manifest.
+        target_file_bytes: How large an output file should be.
+
+    Returns:
+        Hits, and files that counted.
+    """
+    if sum(output_sizes) < (1 - SIZE_TOLERANCE) * target_file_bytes:
+        return 0, 0
+    return sum(is_right_sized(size, target_file_bytes) for size in output_sizes), len(output_sizes)

@@ -1,0 +1,95 @@
+"""The Spark properties that the compactor needs, as plain values. What the settings pass through comes last."""
+
+from collections.abc import Mapping
+
+S3A_PACKAGES = (
+    "org.apache.hadoop:hadoop-aws:3.4.2",
+    "software.amazon.awssdk:s3:2.29.52",
+    "software.amazon.awssdk:s3-transfer-manager:2.29.52",
+    "software.amazon.awssdk:sts:2.29.52",
+    "software.amazon.awssdk:apache-client:2.29.52",
+)
+"""What S3A needs beside a pip-installed pyspark 4.1.1, whose Hadoop is 3.4.2. Glue brings its own."""
+
+S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
+"""560 MB of all AWS services, of which S3A uses the few above."""
+
+_PROMISES = {
+    # Keys that differ in case only are different columns.
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.adaptive.enabled": "true",
+    # Values of non-string tokens keep their bytes.
+    "spark.sql.json.enableExactStringParsing": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # INT96, the default, is read differently by different engines.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Sharing the cores fairly lets a small manifest pass a large one in flight.
+    "spark.scheduler.mode": "FAIR",
+}
+
+_SPEED = {
+    # Columns of many different values build a big dictionary only to throw it away.
+    "spark.hadoop.parquet.dictionary.page.size": "65536",
+    # Small splits of equal size coalesce into files of equal size.
+    "spark.sql.files.maxPartitionBytes": str(16 * 1024 * 1024),
+    "spark.sql.files.openCostInBytes": str(64 * 1024),
+    # Staging is private to an attempt and verified from its footers, so the committer may skip its second rename.
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "4g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # More throughput than G1 where no pause matters.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dlog4j2.level=ERROR",
+    "spark.sql.shuffle.partitions": "8",
+}
+"""What a master of this process's own gets, that spark-submit or Glue would otherwise have decided."""
+
+
+def spark_properties(
+    *, master: str, conf: Mapping[str, str], region: str, endpoint_url: str, uses_s3: bool
+) -> dict[str, str]:
+    """All properties of a session.
+
+    Args:
+        master: The Spark master, as the settings name it; empty for that of spark-submit or Glue.
+        conf: Properties that the settings pass through.
+        region: The AWS region; empty for that of the environment.
+        endpoint_url: Another S3 than AWS; empty for AWS.
+        uses_s3: Whether any place is in S3.
+    """
+    properties = {**_PROMISES, **_SPEED}
+    if not master or master.startswith("local"):
+        properties |= _LOCAL
+    if uses_s3:
+        properties |= _s3a(region, endpoint_url)
+    return {**properties, **conf}
+
+
+def _s3a(region: str, endpoint_url: str) -> dict[str, str]:
+    properties = {
+        # As on Glue, s3:// is S3A.
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
+        "spark.hadoop.fs.s3a.connection.maximum": "96",
+        "spark.hadoop.fs.s3a.threads.max": "64",
+        # Parquet is written once, front to back: buffering in memory needs no local disk.
+        "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
+    }
+    if region:
+        properties["spark.hadoop.fs.s3a.endpoint.region"] = region
+    if endpoint_url:
+        properties |= {
+            "spark.hadoop.fs.s3a.endpoint": endpoint_url,
+            "spark.hadoop.fs.s3a.endpoint.region": region or "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(endpoint_url.startswith("https")).lower(),
+        }
+    return properties

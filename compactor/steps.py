@@ -1,0 +1,35 @@
+"""The steps of a manifest's life, in order. Each is durable before the next begins.
+
+Whoever composes the service may be told of each step as it is reached; tests stop and kill the process there.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class Step(StrEnum):
+    """A point after which the world is different."""
+
+    CLAIMED = "claimed"  # files are claimed for a manifest that is not written yet
+    PLANNED = "planned"  # that manifest is written
+    ACCEPTED = "accepted"  # the id is tied to this manifest for good
+    OPENED = "opened"  # the index of open manifests knows it
+    ATTEMPTED = "attempted"  # this attempt is on record
+    INSPECTED = "inspected"  # every line was read; rejects and repaired copies are staged
+    CONVERTED = "converted"  # the Parquet files are staged
+    VERIFIED = "verified"  # their footers add up
+    DECIDED = "decided"  # the outcome is on record: the commit point
+    PUBLISHED_ONE = "published_one"  # one staged file is in its final place
+    PUBLISHED = "published"  # all of them are
+    DONE = "done"  # done is on record
+    UNSTAGED = "unstaged"  # the staging folder is gone
+    ARCHIVED = "archived"  # the manifest is out of the watched prefix
+    CLOSED = "closed"  # the index of open manifests has forgotten it
+
+
+OnStep = Callable[[Step, str], None]
+"""Called with a step and a manifest id, right after that step was reached."""
+
+
+def ignore_step(step: Step, manifest_id: str) -> None:
+    """What to do on a step when nobody wants to know."""

@@ -1,0 +1,106 @@
+"""Every implementation of a port, each in a place of its own, for the suites to run against."""
+
+import logging
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from compactor.adapters.aws import DynamoClaims, S3Store, dynamodb_client, s3_client
+from compactor.adapters.local import LocalStore
+from compactor.adapters.memory import MemoryClaims, MemoryStore
+from compactor.adapters.sqlite_claims import SqliteClaims
+from compactor.adapters.stores import StoreSpec
+from compactor.ports import ClaimTable, ObjectStore
+
+REGION = "eu-west-1"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A store and a folder in it that nobody else uses; the folder ends with `/`."""
+
+    store: ObjectStore
+    root: str
+
+
+@pytest.fixture(scope="session")
+def aws_endpoint() -> Iterator[str]:
+    """A local stand-in for AWS."""
+    # A line of log for every request would bury what a failed test has to say.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        environment.delenv("AWS_PROFILE", raising=False)
+        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(aws_endpoint: str) -> Any:
+    return s3_client(REGION, aws_endpoint)
+
+
+@pytest.fixture(scope="session")
+def dynamodb(aws_endpoint: str) -> Any:
+    return dynamodb_client(REGION, aws_endpoint)
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    name = f"bucket-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+    return name
+
+
+@pytest.fixture
+def table(dynamodb: Any) -> str:
+    name = f"claims-{uuid.uuid4().hex}"
+    dynamodb.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return name
+
+
+STORES = ["memory", "local", "local-file-uri", "s3", "routed-local", "routed-s3a"]
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Each store in turn."""
+    kind: str = request.param
+    if kind == "memory":
+        return Place(MemoryStore(), "s3://memory/root/")
+    if kind == "local-file-uri":
+        return Place(LocalStore(), f"file://{tmp_path}/root/")
+    if kind == "local":
+        return Place(LocalStore(), f"{tmp_path}/root/")
+    if kind == "routed-local":
+        return Place(StoreSpec().open(), f"{tmp_path}/root/")
+    bucket = request.getfixturevalue("bucket")
+    if kind == "routed-s3a":
+        spec = StoreSpec(REGION, request.getfixturevalue("aws_endpoint"))
+        return Place(spec.open(), f"s3a://{bucket}/root/")
+    return Place(S3Store(request.getfixturevalue("s3")), f"s3://{bucket}/root/")
+
+
+@pytest.fixture(params=["memory", "sqlite", "dynamodb"])
+def claims(request: pytest.FixtureRequest, tmp_path: Path) -> ClaimTable:
+    """Each claim table in turn."""
+    if request.param == "memory":
+        return MemoryClaims()
+    if request.param == "sqlite":
+        return SqliteClaims(tmp_path / "made" / "as needed" / "claims.db", ttl_days=30)
+    return DynamoClaims(request.getfixturevalue("dynamodb"), request.getfixturevalue("table"), ttl_days=30)

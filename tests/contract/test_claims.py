@@ -1,0 +1,232 @@
+"""What every claim table promises, and what each of them does beyond that."""
+
+import multiprocessing
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from botocore.stub import Stubber
+
+from compactor.adapters.aws import DynamoClaims, dynamodb_client
+from compactor.adapters.sqlite_claims import SqliteClaims
+from compactor.errors import AccessError, StoreUnavailable
+from compactor.ports import Claim
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+LEASE = timedelta(seconds=90)
+KEYS = [f"raw/day {number}/ünï%20#[1].ndjson|etag" for number in range(40)]
+
+
+def holders(found: dict[str, Claim]) -> dict[str, str]:
+    return {key: claim.holder for key, claim in found.items()}
+
+
+def test_the_first_to_claim_holds_a_key(claims: Any) -> None:
+    """A free key goes to whoever asks; who asks later is told who holds it, and since when it may be questioned."""
+    assert claims.get("a") is None
+    first = claims.claim(["a", "b"], "m-1", now=NOW, lease_seconds=90)
+    assert first == {key: Claim("m-1", NOW + LEASE, settled=False) for key in ["a", "b"]}
+    later = claims.claim(["b", "c"], "m-2", now=NOW + LEASE * 5, lease_seconds=90)
+    assert later == {"b": first["b"], "c": Claim("m-2", NOW + LEASE * 6, settled=False)}
+    assert claims.get("a") == first["a"]
+    assert claims.get("c") == later["c"]
+
+
+def test_claiming_again_changes_nothing(claims: Any) -> None:
+    """A holder that claims its key again, after a crash for instance, finds it as it was; the lease does not move."""
+    first = claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    assert claims.claim(["a", "a"], "m-1", now=NOW + LEASE, lease_seconds=90) == first
+    claims.settle(["a"], "m-1")
+    assert claims.claim(["a"], "m-1", now=NOW + LEASE, lease_seconds=90)["a"].settled
+
+
+def test_no_keys_are_no_trouble(claims: Any) -> None:
+    """Claiming and settling nothing does nothing."""
+    assert claims.claim([], "m-1", now=NOW, lease_seconds=90) == {}
+    claims.settle([], "m-1")
+
+
+def test_many_keys_at_once(claims: Any) -> None:
+    """Many keys with any characters are each claimed and settled by themselves; the answer is in the asked order."""
+    claims.claim(KEYS[::2], "m-1", now=NOW, lease_seconds=90)
+    found = claims.claim(KEYS, "m-2", now=NOW, lease_seconds=90)
+    assert list(found) == KEYS
+    assert holders(found) == {key: "m-2" if number % 2 else "m-1" for number, key in enumerate(KEYS)}
+    claims.settle(KEYS, "m-2")
+    assert [claims.get(key).settled for key in KEYS] == [bool(number % 2) for number in range(len(KEYS))]
+
+
+def test_settling_leaves_others_and_free_keys_alone(claims: Any) -> None:
+    """Only the holder's own claims are settled; a free key stays free."""
+    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    claims.settle(["a", "free"], "m-2")
+    assert claims.get("a") == Claim("m-1", NOW + LEASE, settled=False)
+    assert claims.get("free") is None
+    for _ in range(2):
+        claims.settle(["a"], "m-1")
+        assert claims.get("a") == Claim("m-1", NOW + LEASE, settled=True)
+
+
+def test_taking_over(claims: Any) -> None:
+    """A key passes from the holder that was named to another, with a lease of its own; repeating that is no error."""
+    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    for _ in range(2):
+        assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
+        assert claims.get("a") == Claim("m-2", NOW + LEASE * 2, settled=False)
+    claims.settle(["a"], "m-1")
+    assert not claims.get("a").settled
+    claims.settle(["a"], "m-2")
+    assert claims.get("a").settled
+
+
+def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
+    """A key that somebody else holds, that is free, or whose manifest exists, is not taken over."""
+    claims.claim(["other", "settled"], "m-1", now=NOW, lease_seconds=90)
+    claims.settle(["settled"], "m-1")
+    before = {key: claims.get(key) for key in ["other", "free", "settled"]}
+    for key, holder in [("other", "m-0"), ("free", "m-1"), ("settled", "m-1")]:
+        assert not claims.take_over(key, from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
+    assert {key: claims.get(key) for key in before} == before
+
+
+def test_of_many_that_claim_at_once_one_wins_each_key(claims: Any) -> None:
+    """Eight threads that claim the same keys agree on who got which, and every key has one holder."""
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> dict[str, str]:
+        barrier.wait()
+        own_order = KEYS[number * 5 :] + KEYS[: number * 5]
+        return holders(claims.claim(own_order, f"m-{number}", now=NOW, lease_seconds=90))
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(compete, range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert {key: claims.get(key).holder for key in KEYS} == answers[0]
+
+
+def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
+    """Eight threads that take over the same key have one winner."""
+    claims.claim(["a"], "m-0", now=NOW, lease_seconds=90)
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> bool:
+        barrier.wait()
+        return bool(claims.take_over("a", from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90))
+
+    with ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(compete, range(8)))
+    assert won.count(True) == 1
+    assert claims.get("a").holder == f"n-{won.index(True)}"
+
+
+def _claim_in_process(path: Path, holder: str) -> dict[str, str]:
+    claims = SqliteClaims(path)
+    return {key: claims.claim([key], holder, now=NOW, lease_seconds=90)[key].holder for key in KEYS}
+
+
+def test_sqlite_claims_hold_between_processes(tmp_path: Path) -> None:
+    """Processes that share one file agree on who holds what."""
+    path = tmp_path / "claims.db"
+    with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as processes:
+        answers = list(processes.map(_claim_in_process, [path] * 3, ["m-0", "m-1", "m-2"]))
+    assert answers[0] == answers[1] == answers[2]
+    assert set(answers[0].values()) <= {"m-0", "m-1", "m-2"}
+
+
+def test_sqlite_claims_end_with_their_time_to_live(tmp_path: Path) -> None:
+    """A claim whose time to live is over makes room for a new one; without one, claims stay for ever."""
+    mortal, immortal = SqliteClaims(tmp_path / "a.db", ttl_days=2), SqliteClaims(tmp_path / "b.db")
+    for claims in (mortal, immortal):
+        claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+        assert holders(claims.claim(["a"], "m-2", now=NOW + timedelta(days=2), lease_seconds=90)) == {"a": "m-1"}
+    after = NOW + timedelta(days=2, seconds=1)
+    assert holders(mortal.claim(["a"], "m-2", now=after, lease_seconds=90)) == {"a": "m-2"}
+    assert holders(immortal.claim(["a"], "m-2", now=after, lease_seconds=90)) == {"a": "m-1"}
+
+
+def test_sqlite_claims_in_a_place_that_cannot_be(tmp_path: Path) -> None:
+    """A file that is no database, or a folder that cannot be made, is for an operator to mend."""
+    (tmp_path / "file").write_bytes(b"no database, but long enough to be mistaken for one" * 100)
+    for path in [tmp_path / "file", tmp_path / "file" / "claims.db", tmp_path]:
+        with pytest.raises(AccessError, match="claims in"):
+            SqliteClaims(path).claim(["a"], "m-1", now=NOW, lease_seconds=90)
+
+
+def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> None:
+    """An item tells DynamoDB when to remove it, in epoch seconds; taking it over begins that time anew."""
+    claims = DynamoClaims(dynamodb, table, ttl_days=30)
+    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    later = NOW + timedelta(days=1)
+    for moment in (NOW, later):
+        claims.settle(["b"], "m-1")
+        item = dynamodb.get_item(TableName=table, Key={"pk": {"S": "a"}})["Item"]
+        assert item["expires_at"] == {"N": str(int((moment + timedelta(days=30)).timestamp()))}
+        claims.take_over("a", from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
+
+
+def test_dynamodb_claims_that_expired_still_count(dynamodb: Any, table: str) -> None:
+    """As long as DynamoDB has not removed an item, its holder holds the key."""
+    claims = DynamoClaims(dynamodb, table, ttl_days=1)
+    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    found = claims.claim(["a"], "m-2", now=NOW + timedelta(days=9), lease_seconds=90)
+    assert holders(found) == {"a": "m-1"}
+
+
+def test_dynamodb_claims_survive_a_lost_answer(aws_endpoint: str, table: str) -> None:
+    """A write that took effect, but whose answer was lost, is recognised as one's own when it is repeated."""
+    client = dynamodb_client("eu-west-1", aws_endpoint)
+    session = client._endpoint.http_session
+    send, lost = session.send, []
+
+    def losing_send(request: Any) -> Any:
+        answer = send(request)
+        if len(lost) % 2 == 0:
+            lost.append(request)
+            raise ReadTimeoutError(endpoint_url=request.url)
+        lost.append(None)
+        return answer
+
+    session.send = losing_send
+    claims = DynamoClaims(client, table, ttl_days=1)
+    assert holders(claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)) == {"a": "m-1"}
+    assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+    assert len(lost) == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        ("ProvisionedThroughputExceededException", 400, StoreUnavailable),
+        ("ThrottlingException", 400, StoreUnavailable),
+        ("RequestLimitExceeded", 400, StoreUnavailable),
+        ("InternalServerError", 500, StoreUnavailable),
+        ("AccessDeniedException", 400, AccessError),
+        ("UnrecognizedClientException", 400, AccessError),
+        ("ExpiredTokenException", 400, AccessError),
+    ],
+)
+def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, status: int, expected: type) -> None:
+    """Throttling is for trying again, a missing permission for an operator, whatever was asked."""
+    client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
+    claims = DynamoClaims(client, "claims", ttl_days=1)
+    with Stubber(client) as stub:
+        for operation in ("put_item", "put_item", "update_item", "get_item"):
+            stub.add_client_error(operation, code, http_status_code=status)
+        with pytest.raises(expected, match=code):
+            claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+        with pytest.raises(expected, match=code):
+            claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+        with pytest.raises(expected, match=code):
+            claims.settle(["a"], "m-1")
+        with pytest.raises(expected, match=code):
+            claims.get("a")
+
+
+def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:
+    """Claims in a table that does not exist name the table and stop."""
+    with pytest.raises(AccessError, match="no-such-table"):
+        DynamoClaims(dynamodb, "no-such-table", ttl_days=1).claim(KEYS, "m-1", now=NOW, lease_seconds=90)
