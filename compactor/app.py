@@ -75,9 +75,7 @@ class App:
     @cached_property
     def registry(self) -> SchemaRegistry:
         schema = self.settings.schema
-        return SchemaRegistry(
-            self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns
-        )
+        return SchemaRegistry(self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns)
 
     @cached_property
     def history(self) -> SizingHistory:
@@ -116,8 +114,9 @@ class App:
             on_step=self.on_step,
         )
 
-    def service(self) -> Service:
-        """The streaming job. Starts Spark."""
+    @cached_property
+    def spark(self) -> Any:
+        """The Spark session; starts Spark."""
         from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - most commands need no Spark
 
         settings = self.settings
@@ -129,12 +128,15 @@ class App:
             endpoint_url=settings.aws.endpoint_url,
             uses_s3=uses_s3,
         )
-        session = open_session(settings.spark.master, properties, uses_s3=uses_s3)
-        return self.service_on(self._spark_engine(session), self._spark_source(session))
+        return open_session(settings.spark.master, properties, uses_s3=uses_s3)
+
+    def service(self) -> Service:
+        """The streaming job, on Spark."""
+        return self.service_on(self.spark_engine(), self._spark_source())
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """The job on a given engine and stream."""
-        runner = self._runner(engine)
+        runner = self.batch_runner(engine)
         return Service(
             store=self.store,
             layout=self.layout,
@@ -146,7 +148,8 @@ class App:
             target_file_bytes=self.settings.output.target_file_bytes,
         )
 
-    def _runner(self, engine: Engine) -> BatchRunner:
+    def batch_runner(self, engine: Engine) -> BatchRunner:
+        """What works through the manifests of a micro-batch, with a given engine."""
         settings = self.settings
         compactor = ManifestCompactor(
             store=self.store,
@@ -180,13 +183,14 @@ class App:
             on_result=self.on_result,
         )
 
-    def _spark_engine(self, session: Any) -> Engine:
+    def spark_engine(self) -> Engine:
+        """The engine that works on Spark."""
         from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
         from compactor.adapters.spark.inspection_tasks import InspectRules  # noqa: PLC0415
 
         settings = self.settings
         return SparkEngine(
-            session,
+            self.spark,
             store=self.store,
             store_spec=self.store_spec,
             inspect_rules=InspectRules(
@@ -205,13 +209,13 @@ class App:
             ),
         )
 
-    def _spark_source(self, session: Any) -> ManifestSource:
+    def _spark_source(self) -> ManifestSource:
         from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
 
         starts = itertools.count(1)
         stream = self.settings.stream
         return SparkManifestSource(
-            session,
+            self.spark,
             manifests=self.layout.manifests,
             new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
             max_manifests_per_trigger=stream.max_manifests_per_trigger,

@@ -185,4 +185,3 @@ def _check_sums(commit: Commit) -> Iterator[Discrepancy]:
         found = sum(file.rows for file in files)
         if found != expected:
             yield Discrepancy(commit.manifest_id, f"{what} of the commit", f"{expected} rows", f"{found} rows")
-

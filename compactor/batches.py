@@ -86,9 +86,7 @@ class BatchRunner:
             found = pool.map(self._intake.receive, dict.fromkeys(uris))
             return [delivery for delivery in found if delivery is not None]
 
-    def _sorted(
-        self, deliveries: Sequence[Delivery], batch: BatchResult
-    ) -> tuple[list[Delivery], list[Delivery]]:
+    def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
         """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
         fresh: list[Delivery] = []
         suspects: list[Delivery] = []

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from compactor.attempts import held_against, last_error
 from compactor.engine import Engine, Staged, StageRequest
-from compactor.errors import CompactorError, OperatorError, StagingError, TryAgainError
+from compactor.errors import CompactorError, ManifestError, OperatorError, StagingError, TryAgainError
 from compactor.intake import Delivery
 from compactor.layout import Layout
 from compactor.ledger import Ledger, LedgerState
@@ -141,6 +141,8 @@ class ManifestCompactor:
     def _attempt(self, accepted: Accepted, attempt: Attempt) -> CompactionResult:
         try:
             commit = self._staged_commit(accepted, attempt)
+        except ManifestError as exc:
+            return self._decide(accepted, self._dead_letter(accepted, exc.reason, exc.message), attempts=attempt.number)
         except Exception as exc:
             # Another driver may have decided meanwhile, and cleaned this attempt's staging up under it.
             decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome

@@ -15,8 +15,8 @@ import orjson
 import pyarrow as pa
 
 from compactor.audit import AuditReport, Discrepancy
-from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.codecs import decode
+from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.inspection import Limits, Reject, inspect_lines
 from compactor.manifest import ManifestFile
 from compactor.object_reading import RANGES_AHEAD, open_file, read_ranges
@@ -91,9 +91,7 @@ class DeepAuditor:
         if not by_source and not report.inputs_gone:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
-    def _input_sums(
-        self, file: FileReport, schema: SchemaVersion, refused: frozenset[bytes]
-    ) -> tuple[Sum, Sum] | None:
+    def _input_sums(self, file: FileReport, schema: SchemaVersion, refused: frozenset[bytes]) -> tuple[Sum, Sum] | None:
         """Rows and rejects of an input file as they should be; None if that version is not there any more."""
         rows, rejects = Sum(), Sum()
         keys = [column.key for column in schema.columns if column.key is not None]
@@ -102,7 +100,9 @@ class DeepAuditor:
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
                 values = texts(line)
-                rescued = sorted((key, value) for key, value in values.items() if key not in known and value is not None)
+                rescued = sorted(
+                    (key, value) for key, value in values.items() if key not in known and value is not None
+                )
                 rows.add([*map(values.get, keys), rescued])
 
         def on_reject(reject: Reject) -> None:
@@ -171,4 +171,3 @@ def _compare(commit: Commit, report: AuditReport, where: str, what: str, expecte
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
         report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))
-

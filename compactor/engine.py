@@ -1,4 +1,4 @@
-"""The seam between a manifest's life and whatever turns its lines into Parquet. Nothing outside knows which engine ran."""
+"""The seam between a manifest's life and what turns its lines into Parquet: nothing outside knows which engine ran."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class Staged:
 class Engine(Protocol):
     """Turns the lines of a manifest's files into staged Parquet files.
 
-    Each line ends as one row, one reject, or a blank; each file that cannot be read whole is reported as such and leaves
-    nothing behind. What is staged is verified by the caller and becomes visible only then.
+    Each line ends as one row, one reject, or a blank; each file that cannot be read whole is reported as such and
+    leaves nothing behind. What is staged is verified by the caller and becomes visible only then.
     """
 
     @property

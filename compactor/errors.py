@@ -13,7 +13,7 @@
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
 
-What none of these covers is a bug, or trouble nobody foresaw. It counts as a failed attempt of the manifest that met it.
+What none of these covers is a bug, or trouble nobody foresaw. It counts as a failed attempt of its manifest.
 """
 
 from collections.abc import Sequence

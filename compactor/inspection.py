@@ -23,6 +23,9 @@ Discovery = Literal["full", "declared"]
 """`full` parses every line. `declared` only tells blank and over-long lines apart: it finds no keys, takes anything
 else for a record, and leaves it to the engine to prove that it is one."""
 
+MAX_KEYS = 20_000
+"""Distinct top-level keys of one file or manifest: more are values that were written as keys, and no table's columns."""
+
 BLANK = b" \t\r"
 """What a blank line may consist of; also the white space that may stand around a record."""
 
@@ -110,7 +113,7 @@ def inspect_lines(
         discovery: How closely to look.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `too_many_keys`: more than `MAX_KEYS`.
     """
     inspection = _Inspection(limits, on_reject, on_good, refused, discovery)
     for piece in pieces:
@@ -214,7 +217,7 @@ class _Inspection:
         """Add to the unfinished line, and hand on what of it is already known to be too long."""
         self._tail += part
         size = self._limits.max_line_bytes
-        if len(self._tail) > size or (self._over_long and len(self._tail) == size):
+        if len(self._tail) > size:
             if not self._over_long:
                 self._over_long = True
                 self._rejects["line_too_long"] += 1
@@ -278,6 +281,8 @@ class _Inspection:
             learn(document)
             if len(known) != known_count:
                 known_count = len(known)
+                if known_count > MAX_KEYS:
+                    raise FileError("too_many_keys", f"more than {MAX_KEYS} different top-level keys, expected columns")
                 self._keys.update(dict.fromkeys(document))
         return faults
 

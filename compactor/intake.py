@@ -61,8 +61,8 @@ class Intake:
     def receive(self, uri: str) -> Delivery | None:
         """Take in one object; None if it is gone, as it is when another driver was faster.
 
-        A manifest that cannot be accepted comes back with a refusal. Its id is made from the object's name then, because
-        nothing inside it can be trusted.
+        A manifest that cannot be accepted comes back with a refusal. Its id is made from the object's name then,
+        because nothing inside it can be trusted.
         """
         info = self._store.stat(uri)
         if info is None:
@@ -94,9 +94,7 @@ class Intake:
             )
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
-        return parse_manifest(
-            data, uri=info.uri, modified_at=info.modified_at, allowed_prefixes=self._allowed_prefixes
-        )
+        return parse_manifest(data, uri=info.uri, modified_at=info.modified_at, allowed_prefixes=self._allowed_prefixes)
 
     def _accept(self, uri: str, manifest_id: str, day: str, fingerprint: str, manifest: Manifest | None) -> Accepted:
         record = self._ledger.accept(
@@ -125,6 +123,4 @@ class Intake:
         error = ManifestError(
             "id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}, expected an id of its own"
         )
-        return self._refuse(
-            uri, f"{manifest.manifest_id}-dup-{fingerprint[:12]}", manifest.date, fingerprint, error
-        )
+        return self._refuse(uri, f"{manifest.manifest_id}-dup-{fingerprint[:12]}", manifest.date, fingerprint, error)

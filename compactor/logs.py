@@ -74,4 +74,4 @@ class MetricsLog:
 
     def emit(self, values: Mapping[str, float]) -> None:
         """Log the values."""
-        log_event("metrics.emitted", namespace=self._namespace, **values)
+        log_event("metrics.emitted", namespace=self._namespace, values=dict(values))

@@ -31,19 +31,48 @@ class Metric:
 CATALOGUE = {
     metric.name: metric
     for metric in (
-        Metric("ManifestsCommitted", "Count", "manifests committed by the batch", "falls to 0 with work waiting: look at the log"),
-        Metric("ManifestsDeadLettered", "Count", "manifests set aside by the batch", "read failed/*.reason.json under the state"),
-        Metric("BatchDurationSeconds", "Seconds", "time from the batch's start to its end", "above half the SLA: add workers"),
-        Metric("InputBytesPerSecond", "Bytes/Second", "stored input of the batch over its duration", "below arrival: add workers"),
+        Metric(
+            "ManifestsCommitted",
+            "Count",
+            "manifests committed by the batch",
+            "0 with work waiting: look at the log",
+        ),
+        Metric(
+            "ManifestsDeadLettered",
+            "Count",
+            "manifests set aside by the batch",
+            "read failed/*.reason.json under the state",
+        ),
+        Metric(
+            "BatchDurationSeconds",
+            "Seconds",
+            "time from the batch's start to its end",
+            "above half the SLA: add workers",
+        ),
+        Metric(
+            "InputBytesPerSecond",
+            "Bytes/Second",
+            "stored input of the batch over its duration",
+            "below arrival: add workers",
+        ),
         Metric("RecordsIn", "Count", "lines read, blank ones not counted", "compare with what producers sent"),
-        Metric("RecordsOut", "Count", "rows that became visible", "RecordsIn less RecordsRejected, always"),
+        Metric("RecordsOut", "Count", "rows that became visible", "always RecordsIn less RecordsRejected"),
         Metric("RecordsRejected", "Count", "lines set aside", "look at the rejects by reason; tell the producer"),
-        Metric("FilesSetAside", "Count", "input files that were missing, unreadable or too large", "trace one of them"),
+        Metric(
+            "FilesSetAside",
+            "Count",
+            "input files that were missing, changed, unreadable or too large",
+            "trace one of them",
+        ),
         Metric("BytesIn", "Bytes", "stored size of the input files", "falls: producers or events stopped"),
-        Metric("BytesOut", "Bytes", "size of the Parquet files", "BytesOut over BytesIn is the ratio that sizing learns"),
+        Metric("BytesOut", "Bytes", "size of the Parquet files", "its ratio to BytesIn is what sizing learns"),
         Metric("OutputFiles", "Count", "Parquet files of rows", "rises against BytesOut: files get too small"),
-        Metric("OutputFileSizeHitRate", "Percent", "output files within 25 % of the target, of those that could be",
-               "below 90: the data changes faster than the ratio is learned"),
+        Metric(
+            "OutputFileSizeHitRate",
+            "Percent",
+            "output files within 25 % of the target",
+            "below 90: the data changes quickly",
+        ),
         Metric("NewColumns", "Count", "columns that appeared", "a producer changed its events"),
         Metric("Attempts", "Count", "attempts made by the batch", "above ManifestsCommitted: read the attempt records"),
         Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),
@@ -59,9 +88,7 @@ class DroppedMetrics:
         """Drop the values."""
 
 
-def batch_metrics(
-    results: Sequence[CompactionResult], *, seconds: float, target_file_bytes: int
-) -> dict[str, float]:
+def batch_metrics(results: Sequence[CompactionResult], *, seconds: float, target_file_bytes: int) -> dict[str, float]:
     """The figures of one batch.
 
     Args:

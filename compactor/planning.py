@@ -94,10 +94,9 @@ class Planner:
         Raises:
             SettingsError: The prefix is not within the allowed ones.
         """
-        if not any(is_within(folder(prefix), allowed) for allowed in self._allowed_prefixes):
-            raise SettingsError(
-                [f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {', '.join(self._allowed_prefixes)}"]
-            )
+        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):
+            allowed = ", ".join(self._allowed_prefixes)
+            raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
         plan = Plan()
         by_day: dict[str, list[ManifestFile]] = {}
         for info in self._store.list(folder(prefix)):
@@ -108,14 +107,34 @@ class Planner:
             else:
                 by_day.setdefault(day, []).append(_file(info))
         for day, files in sorted(by_day.items()):
-            for group in fill(self._unclaimed(files, plan), self._target_manifest_bytes, lambda file: file.size_bytes or 0):
+            unclaimed = self._unclaimed(day, files, plan)
+            for group in fill(unclaimed, self._target_manifest_bytes, lambda file: file.size_bytes or 0):
                 self._plan_group(day, group, plan, dry_run=dry_run)
         return plan
 
-    def _unclaimed(self, files: Sequence[ManifestFile], plan: Plan) -> list[ManifestFile]:
+    def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan) -> list[ManifestFile]:
         """The files that no manifest has, or ever will have by its claim."""
         claims = self._claims.get_many([claim_key(file) for file in files])
-        return [file for file in files if self._is_free(claims.get(claim_key(file)), plan)]
+        forgotten = self._forgotten(day, [file for file in files if claim_key(file) not in claims])
+        plan.planned_before += len(forgotten)
+        return [
+            file
+            for file in files
+            if claim_key(file) not in forgotten and self._is_free(claims.get(claim_key(file)), plan)
+        ]
+
+    def _forgotten(self, day: str, files: Sequence[ManifestFile]) -> set[str]:
+        """Keys of files so old that their claims may have been forgotten, but that the ledger knows."""
+        if self._claims.lifetime_days is None:
+            return set()
+        limit = self._clock.now() - timedelta(days=self._claims.lifetime_days)
+        old = {claim_key(file) for file in files if file.event_time is not None and file.event_time < limit}
+        known: set[str] = set()
+        for _, manifest_id in self._ledger.manifests(day) if old else ():
+            record = self._ledger.accepted(manifest_id)
+            if record is not None and record.manifest is not None:
+                known.update(old.intersection(map(claim_key, record.manifest.files)))
+        return known
 
     def _is_free(self, claim: Claim | None, plan: Plan) -> bool:
         """Whether a file may be planned; if not, the plan counts why."""

@@ -18,9 +18,7 @@ class Publisher:
         on_step: Told of each step.
     """
 
-    def __init__(
-        self, store: ObjectStore, layout: Layout, ledger: Ledger, *, on_step: OnStep = ignore_step
-    ) -> None:
+    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, *, on_step: OnStep = ignore_step) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger

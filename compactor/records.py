@@ -26,9 +26,10 @@ class FileStatus(StrEnum):
     CHANGED = "changed"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
+    TOO_MANY_KEYS = "too_many_keys"
 
 
-NEEDS_OPERATOR = frozenset({FileStatus.MISSING, FileStatus.UNREADABLE, FileStatus.TOO_LARGE})
+NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
 """Files that were set aside whole. A changed file is none of them: its new version brings its own event."""
 
 

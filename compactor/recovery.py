@@ -1,4 +1,4 @@
-"""What a run does before it listens: finishes what was decided, tries again what was begun, sweeps what was orphaned."""
+"""What a run does before it listens: finishes what was decided, repeats what was begun, sweeps what was orphaned."""
 
 from datetime import timedelta
 
@@ -26,9 +26,7 @@ class Recovery:
         clock: Tells the age of what is left.
     """
 
-    def __init__(
-        self, store: ObjectStore, layout: Layout, ledger: Ledger, runner: BatchRunner, clock: Clock
-    ) -> None:
+    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, runner: BatchRunner, clock: Clock) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
@@ -60,6 +58,12 @@ class Recovery:
             self._store.delete(orphans)
             log_event("orphans.swept", objects=len(orphans))
         return len(orphans)
+
+    def drop_checkpoints(self) -> None:
+        """Delete the checkpoints of this run, which nobody will use again."""
+        folder = self._layout.checkpoints_folder
+        mine = folder + self._ledger.run_id
+        self._store.delete([info.uri for info in self._store.list(folder) if info.uri.startswith(mine)])
 
     def _old_objects(self, folder: str, age_seconds: float, *, spared: set[str]) -> list[str]:
         """Objects of the sub-folders in which nothing was written for so long."""

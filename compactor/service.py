@@ -157,6 +157,13 @@ class Service:
         """
         self._store.create(self._layout.keep_marker, b"")
         self._recovery.sweep()
+        try:
+            self._run(once=once)
+        finally:
+            self._recovery.drop_checkpoints()
+        return self._report
+
+    def _run(self, *, once: bool) -> None:
         while not self._stopping.is_set():
             try:
                 self._work(self._recovery.recover)
@@ -168,7 +175,6 @@ class Service:
                 continue
             if once:
                 break
-        return self._report
 
     def _stream(self, *, once: bool) -> None:
         self._source.start(self._on_batch, once=once)
@@ -196,9 +202,7 @@ class Service:
     def _deliver_unseen(self) -> None:
         """Work on what is in the prefix although the stream has nothing left: hidden, empty, and repeated names."""
         unseen = [
-            info.uri
-            for info in self._store.list(self._layout.manifests_folder)
-            if base_name(info.uri) != KEEP_MARKER
+            info.uri for info in self._store.list(self._layout.manifests_folder) if base_name(info.uri) != KEEP_MARKER
         ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))

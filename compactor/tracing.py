@@ -1,6 +1,6 @@
 """Where is my file? Follows one input file through claim, manifest, ledger, output and rejects: `compactor trace`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -65,11 +65,20 @@ class Tracer:
         ledger: How far manifests have come.
         claims: Which manifest a planned file belongs to; None where nobody plans.
         clock: The day of a file that names none and is gone.
+        allowed_prefixes: Folders that input may be in.
     """
 
     def __init__(
-        self, store: ObjectStore, layout: Layout, ledger: Ledger, claims: ClaimTable | None, clock: Clock
+        self,
+        store: ObjectStore,
+        layout: Layout,
+        ledger: Ledger,
+        claims: ClaimTable | None,
+        clock: Clock,
+        *,
+        allowed_prefixes: Sequence[str],
     ) -> None:
+        self._allowed_prefixes = allowed_prefixes
         self._store = store
         self._layout = layout
         self._ledger = ledger
@@ -133,8 +142,12 @@ class Tracer:
             if base_name(info.uri) == KEEP_MARKER:
                 continue
             try:
-                data = self._store.read(info.uri)
-                manifest = parse_manifest(data, uri=info.uri, modified_at=info.modified_at, allowed_prefixes=("s3://", "/"))
+                manifest = parse_manifest(
+                    self._store.read(info.uri),
+                    uri=info.uri,
+                    modified_at=info.modified_at,
+                    allowed_prefixes=self._allowed_prefixes,
+                )
             except (ObjectNotFound, ManifestError):
                 continue
             yield manifest.manifest_id, {canonical(file.uri) for file in manifest.files}

@@ -10,7 +10,7 @@ from bench.protocol import parser, run_passes
 
 
 def session() -> SparkSession:
-    """All cores, 4 GB for the driver, nothing tuned; no user interface, no progress bar, and nothing open but to this machine."""
+    """All cores, 4 GB for the driver, nothing tuned; quiet, and open to nothing but this machine."""
     return (
         SparkSession.builder.master("local[*]")
         .appName("classic")

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -122,31 +121,34 @@ class MemoryStore:
 
 
 class MemoryClaims:
-    """Claims in a dictionary. Safe for many threads."""
+    """Claims in a dictionary. Safe for many threads.
 
-    def __init__(self) -> None:
+    Args:
+        lifetime_days: What to say about how long claims are remembered; they are, for ever.
+    """
+
+    def __init__(self, lifetime_days: float | None = None) -> None:
+        self._lifetime_days = lifetime_days
         self._claims: dict[str, Claim] = {}
         self._lock = threading.Lock()
 
+    @property
+    def lifetime_days(self) -> float | None:
+        return self._lifetime_days
+
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
-        fresh = Claim(holder, now + timedelta(seconds=lease_seconds), settled=False)
+        fresh = Claim(holder, now + timedelta(seconds=lease_seconds))
         with self._lock:
             return {key: self._claims.setdefault(key, fresh) for key in keys}
 
     def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
         with self._lock:
             found = self._claims.get(key)
-            if found is None or found.holder != from_holder or found.settled:
+            if found is None or found.holder != from_holder:
                 return found is not None and found.holder == to_holder
-            self._claims[key] = Claim(to_holder, now + timedelta(seconds=lease_seconds), settled=False)
+            self._claims[key] = Claim(to_holder, now + timedelta(seconds=lease_seconds))
             return True
 
-    def settle(self, keys: Sequence[str], holder: str) -> None:
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         with self._lock:
-            for key in keys:
-                found = self._claims.get(key)
-                if found and found.holder == holder:
-                    self._claims[key] = replace(found, settled=True)
-
-    def get(self, key: str) -> Claim | None:
-        return self._claims.get(key)
+            return {key: self._claims[key] for key in keys if key in self._claims}

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from compactor.errors import AccessError, StoreUnavailable
+from compactor.layout import canonical
 from compactor.ports import Claim
 
 _WAIT_SECONDS = 60.0  # for other processes; they hold the file for milliseconds
@@ -20,15 +21,14 @@ CREATE TABLE IF NOT EXISTS claims (
     key TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
     lease_until TEXT NOT NULL,
-    settled INTEGER NOT NULL DEFAULT 0,
     expires_at REAL
 ) WITHOUT ROWID
 """
 _BY_EXPIRY = "CREATE INDEX IF NOT EXISTS claims_by_expiry ON claims (expires_at)"
-_FIND = "SELECT holder, lease_until, settled FROM claims WHERE key = ?"
+_FIND = "SELECT holder, lease_until FROM claims WHERE key = ?"
 _INSERT = "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _TAKE_OVER = """
-UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ? AND NOT settled
+UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ?
 """
 
 
@@ -36,13 +36,17 @@ class SqliteClaims:
     """Claims as rows of one table. Every call opens the file anew, so that threads and forked processes may share it.
 
     Args:
-        path: The file; it and the folders above are made when they are first needed.
+        path: The file, or its `file://` URI; it and the folders above are made when they are first needed.
         ttl_days: How long a claim lives from when it was made; None for ever.
     """
 
     def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
-        self._path = Path(path)
+        self._path = Path(canonical(os.fspath(path)))
         self._ttl_days = ttl_days
+
+    @property
+    def lifetime_days(self) -> float | None:
+        return self._ttl_days
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until, expires_at = self._times(now, lease_seconds)
@@ -57,18 +61,12 @@ class SqliteClaims:
             found = rows.execute(_FIND, (key,)).fetchone()
             return found is not None and _claim(found).holder == to_holder
 
-    def settle(self, keys: Sequence[str], holder: str) -> None:
-        with self._transaction() as rows:
-            rows.executemany(
-                "UPDATE claims SET settled = 1 WHERE key = ? AND holder = ?", [(key, holder) for key in keys]
-            )
-
-    def get(self, key: str) -> Claim | None:
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         if not self._path.exists():
-            return None
+            return {}
         with self._transaction() as rows:
-            found = rows.execute(_FIND, (key,)).fetchone()
-            return _claim(found) if found else None
+            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
+            return {key: _claim(row) for key, row in found if row}
 
     def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
         """Until when a claim is leased, and when it ends."""
@@ -94,5 +92,5 @@ class SqliteClaims:
             raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a file to write to") from exc
 
 
-def _claim(row: tuple[str, str, int]) -> Claim:
-    return Claim(row[0], datetime.fromisoformat(row[1]), bool(row[2]))
+def _claim(row: tuple[str, str]) -> Claim:
+    return Claim(row[0], datetime.fromisoformat(row[1]))

@@ -12,6 +12,7 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from compactor.adapters.aws import DynamoClaims, dynamodb_client
+from compactor.adapters.memory import MemoryClaims
 from compactor.adapters.sqlite_claims import SqliteClaims
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.ports import Claim
@@ -19,56 +20,53 @@ from compactor.ports import Claim
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LEASE = timedelta(seconds=90)
 KEYS = [f"raw/day {number}/ünï%20#[1].ndjson|etag" for number in range(40)]
+MANY = [f"raw/{number}" for number in range(330)]
 
 
 def holders(found: dict[str, Claim]) -> dict[str, str]:
     return {key: claim.holder for key, claim in found.items()}
 
 
+def holder_of(claims: Any, key: str) -> str | None:
+    found = claims.get_many([key])
+    return found[key].holder if found else None
+
+
 def test_the_first_to_claim_holds_a_key(claims: Any) -> None:
     """A free key goes to whoever asks; who asks later is told who holds it, and since when it may be questioned."""
-    assert claims.get("a") is None
+    assert claims.get_many(["a"]) == {}
     first = claims.claim(["a", "b"], "m-1", now=NOW, lease_seconds=90)
-    assert first == {key: Claim("m-1", NOW + LEASE, settled=False) for key in ["a", "b"]}
+    assert first == {key: Claim("m-1", NOW + LEASE) for key in ["a", "b"]}
     later = claims.claim(["b", "c"], "m-2", now=NOW + LEASE * 5, lease_seconds=90)
-    assert later == {"b": first["b"], "c": Claim("m-2", NOW + LEASE * 6, settled=False)}
-    assert claims.get("a") == first["a"]
-    assert claims.get("c") == later["c"]
+    assert later == {"b": first["b"], "c": Claim("m-2", NOW + LEASE * 6)}
+    assert claims.get_many(["c", "free", "a"]) == {"a": first["a"], "c": later["c"]}
 
 
 def test_claiming_again_changes_nothing(claims: Any) -> None:
     """A holder that claims its key again, after a crash for instance, finds it as it was; the lease does not move."""
     first = claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     assert claims.claim(["a", "a"], "m-1", now=NOW + LEASE, lease_seconds=90) == first
-    claims.settle(["a"], "m-1")
-    assert claims.claim(["a"], "m-1", now=NOW + LEASE, lease_seconds=90)["a"].settled
 
 
 def test_no_keys_are_no_trouble(claims: Any) -> None:
-    """Claiming and settling nothing does nothing."""
+    """Claiming nothing, or asking for nothing, does nothing."""
     assert claims.claim([], "m-1", now=NOW, lease_seconds=90) == {}
-    claims.settle([], "m-1")
+    assert claims.get_many([]) == {}
 
 
 def test_many_keys_at_once(claims: Any) -> None:
-    """Many keys with any characters are each claimed and settled by themselves; the answer is in the asked order."""
+    """Many keys with any characters are each claimed and found by themselves; the answer is in the asked order."""
     claims.claim(KEYS[::2], "m-1", now=NOW, lease_seconds=90)
     found = claims.claim(KEYS, "m-2", now=NOW, lease_seconds=90)
     assert list(found) == KEYS
     assert holders(found) == {key: "m-2" if number % 2 else "m-1" for number, key in enumerate(KEYS)}
-    claims.settle(KEYS, "m-2")
-    assert [claims.get(key).settled for key in KEYS] == [bool(number % 2) for number in range(len(KEYS))]
+    assert claims.get_many([*KEYS, "free", *KEYS]) == found
 
 
-def test_settling_leaves_others_and_free_keys_alone(claims: Any) -> None:
-    """Only the holder's own claims are settled; a free key stays free."""
-    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
-    claims.settle(["a", "free"], "m-2")
-    assert claims.get("a") == Claim("m-1", NOW + LEASE, settled=False)
-    assert claims.get("free") is None
-    for _ in range(2):
-        claims.settle(["a"], "m-1")
-        assert claims.get("a") == Claim("m-1", NOW + LEASE, settled=True)
+def test_more_keys_than_one_request_holds(claims: Any) -> None:
+    """Hundreds of keys are looked up in one call."""
+    claims.claim(MANY[::3], "m-1", now=NOW, lease_seconds=90)
+    assert set(claims.get_many(MANY)) == set(MANY[::3])
 
 
 def test_taking_over(claims: Any) -> None:
@@ -76,21 +74,17 @@ def test_taking_over(claims: Any) -> None:
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     for _ in range(2):
         assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
-        assert claims.get("a") == Claim("m-2", NOW + LEASE * 2, settled=False)
-    claims.settle(["a"], "m-1")
-    assert not claims.get("a").settled
-    claims.settle(["a"], "m-2")
-    assert claims.get("a").settled
+        assert claims.get_many(["a"]) == {"a": Claim("m-2", NOW + LEASE * 2)}
+    assert not claims.take_over("a", from_holder="m-1", to_holder="m-3", now=NOW, lease_seconds=90)
+    assert claims.take_over("a", from_holder="m-2", to_holder="m-3", now=NOW, lease_seconds=90)
 
 
 def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
-    """A key that somebody else holds, that is free, or whose manifest exists, is not taken over."""
-    claims.claim(["other", "settled"], "m-1", now=NOW, lease_seconds=90)
-    claims.settle(["settled"], "m-1")
-    before = {key: claims.get(key) for key in ["other", "free", "settled"]}
-    for key, holder in [("other", "m-0"), ("free", "m-1"), ("settled", "m-1")]:
+    """A key that somebody else holds, or that is free, is not taken over."""
+    before = claims.claim(["other"], "m-1", now=NOW, lease_seconds=90)
+    for key, holder in [("other", "m-0"), ("free", "m-1")]:
         assert not claims.take_over(key, from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
-    assert {key: claims.get(key) for key in before} == before
+    assert claims.get_many(["other", "free"]) == before
 
 
 def test_of_many_that_claim_at_once_one_wins_each_key(claims: Any) -> None:
@@ -105,7 +99,7 @@ def test_of_many_that_claim_at_once_one_wins_each_key(claims: Any) -> None:
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(compete, range(8)))
     assert all(answer == answers[0] for answer in answers)
-    assert {key: claims.get(key).holder for key in KEYS} == answers[0]
+    assert holders(claims.get_many(KEYS)) == answers[0]
 
 
 def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
@@ -120,7 +114,7 @@ def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(compete, range(8)))
     assert won.count(True) == 1
-    assert claims.get("a").holder == f"n-{won.index(True)}"
+    assert holder_of(claims, "a") == f"n-{won.index(True)}"
 
 
 def _claim_in_process(path: Path, holder: str) -> dict[str, str]:
@@ -162,7 +156,6 @@ def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> N
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     later = NOW + timedelta(days=1)
     for moment in (NOW, later):
-        claims.settle(["b"], "m-1")
         item = dynamodb.get_item(TableName=table, Key={"pk": {"S": "a"}})["Item"]
         assert item["expires_at"] == {"N": str(int((moment + timedelta(days=30)).timestamp()))}
         claims.take_over("a", from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
@@ -214,16 +207,48 @@ def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, statu
     client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
     claims = DynamoClaims(client, "claims", ttl_days=1)
     with Stubber(client) as stub:
-        for operation in ("put_item", "put_item", "update_item", "get_item"):
+        for operation in ("put_item", "put_item", "batch_get_item"):
             stub.add_client_error(operation, code, http_status_code=status)
         with pytest.raises(expected, match=code):
             claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
             claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
-            claims.settle(["a"], "m-1")
-        with pytest.raises(expected, match=code):
-            claims.get("a")
+            claims.get_many(["a"])
+
+
+def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -> None:
+    """A look-up that DynamoDB cut short goes on with the rest after a pause, and gives up in the end."""
+    client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
+    pauses: list[float] = []
+    claims = DynamoClaims(client, "t", ttl_days=1, sleep=pauses.append)
+    a, b = [{"pk": {"S": key}, "holder": {"S": "m-1"}, "lease_until": {"S": NOW.isoformat()}} for key in "ab"]
+    rest = {"t": {"Keys": [{"pk": {"S": "b"}}], "ConsistentRead": True}}
+    with Stubber(client) as stub:
+        stub.add_response("batch_get_item", {"Responses": {"t": [a]}, "UnprocessedKeys": rest})
+        stub.add_response("batch_get_item", {"Responses": {"t": [b]}, "UnprocessedKeys": {}}, {"RequestItems": rest})
+        assert claims.get_many(["a", "b"]) == {"a": Claim("m-1", NOW), "b": Claim("m-1", NOW)}
+        assert pauses == [0.1]
+        for _ in range(5):
+            stub.add_response("batch_get_item", {"Responses": {}, "UnprocessedKeys": rest})
+        with pytest.raises(StoreUnavailable, match="table t"):
+            claims.get_many(["b"])
+
+
+def test_tables_say_how_long_they_remember(dynamodb: Any, tmp_path: Path) -> None:
+    """The time to live is told to who has to know; None means for ever."""
+    assert DynamoClaims(dynamodb, "t", ttl_days=30).lifetime_days == 30
+    assert SqliteClaims(tmp_path / "a", ttl_days=2).lifetime_days == 2
+    assert SqliteClaims(tmp_path / "a").lifetime_days is None
+    assert MemoryClaims().lifetime_days is None
+    assert MemoryClaims(lifetime_days=1).lifetime_days == 1
+
+
+def test_sqlite_claims_take_a_file_uri(tmp_path: Path) -> None:
+    """A `file://` URI and the plain path are the same file."""
+    claims = SqliteClaims(f"file://{tmp_path}/a b%20/claims.db")
+    claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
+    assert holder_of(SqliteClaims(tmp_path / "a b%20" / "claims.db"), "a") == "m-1"
 
 
 def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:

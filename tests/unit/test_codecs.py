@@ -2,7 +2,7 @@ import bz2
 import gzip
 import itertools
 import lzma
-import random
+import os
 import tracemalloc
 import zlib
 
@@ -53,7 +53,7 @@ def test_there_is_an_encoder_for_every_codec():
 
 
 @pytest.mark.parametrize("codec", ENCODERS)
-@pytest.mark.parametrize("data", [b"", b"{}", LINES, LINES * 5000], ids=["empty", "tiny", "lines", "large"])
+@pytest.mark.parametrize("data", [b"", b"{}", LINES, LINES * 1000], ids=["empty", "tiny", "lines", "large"])
 def test_a_codec_is_told_by_content_and_decoded(codec, data):
     """What an ordinary encoder writes is recognised and comes back byte for byte."""
     encoded = ENCODERS[codec](data)
@@ -180,7 +180,10 @@ def test_text_is_never_taken_for_encoded(text):
     assert sniff(printable.encode()) == "none"
 
 
-@given(st.sampled_from(["x^", "x\x01", "8O", "H\t", "h^"]), st.text(st.characters(min_codepoint=32)))
+@given(
+    st.sampled_from(["x^", "x\x01", "8O", "H\t", "h^"]),
+    st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"])),
+)
 def test_text_with_a_zlib_header_is_text(header, text):
     """Two characters that happen to be a zlib header are not enough."""
     if header.isprintable():
@@ -233,7 +236,7 @@ def test_errors_of_the_source_pass_through(codec):
     """An error of the store is not taken for one of the data, not even one of the operating system."""
 
     def broken():
-        encoded = ENCODERS.get(codec, bytes)(random.Random(1).randbytes(300_000))
+        encoded = ENCODERS.get(codec, bytes)(os.urandom(300_000))
         yield encoded[: len(encoded) // 2]
         raise OSError("the disk is gone")
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -181,8 +181,9 @@ class S3Store:
                         return b""
                     raise
             try:
-                with translated(uri), answer["Body"] as body:
-                    content: bytes = body.read()
+                # Not `with answer["Body"]`: that hands out the bare stream, whose length and checksum nobody checks.
+                with translated(uri), closing(answer["Body"]):
+                    content: bytes = answer["Body"].read()
                     return content
             except StoreUnavailable as exc:  # the client repeats requests, but not the reading of their answers
                 failure = exc

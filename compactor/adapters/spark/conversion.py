@@ -65,8 +65,8 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted:
         StagingError: A row's source could not be told.
     """
     keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
-    raw, corrupt_key = _read(session, list(task.sources), keys)
-    rows = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*_positions(len(keys)), "corrupt", "path")
+    raw = _read(session, list(task.sources), keys)
+    rows = _by_position(raw, len(keys))
     if "_source_file" in task.metadata_columns:
         rows = rows.join(F.broadcast(_origins(session, task.sources)), "path", "left")
     else:
@@ -85,7 +85,8 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted:
     seen = observation.get
     if seen["with_origin"] != seen["rows"]:
         raise StagingError(
-            f"manifest {task.manifest_id}: Spark names {seen['rows'] - seen['with_origin']} rows' files otherwise than expected"
+            f"manifest {task.manifest_id}: {seen['rows'] - seen['with_origin']} rows come from files that Spark calls "
+            f"otherwise than expected"
         )
     return Converted(rows=seen["rows"], corrupt_rows=seen["corrupt_rows"])
 
@@ -98,16 +99,13 @@ def corrupt_lines(
     Raises:
         StagingError: They are too many to be an exception.
     """
-    raw, _ = _read(session, list(sources), keys)
-    rows = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*_positions(len(keys)), "corrupt", "path")
-    by_path = {hadoop_encoded(source): source for source in sources}
+    raw = _read(session, list(sources), keys)
+    rows = _by_position(raw, len(keys))
+    by_path = {shown: source for source in sources for shown in _shown(source)}
     found: dict[str, set[bytes]] = {}
     total_bytes = 0
-    for row in (
-        rows.where(F.col("corrupt").isNotNull())
-        .select("path", "corrupt", "c0" if keys else "corrupt")
-        .toLocalIterator()
-    ):
+    # With all columns: Spark refuses to look for corrupt records where no other column of the data is asked for.
+    for row in rows.where(F.col("corrupt").isNotNull()).toLocalIterator():
         line = row["corrupt"].encode()
         total_bytes += len(line)
         if total_bytes > MAX_DISAGREEMENT_BYTES:
@@ -118,7 +116,7 @@ def corrupt_lines(
     return {source: frozenset(lines) for source, lines in found.items()}
 
 
-def _read(session: SparkSession, sources: Sequence[str], keys: Sequence[str]) -> tuple[DataFrame, str]:
+def _read(session: SparkSession, sources: Sequence[str], keys: Sequence[str]) -> DataFrame:
     corrupt_key = "\x00corrupt"
     while corrupt_key in keys:
         corrupt_key += "'"
@@ -134,17 +132,24 @@ def _read(session: SparkSession, sources: Sequence[str], keys: Sequence[str]) ->
         .option("ignoreCorruptFiles", False)
         .option("ignoreMissingFiles", False)
     )
-    return reader.json([spark_path(source) for source in sources]), corrupt_key
+    return reader.json([spark_path(source) for source in sources])
 
 
-def _positions(count: int) -> list[str]:
-    # Keys may hold anything, differ in case only, or be empty: from here on columns go by position.
-    return [f"c{number}" for number in range(count)]
+def _by_position(raw: DataFrame, keys: int) -> DataFrame:
+    """The columns `c0`, `c1` and so on, `corrupt` and `path`: keys may hold anything, or differ in case only."""
+    with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
+    return with_path.toDF(*[f"c{number}" for number in range(keys)], "corrupt", "path")
 
 
 def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
-    pairs = [(hadoop_encoded(source), origin) for source, origin in sources.items()]
+    pairs = [(shown, origin) for source, origin in sources.items() for shown in _shown(source)]
     return session.createDataFrame(pairs, "path string, origin string")
+
+
+def _shown(source: str) -> set[str]:
+    """What the column `path` may show for a source: on local disks Spark writes one slash, or three."""
+    encoded = hadoop_encoded(source)
+    return {encoded, encoded.replace("file:///", "file:/", 1)}
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:

@@ -12,7 +12,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.engine import Staged, StageRequest
 from compactor.errors import ManifestError, StagingError
 from compactor.input_files import InspectedFile
-from compactor.inspection import Discovery
+from compactor.inspection import MAX_KEYS, Discovery
 from compactor.ports import ObjectStore
 from compactor.records import FileReport
 from compactor.schema import SchemaVersion, merge_keys
@@ -21,9 +21,6 @@ from compactor.sizing import gathering, planned_files
 STAT_THREADS = 16
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Input that a first ratio is measured on, before any commit has taught one."""
-
-MAX_KEYS = 20_000
-"""Distinct keys of one manifest: twice the most columns there can be. More are values that were written as keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +119,8 @@ class SparkEngine:
             else:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
-            f"manifest {request.manifest.manifest_id}: Spark read {converted.rows} rows, {converted.corrupt_rows} of them "
-            f"corrupt, from {inspection.records} inspected records"
+            f"manifest {request.manifest.manifest_id}: Spark read {converted.rows} rows, {converted.corrupt_rows} of "
+            f"them corrupt, from {inspection.records} inspected records"
         )
 
     def _inspect(
@@ -193,12 +190,25 @@ class SparkEngine:
         sources: dict[str, str] = {}
         for file in inspection.files:
             if file.readable_uri is not None and decoded_bytes < SAMPLE_BYTES:
-                sources[file.readable_uri] = file.report.uri
-                decoded_bytes += file.report.decoded_bytes
+                uri, size_bytes = self._sampled(file, file.readable_uri, f"{staging}sample-of-{file.index}.ndjson")
+                sources[uri] = file.report.uri
+                decoded_bytes += size_bytes
         target = f"{staging}sample/"
         convert(self._session, self._task(request, target, sources, inspection, schema, files=1))
         sampled = [info for info in self._store.list(target) if info.uri.endswith(".parquet")]
         return max(sum(info.size_bytes for info in sampled), 1) / max(decoded_bytes, 1)
+
+    def _sampled(self, file: InspectedFile, uri: str, head_uri: str) -> tuple[str, int]:
+        """A file to sample and its decoded bytes: the file itself, or whole lines from the head of a long one."""
+        is_plain = file.report.codec == "none" or uri != file.report.uri
+        if not is_plain or file.report.decoded_bytes <= 2 * SAMPLE_BYTES:
+            return uri, file.report.decoded_bytes
+        head = self._store.read_range(uri, 0, SAMPLE_BYTES)
+        head = head[: head.rfind(b"\n") + 1]
+        if not head:
+            return uri, file.report.decoded_bytes
+        self._store.put(head_uri, head)
+        return head_uri, len(head)
 
     def _parquet_in(self, folder: str) -> tuple[str, ...]:
         return tuple(info.uri for info in self._store.list(folder) if info.uri.endswith(".parquet"))

@@ -1,14 +1,20 @@
 """Makes the Spark session, with every property set before it exists."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
+
+JVM_END_SECONDS = 30.0
+"""Time for a JVM whose session was stopped to run its shutdown hooks; it takes about one."""
 
 
 def s3a_jars_folder() -> Path:
@@ -48,6 +54,27 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def close_session() -> None:
+    """Stop Spark, and wait for the JVM that it was started in; a JVM that others started is left to them."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
+    if gateway is None:
+        return
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - so that a next session starts its own
+    process.stdin.close()  # which the JVM takes for its end
+    try:
+        process.wait(JVM_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _is_submitted() -> bool:

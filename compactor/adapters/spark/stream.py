@@ -1,13 +1,16 @@
 """The watched prefix as a Spark file stream: tells which manifests are new, and nothing more about them."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from compactor.layout import canonical, folder
 from compactor.spark_names import spark_path
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _NEVER = "36500d"
 """Older than any manifest: the file source must not skip one because a newer one was seen before it."""
@@ -68,7 +71,9 @@ class SparkManifestSource:
 
     def wait(self, timeout_seconds: float) -> bool:
         """Whether the stream has ended; raises what ended it."""
-        return self._query is None or bool(self._query.awaitTermination(timeout_seconds))
+        if self._query is None:
+            return True
+        return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""

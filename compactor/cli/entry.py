@@ -1,0 +1,52 @@
+"""The command `compactor`, with what holds for all of its sub-commands."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from compactor import __version__
+from compactor.cli.demo import demo
+from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
+from compactor.cli.plan import plan
+from compactor.cli.run import run
+from compactor.cli.status import status
+from compactor.cli.trace import trace
+from compactor.cli.verify import verify
+
+LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="compactor", message="%(prog)s %(version)s")
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=CONFIG_HELP)
+@click.option(
+    "--log-format",
+    type=click.Choice(LOG_FORMATS),
+    default="auto",
+    show_default=True,
+    help="Of the log, which goes to stderr; auto is text on a terminal, else JSON lines.",
+)
+@click.pass_context
+def compactor(context: click.Context, config: Path | None, log_format: LogFormat) -> None:
+    """Turn many small NDJSON objects into few, right-sized Parquet files.
+
+    Exit codes: 0 done; 1 failed, try again or look at the log; 2 wrong usage or settings; 3 done, but something needs
+    an operator.
+    """
+    context.obj = Invocation(config=config, log_format=log_format)
+    context.obj.start_log()
+
+
+for command in (run, plan, status, verify, trace, demo):
+    compactor.add_command(command)
+
+
+def main() -> None:
+    """Run the command that the process was started with, and end the process with its exit code."""
+    try:
+        compactor.main(prog_name="compactor", standalone_mode=True)
+    except BrokenPipeError:  # whoever read the output has seen enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

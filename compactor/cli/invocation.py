@@ -1,0 +1,82 @@
+"""What every command is given: where its settings are, and how its log looks."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TextIO, cast
+
+import click
+
+from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.errors import SettingsError
+from compactor.logs import Level, configure_logs
+from compactor.settings import Settings, load_settings
+
+LogFormat = Literal["auto", "text", "json"]
+CONFIG_HELP = "Settings (TOML); else the file that COMPACTOR_CONFIG names."
+
+
+class _CurrentStderr:
+    """Whatever `sys.stderr` is at the moment: a progress display takes it over for a while."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What was said before a command's own options.
+
+    Attributes:
+        config: The settings file, if it was named.
+        log_format: How the log is to look.
+    """
+
+    config: Path | None = None
+    log_format: LogFormat = "auto"
+
+    def start_log(self, *, level: Level = "info") -> None:
+        """Send the log to stderr."""
+        as_json = self.log_format == "json" or (self.log_format == "auto" and not sys.stderr.isatty())
+        configure_logs(as_json=as_json, level=level, stream=cast("TextIO", _CurrentStderr()))
+
+    def settings(self) -> Settings:
+        """The settings of this command.
+
+        Raises:
+            SettingsError: There are none, or with every fault that they have.
+        """
+        path = self.config or Path(os.environ.get("COMPACTOR_CONFIG", ""))
+        if path != Path():
+            return load_settings(path, os.environ)
+        if any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ):
+            return load_settings(None, os.environ)
+        raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])
+
+
+def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
+    """Make a function the body of a command.
+
+    It is given the invocation and its own options, and returns the exit code. `--config` works behind the command's
+    name as well as before it. Errors become exit codes.
+    """
+
+    @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=CONFIG_HELP)
+    @click.pass_context
+    @functools.wraps(function)
+    def run(context: click.Context, /, config: Path | None, **options: Any) -> None:
+        invocation = context.ensure_object(Invocation)
+        if config is not None:
+            invocation = replace(invocation, config=config)
+        context.exit(exit_code_of(lambda: function(invocation, **options)))
+
+    return cast("Callable[..., None]", run)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

@@ -1,0 +1,97 @@
+"""`compactor run`: the streaming job."""
+
+import os
+import sys
+import time
+from contextlib import ExitStack
+
+import click
+
+from compactor.app import App
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.invocation import Invocation, body
+from compactor.cli.output import count, duration, print_fields, rate, size
+from compactor.cli.progress import LiveLine, log_result
+from compactor.cli.signals import StopSignals
+from compactor.errors import SettingsError
+from compactor.java import java_fault
+from compactor.service import RunReport
+from compactor.settings import Settings
+
+
+@click.command("run")
+@click.option("--once", is_flag=True, help="Process all that is there, and end.")
+@body
+def run(invocation: Invocation, *, once: bool) -> ExitCode:
+    """Compact manifests as they come.
+
+    SIGTERM and Ctrl-C end it after the batch in flight; a second one ends it at once, and the next run goes on.
+
+
+    Exit codes: 3 if manifests or files were set aside.
+    """
+    settings = invocation.settings()
+    check_java()
+    started = time.monotonic()
+    report = _run(invocation, settings, once=once)
+    _show(report, time.monotonic() - started)
+    return _exit_code(report)
+
+
+def check_java() -> None:
+    """Make sure that Spark can start.
+
+    Raises:
+        SettingsError: There is no Java, or one that Spark does not run on.
+    """
+    # A driver that spark-submit or Glue has started runs in a JVM already.
+    fault = None if "PYSPARK_GATEWAY_PORT" in os.environ else java_fault(os.environ)
+    if fault:
+        raise SettingsError([fault])
+
+
+def _run(invocation: Invocation, settings: Settings, *, once: bool) -> RunReport:
+    from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+    with ExitStack() as stack:
+        signals = stack.enter_context(StopSignals())
+        stack.callback(close_session)
+        app = App(settings, on_result=log_result)
+        if sys.stderr.isatty() and invocation.log_format == "auto":
+            # The line says what the log's everyday events would say.
+            invocation.start_log(level="warning")
+            line = stack.enter_context(LiveLine())
+            app = App(settings, on_step=line.on_step, on_result=line.on_result)
+            service = app.service()
+            line.spark_is_up()
+        else:
+            service = app.service()
+        signals.attach(service.stop)
+        return service.run(once=once)
+
+
+def _show(report: RunReport, seconds: float) -> None:
+    print_fields(
+        [
+            ("manifests", f"{report.committed:,} committed, {report.dead_lettered:,} dead letters"),
+            ("in", size(report.input_bytes) + _aside(report.files_set_aside)),
+            ("rows", f"{report.records:,}"),
+            ("rejects", f"{report.rejected_lines:,}"),
+            ("out", f"{count(report.output_files, 'file')}, {size(report.output_bytes)}"),
+            ("took", f"{duration(seconds)} with Spark's start, {rate(report.input_bytes, seconds)}"),
+        ]
+    )
+    for manifest_id, error in report.failures.items():
+        say(f"manifest {manifest_id} is not done: {error}")
+    if report.dead_lettered or report.files_set_aside:
+        say("something was set aside: `compactor verify` counts it, `compactor trace URI` says why")
+
+
+def _aside(files: int) -> str:
+    return f", {count(files, 'file')} set aside" if files else ""
+
+
+def _exit_code(report: RunReport) -> ExitCode:
+    if report.failures:
+        return ExitCode.FAILED
+    return ExitCode.NEEDS_OPERATOR if report.dead_lettered or report.files_set_aside else ExitCode.DONE

@@ -1,0 +1,55 @@
+"""SIGTERM and SIGINT: the first asks for a clean end, the second ends at once."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Self
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
+
+
+class StopSignals:
+    """Turns signals into a request to stop. Use it as a context manager, from the main thread."""
+
+    def __init__(self) -> None:
+        self._stop: Callable[[], None] | None = None
+        self._requested = False
+        self._previous: dict[int, object] = {}
+
+    def __enter__(self) -> Self:
+        self._previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+
+    def attach(self, stop: Callable[[], None]) -> None:
+        """Name what is to be asked to stop; asks it at once if a signal came before.
+
+        Call it when Spark is up, which takes SIGINT for itself as it starts.
+        """
+        self._stop = stop
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+        if self._requested:
+            stop()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._requested:
+            _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run goes on\n")
+            os._exit(1)
+        self._requested = True
+        _write("compactor: stopping after the batch in flight; a second signal ends at once\n")
+        if self._stop is not None:
+            # The interrupted code may hold the very lock that stopping needs; another thread can wait for it.
+            threading.Thread(target=self._stop, daemon=True).start()
+
+
+def _write(line: str) -> None:
+    """Write to stderr past its buffer, which the interrupted code may be in the middle of."""
+    os.write(2, line.encode())

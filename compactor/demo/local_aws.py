@@ -1,0 +1,70 @@
+"""A stand-in for AWS on this machine, in a process of its own: S3 and DynamoDB by moto, on a free port of 127.0.0.1."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compactor.errors import OperatorError
+
+_HOST = "127.0.0.1"
+_END_SECONDS = 10.0  # it has nothing to finish, so it ends at once
+
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "demo",
+    "AWS_SECRET_ACCESS_KEY": "demo",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+"""What AWS's clients ask for and the stand-in ignores. Nobody's real account is ever spoken to with them."""
+
+
+@contextmanager
+def local_aws() -> Iterator[str]:
+    """Start the stand-in, and end it with the block.
+
+    Yields:
+        Its URL.
+
+    Raises:
+        OperatorError: It did not start.
+    """
+    # In a session of its own, so that Ctrl-C does not end it under the commands that are still finishing.
+    server = subprocess.Popen(
+        [sys.executable, "-m", "compactor.demo.local_aws"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **CREDENTIALS},
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None and server.stderr is not None  # noqa: S101, PT018 - asked for above
+        url = server.stdout.readline().strip()
+        if not url:
+            last = (server.stderr.read().strip().splitlines() or ["no word"])[-1]
+            raise OperatorError(f"the stand-in for AWS did not start ({last}); expected moto: pip install .[demo]")
+        yield url
+    finally:
+        server.kill()
+        server.communicate(timeout=_END_SECONDS)
+
+
+def _serve() -> None:
+    """Serve until whoever started this process closes its standard input, also by dying."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - an optional dependency, for this process only
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(_HOST, port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    sys.stdout.write(f"http://{_HOST}:{port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)  # nothing in here is worth an orderly end
+
+
+if __name__ == "__main__":
+    _serve()

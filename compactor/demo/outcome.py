@@ -1,0 +1,76 @@
+"""Holds what came out of the demo against what its generator put in."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from compactor.app import App
+from compactor.audit import Auditor, AuditReport
+from compactor.demo.events import LATE_KEY, DayCounts
+from compactor.records import Commit
+
+REASON_OF_KIND = {
+    "truncated": "invalid_json",
+    "trailing_garbage": "invalid_json",
+    "broken_utf8": "invalid_utf8",
+    "single_quotes": "invalid_json",
+    "array": "not_an_object",
+}
+"""The reason that each kind of `compactor.demo.events.BAD_LINES` has to be rejected with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out.
+
+    Attributes:
+        audit: The audit of all manifests.
+        input_bytes: As stored, of all compacted files.
+        output_sizes: Bytes of each Parquet file.
+        work_seconds: From the first attempt to the last commit.
+        columns: Of the latest schema.
+    """
+
+    audit: AuditReport
+    input_bytes: int
+    output_sizes: tuple[int, ...]
+    work_seconds: float
+    columns: tuple[str, ...]
+
+
+def read_outcome(app: App) -> Outcome:
+    """Read it from the ledger and from the footers of the output."""
+    manifests = list(app.ledger.manifests())
+    audit = Auditor(app.store, app.layout, app.ledger, app.registry).audit(manifests, whole_days=True)
+    outcomes = [app.ledger.state(day, manifest_id).outcome for day, manifest_id in manifests]
+    commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
+    begun = min((commit.started_at for commit in commits), default=None)
+    ended = max((commit.decided_at for commit in commits), default=None)
+    return Outcome(
+        audit=audit,
+        input_bytes=sum(file.size_bytes for commit in commits for file in commit.files),
+        output_sizes=tuple(file.size_bytes for commit in commits for file in commit.outputs),
+        work_seconds=(ended - begun).total_seconds() if begun and ended else 0.0,
+        columns=tuple(column.name for column in app.registry.latest().columns),
+    )
+
+
+def differences(made: DayCounts, found: Outcome) -> list[str]:
+    """Where what came out is not what went in; nothing if all is well."""
+    rejects: Counter[str] = Counter()
+    for kind, lines in made.bad_lines.items():
+        rejects[REASON_OF_KIND[kind]] += lines
+    audit = found.audit
+    pairs: list[tuple[str, object, object]] = [
+        ("files", made.files, audit.files),
+        ("files compacted", made.files, audit.files_by_status["compacted"]),
+        ("bytes in", made.stored_bytes, found.input_bytes),
+        ("lines", made.lines, audit.lines),
+        ("rows", made.records, audit.rows),
+        ("rejects by reason", dict(sorted(rejects.items())), dict(sorted(audit.rejects_by_reason.items()))),
+        ("blank lines", 0, audit.blank_lines),
+        ("manifests not done", 0, audit.unfinished),
+        ("dead letters", 0, audit.dead_letters),
+        ("discrepancies", 0, len(audit.discrepancies)),
+        (f"column {LATE_KEY}", True, LATE_KEY in found.columns),
+    ]
+    return [f"{what}: {had} went in, {has} came out" for what, had, has in pairs if had != has]

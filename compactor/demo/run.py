@@ -1,0 +1,161 @@
+"""The demo: makes events, runs the very commands that a user would, and compares what came out with what went in."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from compactor.app import App
+from compactor.cli.output import by_name, count, duration, rate, size
+from compactor.demo.events import DayCounts
+from compactor.demo.local_aws import CREDENTIALS, local_aws
+from compactor.demo.outcome import Outcome, differences, read_outcome
+from compactor.demo.scene import BUCKETS, REGION, TABLE, Scene, in_buckets, in_folder
+from compactor.errors import CompactorError, SettingsError
+from compactor.settings import load_settings
+
+DEEP_BYTES = 250_000_000
+"""Up to so much input every value is compared in the end; that takes a minute for every so many bytes."""
+
+_END_SECONDS = 60.0  # a run that was interrupted finishes its batch first
+
+
+def run_demo(total_bytes: int, folder: Path | None) -> bool:
+    """Run it.
+
+    Args:
+        total_bytes: How much input to make.
+        folder: A new or empty folder to do it in; None for a stand-in for AWS that leaves nothing behind.
+
+    Returns:
+        Whether exactly what went in came out.
+
+    Raises:
+        SettingsError: The folder is not empty.
+        CompactorError: A command failed.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(_sigterm_as_interrupt())
+        scene, environment = _set(stack, total_bytes, folder)
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
+        config = (folder or work) / "demo.toml"
+        config.write_text(scene.settings_toml())
+        environment = {**environment, "COMPACTOR_CONFIG": str(config)}
+        app = App(load_settings(config, {}))
+        click.echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
+        made = scene.write_events(app.store)
+        run_seconds = _commands(scene, environment)
+        found = read_outcome(app)
+        _show(made, found, run_seconds)
+        if folder is not None:
+            click.echo(f"\nIt is all in {folder}; look at it, for example, with\n")
+            click.echo(
+                f"  duckdb -c \"SELECT event, count(*) FROM '{app.settings.paths.output}/*/*.parquet' GROUP BY 1\""
+            )
+            click.echo(f"  compactor --config {config} status")
+        faults = differences(made, found)
+        for fault in faults:
+            click.echo(f"compactor: {fault}", err=True)
+        return not faults
+
+
+def _set(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene, dict[str, str]]:
+    """The scene, and the environment of the commands in it."""
+    # Settings of the surroundings are none of the demo's.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
+    if folder is not None:
+        if folder.exists() and any(folder.iterdir()):
+            raise SettingsError([f"--local: {folder} is not empty -> expected a new or empty folder"])
+        folder.mkdir(parents=True, exist_ok=True)
+        return in_folder(folder.resolve(), total_bytes), environment
+    click.echo("Starting a local stand-in for AWS ...")
+    url = stack.enter_context(local_aws())
+    os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
+    os.environ.update(CREDENTIALS)
+    # This module is only imported where AWS is stood in for.
+    from compactor.adapters.aws.local_setup import make_buckets, make_claims_table  # noqa: PLC0415
+
+    make_buckets(BUCKETS, region=REGION, endpoint_url=url)
+    make_claims_table(TABLE, region=REGION, endpoint_url=url)
+    environment.pop("AWS_PROFILE", None)
+    return in_buckets(url, total_bytes), {**environment, **CREDENTIALS}
+
+
+def _commands(scene: Scene, environment: Mapping[str, str]) -> float:
+    """Run the commands.
+
+    Returns:
+        How long `run` took, in seconds.
+    """
+    _command(["plan", scene.raw], environment)
+    started = time.monotonic()
+    _command(["run", "--once"], environment)
+    seconds = time.monotonic() - started
+    _command(["verify", "--deep"] if scene.total_bytes <= DEEP_BYTES else ["verify"], environment)
+    _command(["status"], environment)
+    return seconds
+
+
+def _command(arguments: list[str], environment: Mapping[str, str]) -> None:
+    click.echo(f"\n$ compactor {' '.join(arguments)}")
+    process = subprocess.Popen([sys.executable, "-m", "compactor", *arguments], env=environment)  # noqa: S603
+    try:
+        code = process.wait()
+    finally:
+        _end(process)
+    if code != 0:
+        raise CompactorError(f"`compactor {' '.join(arguments)}` ended with {code}, expected 0")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Make sure that a command is gone, also when this process is to end before it."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM end the demo as Ctrl-C does: with everything that it started."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _show(made: DayCounts, found: Outcome, run_seconds: float) -> None:
+    table = Table(title="What went in and what came out", title_justify="left", title_style="bold", show_header=False)
+    sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:6]))
+    more = f" and {len(found.output_sizes) - 6} more" if len(found.output_sizes) > 6 else ""  # noqa: PLR2004 - one line
+    for name, value in (
+        ("in", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
+        ("lines", f"{made.lines:,}"),
+        ("rows", f"{found.audit.rows:,} of {made.records:,} expected"),
+        ("rejects", f"{by_name(found.audit.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
+        ("out", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
+        ("sizes", sizes + more),
+        ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
+        ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
+    ):
+        table.add_row(name, value)
+    click.echo()
+    Console(highlight=False).print(table)

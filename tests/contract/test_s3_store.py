@@ -1,0 +1,254 @@
+"""What the store in S3 promises beyond the contract."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+
+from compactor.adapters.aws import S3Store, dynamodb_client, s3_client
+from compactor.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+
+REGION = "eu-west-1"
+
+
+def test_a_create_whose_answer_was_lost_is_recognised(aws_endpoint: str, bucket: str) -> None:
+    """A write that took effect, but whose answer never came, counts as one's own when it is repeated."""
+    client = s3_client(REGION, aws_endpoint)
+    session = client._endpoint.http_session
+    send, sent = session.send, []
+
+    def losing_send(request: Any) -> Any:
+        answer = send(request)
+        sent.append((request.method, answer.status_code))
+        if len(sent) == 1:
+            raise ReadTimeoutError(endpoint_url=request.url)
+        return answer
+
+    session.send = losing_send
+    assert S3Store(client).create(f"s3://{bucket}/a", b"mine")
+    assert sent == [("PUT", 200), ("PUT", 412), ("GET", 200)]
+    assert not S3Store(client).create(f"s3://{bucket}/a", b"other")
+
+
+@contextmanager
+def stubbed(aws_endpoint: str) -> Iterator[tuple[S3Store, Stubber, list[float]]]:
+    """A store whose answers are given in advance, and the pauses that it took."""
+    client = s3_client(REGION, aws_endpoint, attempts=1)
+    pauses: list[float] = []
+    with Stubber(client) as stub:
+        yield S3Store(client, sleep=pauses.append), stub, pauses
+
+
+def test_a_conflict_with_a_write_at_the_same_time_is_tried_again(aws_endpoint: str) -> None:
+    """While another write to the same key is under way S3 refuses to decide; it is asked again, a little later."""
+    with stubbed(aws_endpoint) as (store, stub, pauses):
+        for _ in range(2):
+            stub.add_client_error("put_object", "ConditionalRequestConflict", http_status_code=409)
+        stub.add_response("put_object", {"ETag": '"1"'})
+        assert store.create("s3://b/k", b"")
+        stub.assert_no_pending_responses()
+    assert pauses == [0.1, 0.2]
+    with stubbed(aws_endpoint) as (store, stub, pauses):
+        for _ in range(5):
+            stub.add_client_error("put_object", "ConditionalRequestConflict", http_status_code=409)
+        with pytest.raises(StoreUnavailable, match="s3://b/k"):
+            store.create("s3://b/k", b"")
+
+
+def test_an_object_deleted_while_it_is_compared_is_created(aws_endpoint: str) -> None:
+    """The winner's object may be gone by the time it is looked at: then there is room for one's own."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        stub.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
+        stub.add_client_error("get_object", "NoSuchKey", http_status_code=404)
+        stub.add_response("put_object", {"ETag": '"1"'})
+        assert store.create("s3://b/k", b"")
+        stub.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        ("NoSuchKey", 404, ObjectNotFound),
+        ("InvalidObjectState", 403, ObjectNotFound),
+        ("KeyTooLongError", 400, ObjectNotFound),
+        ("PreconditionFailed", 412, ObjectChanged),
+        ("NoSuchBucket", 404, AccessError),
+        ("AccessDenied", 403, AccessError),
+        ("InvalidAccessKeyId", 403, AccessError),
+        ("ExpiredToken", 400, AccessError),
+        ("SignatureDoesNotMatch", 403, AccessError),
+        ("PermanentRedirect", 301, AccessError),
+        ("SlowDown", 503, StoreUnavailable),
+        ("InternalError", 500, StoreUnavailable),
+        ("RequestTimeout", 400, StoreUnavailable),
+        ("502", 502, StoreUnavailable),
+        ("TooManyRequests", 429, StoreUnavailable),
+    ],
+)
+def test_errors_say_what_to_do_next(aws_endpoint: str, code: str, status: int, expected: type) -> None:
+    """Every answer of S3 becomes one of the compactor's errors, with the object's name and the answer in it."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        stub.add_client_error("get_object", code, "why", http_status_code=status)
+        with pytest.raises(expected, match=rf"s3://b/k.*{code}.*why"):
+            store.read("s3://b/k")
+        stub.add_client_error("list_objects_v2", code, http_status_code=status)
+        with pytest.raises(expected, match="s3://b/folder/"):
+            list(store.list("s3://b/folder/"))
+
+
+def test_an_upload_that_is_refused_says_why(aws_endpoint: str, tmp_path: Path) -> None:
+    """The reason of a refused upload comes through, although boto3 wraps it."""
+    (tmp_path / "file").write_bytes(b"1")
+    with stubbed(aws_endpoint) as (store, stub, _):
+        for code, expected in [("AccessDenied", AccessError), ("SlowDown", StoreUnavailable)]:
+            stub.add_client_error("put_object", code, http_status_code=403 if code == "AccessDenied" else 503)
+            with pytest.raises(expected, match=code):
+                store.upload("s3://b/k", tmp_path / "file")
+
+
+def test_a_bucket_that_is_missing_is_for_an_operator(s3: Any, bucket: str, tmp_path: Path) -> None:
+    """No method takes a missing bucket for a missing object."""
+    store = S3Store(s3)
+    (tmp_path / "file").write_bytes(b"1")
+    here, gone = f"s3://{bucket}/k", "s3://no-such-bucket-here/k"
+    store.put(here, b"")
+    for ask in [
+        lambda: store.stat(gone),
+        lambda: store.read(gone),
+        lambda: list(store.list("s3://no-such-bucket-here/")),
+        lambda: store.create(gone, b""),
+        lambda: store.put(gone, b""),
+        lambda: store.upload(gone, tmp_path / "file"),
+        lambda: store.copy(gone, here),
+        lambda: store.copy(here, gone),
+        lambda: store.delete([gone]),
+    ]:
+        with pytest.raises(AccessError, match="no-such-bucket-here"):
+            ask()
+
+
+def test_objects_that_could_not_be_deleted_are_not_passed_over(aws_endpoint: str) -> None:
+    """What S3 failed to delete in passing is tried again; what it refused is named; what was gone is fine."""
+    slow = {"Key": "b", "Code": "SlowDown", "Message": "later"}
+    with stubbed(aws_endpoint) as (store, stub, pauses):
+        gone = {"Key": "a", "Code": "NoSuchKey"}
+        both = {"Objects": [{"Key": "a"}, {"Key": "b"}], "Quiet": True}
+        stub.add_response("delete_objects", {"Errors": [gone, slow]}, {"Bucket": "x", "Delete": both})
+        stub.add_response("delete_objects", {}, {"Bucket": "x", "Delete": {"Objects": [{"Key": "b"}], "Quiet": True}})
+        store.delete(["s3://x/a", "s3://x/b"])
+        stub.assert_no_pending_responses()
+        assert pauses == [0.1]
+        for _ in range(5):
+            stub.add_response("delete_objects", {"Errors": [slow]})
+        with pytest.raises(StoreUnavailable, match=r"s3://x/b.*SlowDown"):
+            store.delete(["s3://x/b"])
+        stub.add_response("delete_objects", {"Errors": [{"Key": "a", "Code": "AccessDenied"}]})
+        with pytest.raises(AccessError, match=r"s3://x/a.*AccessDenied"):
+            store.delete(["s3://x/a"])
+
+
+def test_reading_is_repeated_when_the_answer_breaks_off(aws_endpoint: str) -> None:
+    """An object whose bytes stop short is read again, and never returned in part."""
+    with stubbed(aws_endpoint) as (store, stub, _):
+        for body in (b"01234", b"0123456789"):
+            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(body), 10)})
+        assert store.read("s3://b/k") == b"0123456789"
+        for _ in range(5):
+            stub.add_response("get_object", {"Body": StreamingBody(BytesIO(b"01234"), 10)})
+        with pytest.raises(StoreUnavailable, match="s3://b/k"):
+            store.read("s3://b/k")
+
+
+class _BreaksOff(BaseHTTPRequestHandler):
+    """Promises ten bytes; sends five and hangs up, but every third time all."""
+
+    asked = 0
+
+    def do_GET(self) -> None:
+        type(self).asked += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "10")
+        self.end_headers()
+        self.wfile.write(b"0123456789" if self.asked % 3 == 0 else b"01234")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_reading_is_repeated_when_the_server_hangs_up() -> None:
+    """A connection that is closed in the middle of an object costs a repeat, not the object."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        store = S3Store(s3_client(REGION, f"http://127.0.0.1:{server.server_port}"))
+        assert store.read("s3://b/k") == b"0123456789"
+        assert _BreaksOff.asked == 3
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_a_server_that_is_not_there_is_passing_trouble() -> None:
+    """Where nothing listens, every method says that the store cannot be reached."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        store = S3Store(s3_client(REGION, url, attempts=1))
+        for ask in (
+            lambda: store.stat("s3://b/k"),
+            lambda: store.create("s3://b/k", b""),
+            lambda: list(store.list("s3://b/")),
+        ):
+            with pytest.raises(StoreUnavailable, match="s3://b/"):
+                ask()
+
+
+def test_without_credentials_an_operator_must_act(
+    aws_endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Missing credentials, or a missing region, are named."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    with pytest.raises(AccessError, match=r"s3://b/k.*credentials"):
+        S3Store(s3_client(REGION, aws_endpoint)).read("s3://b/k")
+    with pytest.raises(AccessError, match="region"):
+        dynamodb_client()
+
+
+def test_a_copy_is_made_by_the_server(s3: Any, bucket: str) -> None:
+    """No byte of a copy passes through the client."""
+    S3Store(s3).put(f"s3://{bucket}/a", b"1")
+    asked: list[str] = []
+    s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name), unique_id="asked")
+    try:
+        S3Store(s3).copy(f"s3://{bucket}/a", f"s3://{bucket}/b")
+    finally:
+        s3.meta.events.unregister("before-call.s3", unique_id="asked")
+    assert asked == ["HeadObject", "CopyObject"]
+
+
+def test_listing_spells_results_like_its_prefix(s3: Any, bucket: str) -> None:
+    """Asked with another spelling of the scheme, a listing answers in it; a whole bucket can be listed."""
+    store = S3Store(s3)
+    store.put(f"s3://{bucket}/a/b", b"")
+    for scheme in ("s3", "s3a", "s3n"):
+        assert [info.uri for info in store.list(f"{scheme}://{bucket}/")] == [f"{scheme}://{bucket}/a/b"]
+        after = f"s3://{bucket}/a/a"
+        assert [i.uri for i in store.list(f"{scheme}://{bucket}/a/", start_after=after)] == [f"{scheme}://{bucket}/a/b"]
+    assert store.stat(f"s3a://{bucket}/a/b").modified_at <= datetime.now(UTC)
