@@ -3,7 +3,6 @@
 import itertools
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,21 +34,41 @@ def new_run_id(clock: Clock) -> str:
     return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
 
-@dataclass
 class App:
     """The parts of one process, made from the settings as they are needed.
 
-    Attributes:
+    Args:
         settings: All settings.
         on_step: Told of each step of each manifest.
         on_result: Told of each manifest that came to an end.
-        clock: Time.
+        clock: Time; that of the system if none is given.
+        store: Where everything is; the store that the settings name if none is given.
+        claims: Who holds which file; the table that the settings name if none is given.
+        metrics: Where measurements go; the sink that the settings name if none is given.
     """
 
-    settings: Settings
-    on_step: OnStep = ignore_step
-    on_result: Callable[[CompactionResult], None] = lambda _: None
-    clock: Clock = field(default_factory=SystemClock)
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_step: OnStep = ignore_step,
+        on_result: Callable[[CompactionResult], None] = lambda _: None,
+        clock: Clock | None = None,
+        store: ObjectStore | None = None,
+        claims: ClaimTable | None = None,
+        metrics: MetricsSink | None = None,
+    ) -> None:
+        self.settings = settings
+        self.on_step = on_step
+        self.on_result = on_result
+        self.clock = clock or SystemClock()
+        # A part that is given is one that need not be made.
+        if store is not None:
+            self.store = store
+        if claims is not None:
+            self.claims = claims
+        if metrics is not None:
+            self.metrics = metrics
 
     @cached_property
     def run_id(self) -> str:

@@ -110,9 +110,12 @@ class Auditor:
         """
         report = AuditReport()
         expected: dict[str, set[str]] = {}
+        decided: set[str] = set()
         for day, manifest_id in manifests:
             outputs = expected.setdefault(day, set())
             state = self._ledger.state(day, manifest_id)
+            if state.outcome is not None:
+                decided.add(manifest_id)
             if state.outcome is None or not state.is_done:
                 report.unfinished += 1
                 if isinstance(state.outcome, Commit):
@@ -127,7 +130,7 @@ class Auditor:
             on_manifest(manifest_id)
         if whole_days:
             for day, names in expected.items():
-                report.discrepancies.extend(self._surplus(day, names))
+                report.discrepancies.extend(self._surplus(day, names, decided))
         return report
 
     def _check_commit(self, commit: Commit, report: AuditReport) -> None:
@@ -171,10 +174,22 @@ class Auditor:
         if found != columns:
             yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
 
-    def _surplus(self, day: str, expected: set[str]) -> Iterator[Discrepancy]:
-        for info in self._store.list(self._layout.output_day(day)):
-            if info.uri not in expected and info.uri.endswith(".parquet"):
+    def _surplus(self, day: str, expected: set[str], decided: set[str]) -> Iterator[Discrepancy]:
+        found = [
+            info
+            for info in self._store.list(self._layout.output_day(day))
+            if info.uri not in expected and info.uri.endswith(".parquet")
+        ]
+        named = self._named_since(day, decided) if found else set()
+        for info in found:
+            if info.uri not in named:
                 yield Discrepancy("", info.uri, "no such file: no commit names it", f"{info.size_bytes} bytes")
+
+    def _named_since(self, day: str, decided: set[str]) -> set[str]:
+        """The outputs of manifests that a job decided on while the audit was looking at others."""
+        states = (self._ledger.state(day, each) for _, each in self._ledger.manifests(day) if each not in decided)
+        commits = (state.outcome for state in states if isinstance(state.outcome, Commit))
+        return {file.final for commit in commits for file in commit.outputs}
 
 
 def _check_sums(commit: Commit) -> Iterator[Discrepancy]:

@@ -1,13 +1,14 @@
 """Works through the manifests of one micro-batch: several at once, suspects alone, one failure stopping no other."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from compactor.attempts import is_suspect
 from compactor.compaction import CompactionResult, Ending, ManifestCompactor
-from compactor.errors import OperatorError
+from compactor.errors import OperatorError, TryAgainError
 from compactor.intake import Delivery, Intake
+from compactor.layout import id_from_name
 from compactor.ledger import Ledger
 from compactor.logs import log_event
 
@@ -62,7 +63,7 @@ class BatchRunner:
             OperatorError: A person must act; manifests in flight were finished, others not begun.
         """
         batch = BatchResult()
-        fresh, suspects = self._sorted(self._received(uris), batch)
+        fresh, suspects = self._sorted(self._received(uris, batch), batch)
         self._run_together(fresh, batch)
         for delivery in suspects:
             self._run_one(delivery, batch, alone=True)
@@ -81,10 +82,20 @@ class BatchRunner:
                 self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
         return batch
 
-    def _received(self, uris: Iterable[str]) -> list[Delivery]:
+    def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         with ThreadPoolExecutor(INTAKE_THREADS) as pool:
-            found = pool.map(self._intake.receive, dict.fromkeys(uris))
+            found = pool.map(lambda uri: self._receive(uri, batch), dict.fromkeys(uris))
             return [delivery for delivery in found if delivery is not None]
+
+    def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
+        try:
+            return self._intake.receive(uri)
+        except TryAgainError as exc:
+            # What is inside is not known; most manifests are called by their id.
+            manifest_id = id_from_name(uri)
+            log_event("manifest.not_received", level="error", manifest_id=manifest_id, error=str(exc)[:500])
+            batch.failures[manifest_id] = exc
+            return None
 
     def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
         """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
@@ -112,12 +123,11 @@ class BatchRunner:
         alone = len(deliveries) == 1 or self._manifests_in_flight == 1
         with ThreadPoolExecutor(self._manifests_in_flight) as pool:
             futures = [pool.submit(self._run_one, delivery, batch, alone=alone) for delivery in deliveries]
-            try:
-                for future in futures:
-                    future.result()
-            except OperatorError:
-                pool.shutdown(cancel_futures=True)
-                raise
+            ended, waiting = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in waiting:
+                future.cancel()
+            for future in ended:
+                future.result()
 
     def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
         manifest_id = delivery.accepted.manifest_id

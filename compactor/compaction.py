@@ -1,9 +1,10 @@
 """One manifest's life, from delivered to done: attempt, stage, verify, decide, publish."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compactor.attempts import held_against, last_error
+from compactor.attempts import AttemptState, held_against, last_error
 from compactor.engine import Engine, Staged, StageRequest
 from compactor.errors import CompactorError, ManifestError, OperatorError, StagingError, TryAgainError
 from compactor.intake import Delivery
@@ -127,6 +128,7 @@ class ManifestCompactor:
             return self._finished(accepted, state.outcome, attempts=0)
         self._ledger.open(accepted.date, manifest_id)
         self._on_step(Step.OPENED, manifest_id)
+        self._close_own(accepted, state.attempts)
         held = held_against(state.attempts, self._ledger.run_id)
         if held >= self._rules.max_attempts:
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(state.attempts)}"
@@ -138,6 +140,12 @@ class ManifestCompactor:
         self._on_step(Step.ATTEMPTED, manifest_id)
         return self._attempt(accepted, attempt)
 
+    def _close_own(self, accepted: Accepted, attempts: Sequence[AttemptState]) -> None:
+        """Give attempts of this very run an end: the store failed it when they ended, or later runs would see deaths."""
+        for each in attempts:
+            if each.failure is None and each.attempt.run_id == self._ledger.run_id:
+                self._ledger.fail(accepted.date, each.attempt, error="its end could not be put on record", passing=True)
+
     def _attempt(self, accepted: Accepted, attempt: Attempt) -> CompactionResult:
         try:
             commit = self._staged_commit(accepted, attempt)
@@ -148,8 +156,7 @@ class ManifestCompactor:
             decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
             if decided is not None:
                 return self._finished(accepted, decided, attempts=attempt.number)
-            passing = isinstance(exc, TryAgainError | OperatorError) and not isinstance(exc, StagingError)
-            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=passing)
+            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=is_passing(exc))
             raise
         schema = self._registry.version(commit.schema_version)
         brought = [column for column in schema.columns if column.added_in == schema.version]
@@ -232,6 +239,11 @@ class ManifestCompactor:
         self._publisher.roll_forward(accepted, outcome)
         ending = Ending.COMMITTED if isinstance(outcome, Commit) else Ending.DEAD_LETTERED
         return CompactionResult(accepted.manifest_id, ending, outcome, attempts, new_columns)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether trouble is not the manifest's, so that it is not held against it."""
+    return isinstance(error, TryAgainError | OperatorError) and not isinstance(error, StagingError)
 
 
 def _staged_file(file: VerifiedFile, final: str) -> StagedFile:

@@ -5,6 +5,7 @@ Equal sums of 128-bit digests with equal counts mean equal rows, each as often; 
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -20,7 +21,7 @@ from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingEr
 from compactor.inspection import Limits, Reject, inspect_lines
 from compactor.manifest import ManifestFile
 from compactor.object_reading import RANGES_AHEAD, open_file, read_ranges
-from compactor.parquet_files import open_parquet
+from compactor.parquet_files import open_parquet, parquet_facts
 from compactor.ports import ObjectStore
 from compactor.rawjson import texts
 from compactor.records import Commit, FileReport, FileStatus
@@ -28,6 +29,7 @@ from compactor.registry import SchemaRegistry
 from compactor.schema import SchemaVersion
 
 BATCH_BYTES = 32 * 1024 * 1024  # of Parquet values, uncompressed, that are held as Python objects at once
+_REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
 _DIGEST_BYTES = 16
 _MODULUS = 1 << (8 * _DIGEST_BYTES)
 
@@ -126,9 +128,8 @@ class DeepAuditor:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for row in _rows(self._store, file.final):
-                uri, reason, raw = row["source_uri"], row["reason"], row["raw"]
-                sums.setdefault(uri, Sum()).add(_reject_row(row["line_number"], row["byte_offset"], reason, raw))
+            for uri, line_number, byte_offset, reason, raw in _rows(self._store, file.final, _REJECT_COLUMNS):
+                sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
                 if reason == "parsers_disagree":
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
         return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
@@ -136,23 +137,32 @@ class DeepAuditor:
     def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
         """Sums of the written rows by their source file, or all under "" where the files do not tell."""
         names = [column.name for column in schema.columns if column.key is not None]
-        rescued_name = next((column.name for column in schema.columns if column.key is None), None)
+        rescued_name = [column.name for column in schema.columns if column.key is None]
         sums: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
-            for row in _rows(self._store, file.final):
-                by_source = "_source_file" in row
-                rescued = sorted(row[rescued_name] or []) if rescued_name else []
-                source = row["_source_file"] if by_source else ""
-                sums.setdefault(source, Sum()).add([*[row[name] for name in names], rescued])
+            by_source = "_source_file" in parquet_facts(self._store, file.final).columns
+            source_name = ["_source_file"] if by_source else []
+            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name]):
+                rescued = sorted(row[len(names)] or []) if rescued_name else []
+                source = row[-1] if by_source else ""
+                sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
         return sums, by_source
 
 
-def _rows(store: ObjectStore, uri: str) -> Iterator[dict[str, Any]]:
+def _rows(store: ObjectStore, uri: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row."""
     file, _ = open_parquet(store, uri)
+    missing = [name for name in names if name not in file.schema_arrow.names]
+    if missing:
+        raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
     try:
+        # By column and then zipped: building a dictionary for each row takes several times as long.
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
-            yield from batch.to_pylist()
+            if names:
+                yield from zip(*[batch.column(name).to_pylist() for name in names], strict=True)
+            else:
+                yield from itertools.repeat((), batch.num_rows)
     except (pa.ArrowInvalid, OSError) as exc:
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
 

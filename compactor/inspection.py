@@ -24,7 +24,7 @@ Discovery = Literal["full", "declared"]
 else for a record, and leaves it to the engine to prove that it is one."""
 
 MAX_KEYS = 20_000
-"""Distinct top-level keys of one file or manifest: more are values that were written as keys, and no table's columns."""
+"""Distinct top-level keys of one file or manifest. More of them are values that were written as keys."""
 
 BLANK = b" \t\r"
 """What a blank line may consist of; also the white space that may stand around a record."""

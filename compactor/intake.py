@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.errors import ManifestError, ObjectNotFound
-from compactor.layout import Layout, base_name, date_of_file, digest, id_from_name
+from compactor.layout import Layout, base_name, canonical, date_of_file, digest, id_from_name
 from compactor.ledger import Ledger
 from compactor.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from compactor.ports import Clock, ObjectInfo, ObjectStore
@@ -78,14 +78,14 @@ class Intake:
             manifest = self._parse(info, data)
         except ManifestError as exc:
             day = date_of_file(base_name(uri), info.modified_at)
-            return self._refuse(uri, id_from_name(uri), day, fingerprint, exc)
+            return self._refuse(uri, self._id_of_refused(uri), day, fingerprint, exc)
         record = self._accept(uri, manifest.manifest_id, manifest.date, fingerprint, manifest)
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 
     def _parse(self, info: ObjectInfo, data: bytes) -> Manifest:
-        name = info.uri.removeprefix(self._layout.manifests_folder)
+        name = self._name_below(info.uri)
         if "/" in name:
             raise ManifestError("nested", f"{info.uri}: expected directly below {self._layout.manifests_folder}")
         if info.size_bytes > MAX_MANIFEST_BYTES:
@@ -95,6 +95,16 @@ class Intake:
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
         return parse_manifest(data, uri=info.uri, modified_at=info.modified_at, allowed_prefixes=self._allowed_prefixes)
+
+    def _name_below(self, uri: str) -> str:
+        return canonical(uri).removeprefix(canonical(self._layout.manifests_folder))
+
+    def _id_of_refused(self, uri: str) -> str:
+        manifest_id = id_from_name(uri)
+        if "/" in self._name_below(uri):
+            # A manifest of that name may come to the right place, and must not find its id taken.
+            return f"{manifest_id}-nested-{digest(canonical(uri).encode())[:8]}"
+        return manifest_id
 
     def _accept(self, uri: str, manifest_id: str, day: str, fingerprint: str, manifest: Manifest | None) -> Accepted:
         record = self._ledger.accept(

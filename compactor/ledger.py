@@ -1,8 +1,11 @@
 """The ledger: create-only records that say how far each manifest has come. The truth of the whole system."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
+
+from pydantic import ValidationError
 
 from compactor.attempts import AttemptState
 from compactor.errors import ObjectNotFound
@@ -174,13 +177,18 @@ class Ledger:
         self._store.put(self._layout.recent(slot), _json(commit))
 
     def _slot_after_newest(self) -> int:
-        newest = max(self._store.list(self._layout.recent_folder), key=lambda info: info.modified_at, default=None)
-        return (int(base_name(newest.uri).removesuffix(".json")) + 1) % RECENT_SLOTS if newest else 0
+        slots = {self._layout.recent(slot): slot for slot in range(RECENT_SLOTS)}
+        found = [info for info in self._store.list(self._layout.recent_folder) if info.uri in slots]
+        newest = max(found, key=lambda info: info.modified_at, default=None)
+        return (slots[newest.uri] + 1) % RECENT_SLOTS if newest else 0
 
     def recent(self) -> list[RecentCommit]:
         """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
-        found = (self._read(info.uri) for info in self._store.list(self._layout.recent_folder))
-        commits = [RecentCommit.model_validate_json(data) for data in found if data is not None]
+        commits: list[RecentCommit] = []
+        for info in self._store.list(self._layout.recent_folder):
+            data = self._read(info.uri)
+            with suppress(ValidationError):  # what cannot be read is as good as lost
+                commits += [] if data is None else [RecentCommit.model_validate_json(data)]
         return sorted(commits, key=lambda commit: commit.decided_at)
 
     def manifests(self, day: str | None = None) -> Iterator[tuple[str, str]]:

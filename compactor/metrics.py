@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.compaction import CompactionResult
+from compactor.compaction import CompactionResult, Ending
 from compactor.records import Commit, DeadLetter, FileStatus
 from compactor.sizing import sizing_hits
 
@@ -34,7 +34,7 @@ CATALOGUE = {
         Metric(
             "ManifestsCommitted",
             "Count",
-            "manifests committed by the batch",
+            "manifests committed by the batch, or carried to done",
             "0 with work waiting: look at the log",
         ),
         Metric(
@@ -88,15 +88,18 @@ class DroppedMetrics:
         """Drop the values."""
 
 
-def batch_metrics(results: Sequence[CompactionResult], *, seconds: float, target_file_bytes: int) -> dict[str, float]:
+def batch_metrics(
+    results: Sequence[CompactionResult], *, failed: int, seconds: float, target_file_bytes: int
+) -> dict[str, float]:
     """The figures of one batch.
 
     Args:
-        results: One result a manifest.
+        results: One for each manifest that came to an end.
+        failed: How many manifests did not.
         seconds: How long the batch took.
         target_file_bytes: How large an output file should be.
     """
-    fresh = [result for result in results if result.attempts]
+    fresh = [result for result in results if result.ending is not Ending.ALREADY_DONE]
     commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
     reports = [report for commit in commits for report in commit.files]
     sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
@@ -105,7 +108,7 @@ def batch_metrics(results: Sequence[CompactionResult], *, seconds: float, target
     bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
     values: dict[str, float] = {
         "ManifestsCommitted": len(commits),
-        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in results),
+        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
         "BatchDurationSeconds": seconds,
         "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
         "RecordsOut": sum(report.records for report in reports),
@@ -115,7 +118,7 @@ def batch_metrics(results: Sequence[CompactionResult], *, seconds: float, target
         "BytesOut": sum(map(sum, sizes)),
         "OutputFiles": sum(map(len, sizes)),
         "NewColumns": sum(result.new_columns for result in fresh),
-        "Attempts": len(fresh),
+        "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
         "Heartbeat": 1,
     }
     if seconds > 0:

@@ -5,6 +5,7 @@ runs out, and another planner asks whether the manifest came to be. If not, it m
 so that no late write of that manifest can ever take effect, and only then takes the file over.
 """
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from compactor.steps import OnStep, Step, ignore_step
 SKIP_REASONS = {
     "empty": "holds no bytes",
     "folder_marker": "its name ends in /",
-    "job_marker": "_SUCCESS, _started, _committed and the like, written by Spark and Hadoop beside data",
+    "job_marker": "_SUCCESS, _started_1, _committed_1, or below _temporary: written by Spark and Hadoop beside data",
     "too_old": "written before the given time",
     "other_date": "belongs to another day than the given one",
 }
@@ -31,7 +32,8 @@ SKIP_REASONS = {
 
 Fate = Literal["exists", "void", "unwritten"]
 
-_JOB_MARKERS = ("_SUCCESS", "_started", "_committed", "_temporary", "_spark_metadata")
+_JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
+_JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 
 @dataclass(slots=True)
@@ -101,7 +103,8 @@ class Planner:
         by_day: dict[str, list[ManifestFile]] = {}
         for info in self._store.list(folder(prefix)):
             day = date_of_file(info.uri, info.modified_at)
-            reason = _skip_reason(info, day, date=date, since=since)
+            name = info.uri.removeprefix(folder(prefix))
+            reason = _skip_reason(info, name, day, date=date, since=since)
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
@@ -217,11 +220,10 @@ def _file(info: ObjectInfo) -> ManifestFile:
     return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
 
 
-def _skip_reason(info: ObjectInfo, day: str, *, date: str | None, since: datetime | None) -> str | None:
-    name = base_name(info.uri)
-    if not name:
+def _skip_reason(info: ObjectInfo, name: str, day: str, *, date: str | None, since: datetime | None) -> str | None:
+    if name.endswith("/") or not name:
         return "folder_marker"
-    if name.startswith(_JOB_MARKERS):
+    if _JOB_MARKER_NAME.fullmatch(base_name(name)) or not _JOB_FOLDERS.isdisjoint(name.split("/")):
         return "job_marker"
     if info.size_bytes == 0:
         return "empty"

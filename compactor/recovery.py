@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from compactor.batches import BatchResult, BatchRunner
+from compactor.errors import CompactorError
 from compactor.layout import Layout
 from compactor.ledger import Ledger
 from compactor.logs import log_event
@@ -60,10 +61,13 @@ class Recovery:
         return len(orphans)
 
     def drop_checkpoints(self) -> None:
-        """Delete the checkpoints of this run, which nobody will use again."""
+        """Delete the checkpoints of this run, which nobody will use again; what cannot be deleted now is swept later."""
         folder = self._layout.checkpoints_folder
         mine = folder + self._ledger.run_id
-        self._store.delete([info.uri for info in self._store.list(folder) if info.uri.startswith(mine)])
+        try:
+            self._store.delete([info.uri for info in self._store.list(folder) if info.uri.startswith(mine)])
+        except CompactorError as exc:
+            log_event("checkpoints.kept", level="warning", error=str(exc)[:500])
 
     def _old_objects(self, folder: str, age_seconds: float, *, spared: set[str]) -> list[str]:
         """Objects of the sub-folders in which nothing was written for so long."""

@@ -1,12 +1,12 @@
 """The job: recovery, then the stream of manifests, restarted with back-off when a batch fails, until told to stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Protocol
 
 from compactor.batches import BatchResult, BatchRunner
-from compactor.compaction import CompactionResult, Ending
+from compactor.compaction import CompactionResult, Ending, is_passing
 from compactor.errors import CompactorError, OperatorError, TryAgainError
 from compactor.layout import KEEP_MARKER, Layout, base_name
 from compactor.logs import log_event
@@ -25,7 +25,16 @@ SWEEP_SECONDS = 300.0
 
 
 class BatchFailed(TryAgainError):
-    """Some manifests of a batch did not come to an end; the batch has to be repeated."""
+    """Some manifests of a batch did not come to an end; the batch has to be repeated.
+
+    Args:
+        failures: The error of each of them.
+    """
+
+    def __init__(self, failures: Mapping[str, Exception]) -> None:
+        manifest_id, error = next(iter(failures.items()))
+        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {error}")
+        self.is_passing = all(is_passing(each) for each in failures.values())
 
 
 class ManifestSource(Protocol):
@@ -139,8 +148,10 @@ class Service:
         self._target_file_bytes = target_file_bytes
         self._poll_seconds = poll_seconds
         self._stopping = Event()
+        self._stream_ended = Event()
         self._batch_lock = Lock()
         self._consecutive_failures = 0
+        self._unrecovered: BatchFailed | None = None
         self._operator_error: OperatorError | None = None
         self._report = RunReport()
 
@@ -166,8 +177,11 @@ class Service:
     def _run(self, *, once: bool) -> None:
         while not self._stopping.is_set():
             try:
-                self._work(self._recovery.recover)
+                self._report.failures.clear()
+                self._recover()
                 self._stream(once=once)
+                if once and self._unrecovered is not None and self._report.failures:
+                    raise self._unrecovered
             except OperatorError:
                 raise
             except Exception as exc:  # noqa: BLE001 - Spark wraps whatever ended a batch in errors of its own
@@ -176,7 +190,18 @@ class Service:
             if once:
                 break
 
+    def _recover(self) -> None:
+        self._unrecovered = None
+        try:
+            self._work(self._recovery.recover)
+        except BatchFailed as exc:
+            # Attempts never run out on passing trouble, so waiting for it to pass would stop all other manifests.
+            if not exc.is_passing:
+                raise
+            self._unrecovered = exc
+
     def _stream(self, *, once: bool) -> None:
+        self._stream_ended.clear()
         self._source.start(self._on_batch, once=once)
         last_beat = last_sweep = self._clock.now()
         try:
@@ -189,15 +214,18 @@ class Service:
                     self._metrics.emit({"Heartbeat": 1})
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS and self._source.is_idle():
                     last_sweep = now
+                    if self._unrecovered is not None:
+                        self._recover()
                     self._deliver_unseen()
         finally:
             with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down
-                self._source.stop()
+                self._stream_ended.set()
+            self._source.stop()  # which may wait for a batch that came meanwhile, so not with the lock
         if once and not self._stopping.is_set():
             self._deliver_unseen()
 
     def _on_batch(self, uris: Sequence[str]) -> None:
-        self._work(lambda: self._runner.run(uris))
+        self._work(lambda: BatchResult() if self._stream_ended.is_set() else self._runner.run(uris))
 
     def _deliver_unseen(self) -> None:
         """Work on what is in the prefix although the stream has nothing left: hidden, empty, and repeated names."""
@@ -220,14 +248,19 @@ class Service:
                 raise
             seconds = (self._clock.now() - started).total_seconds()
             self._report.add(batch)
+            if any(result.ending is not Ending.ALREADY_DONE for result in batch.results):
+                self._consecutive_failures = 0  # only progress shows that repeating helps
             if batch.results or batch.failures:
-                values = batch_metrics(batch.results, seconds=seconds, target_file_bytes=self._target_file_bytes)
+                values = batch_metrics(
+                    batch.results,
+                    failed=len(batch.failures),
+                    seconds=seconds,
+                    target_file_bytes=self._target_file_bytes,
+                )
                 self._metrics.emit(values)
                 log_event("batch.finished", manifests=len(batch.results), failed=len(batch.failures), seconds=seconds)
         if batch.failures:
-            manifest_id, error = next(iter(batch.failures.items()))
-            raise BatchFailed(f"{len(batch.failures)} manifests failed; manifest {manifest_id}: {error}") from error
-        self._consecutive_failures = 0
+            raise BatchFailed(batch.failures) from next(iter(batch.failures.values()))
 
     def _back_off(self, error: Exception) -> None:
         if self._operator_error is not None:
@@ -236,5 +269,11 @@ class Service:
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             raise CompactorError(f"the stream failed {self._consecutive_failures} times in a row: {error}") from error
         seconds = BACKOFF_SECONDS[min(self._consecutive_failures, len(BACKOFF_SECONDS)) - 1]
-        log_event("stream.restarting", level="warning", failures=self._consecutive_failures, seconds=seconds)
+        log_event(
+            "stream.restarting",
+            level="warning",
+            failures=self._consecutive_failures,
+            seconds=seconds,
+            error=str(error)[:500],
+        )
         self._stopping.wait(seconds)

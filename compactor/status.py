@@ -1,9 +1,12 @@
 """How the job stands, from what is stored: backlog, latest commits, dead letters, schema. One screen."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from compactor.errors import ObjectNotFound
 from compactor.layout import KEEP_MARKER, Layout, base_name
 from compactor.ledger import Ledger
 from compactor.ports import Clock, ObjectStore
@@ -57,7 +60,7 @@ def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: Sc
     waiting = [info for info in store.list(layout.manifests_folder) if base_name(info.uri) != KEEP_MARKER]
     oldest = min((info.modified_at for info in waiting), default=now)
     reasons = [info.uri for info in store.list(layout.failed_folder) if info.uri.endswith(".reason.json")]
-    letters = [DeadLetter.model_validate_json(store.read(uri)) for uri in reasons[:DEAD_LETTERS_READ]]
+    letters = list(_dead_letters(store, reasons[:DEAD_LETTERS_READ]))
     schema = registry.latest()
     recent = ledger.recent()
     return Status(
@@ -73,3 +76,9 @@ def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: Sc
         recent=tuple(recent),
         ratio=learned_ratio(recent),
     )
+
+
+def _dead_letters(store: ObjectStore, uris: Sequence[str]) -> Iterator[DeadLetter]:
+    for uri in uris:
+        with suppress(ObjectNotFound):  # put back since the listing
+            yield DeadLetter.model_validate_json(store.read(uri))

@@ -1,6 +1,6 @@
 """Where is my file? Follows one input file through claim, manifest, ledger, output and rejects: `compactor trace`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -108,6 +108,9 @@ class Tracer:
                 trace.whereabouts = Whereabouts.WAITING
             return
         trace.date = accepted.date
+        if accepted.kind == "void":
+            trace.message = f"manifest {trace.manifest_id} was given up by its planner; plan again"
+            return
         state = self._ledger.state(accepted.date, trace.manifest_id)
         trace.whereabouts = Whereabouts.IN_WORK if state.attempts else Whereabouts.WAITING
         if state.outcome is not None:
@@ -118,7 +121,7 @@ class Tracer:
         manifests = list(self._ledger.manifests(day))
         with ThreadPoolExecutor(SEARCH_THREADS) as pool:
             for outcome in pool.map(self._outcome, reversed(manifests)):
-                if outcome is not None and _names(outcome, trace.uri):
+                if outcome is not None and self._names(outcome, trace.uri):
                     trace.manifest_id = outcome.manifest_id
                     self._follow_manifest(trace)
                     return True
@@ -129,6 +132,16 @@ class Tracer:
             return self._ledger.outcome(*manifest)
         except ObjectNotFound:
             return None
+
+    def _names(self, outcome: Commit | DeadLetter, uri: str) -> bool:
+        files: Iterable[FileReport | ManifestFile] = ()
+        if isinstance(outcome, Commit):
+            files = outcome.files
+        else:
+            accepted = self._ledger.accepted(outcome.manifest_id)
+            if accepted is not None and accepted.manifest is not None:
+                files = accepted.manifest.files
+        return any(canonical(file.uri) == canonical(uri) for file in files)
 
     def _search_waiting(self, trace: Trace) -> None:
         for manifest_id, uris in self._waiting_manifests():
@@ -151,10 +164,6 @@ class Tracer:
             except (ObjectNotFound, ManifestError):
                 continue
             yield manifest.manifest_id, {canonical(file.uri) for file in manifest.files}
-
-
-def _names(outcome: Commit | DeadLetter, uri: str) -> bool:
-    return isinstance(outcome, Commit) and any(canonical(file.uri) == canonical(uri) for file in outcome.files)
 
 
 def _add_outcome(trace: Trace, outcome: Commit | DeadLetter, *, is_done: bool) -> None:

@@ -21,7 +21,7 @@ def main() -> None:
     chosen.input, chosen.output = chosen.input.resolve(), chosen.output.resolve()
     home = chosen.output.with_name(chosen.output.name + "-compactor")
     shutil.rmtree(home, ignore_errors=True)
-    keys = first_keys(sorted(chosen.input.iterdir())[0])
+    keys = first_keys(min(chosen.input.iterdir()))
     app = App(
         parse_settings(
             {

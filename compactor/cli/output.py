@@ -1,6 +1,7 @@
 """How results are shown: JSON for programs, aligned text for people."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -14,7 +15,12 @@ _DAY_SECONDS = 86_400
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout. Dataclasses, times and the ledger's documents become what they hold."""
-    click.echo(orjson.dumps(document, default=_plain, option=orjson.OPT_INDENT_2).decode())
+    click.echo(orjson.dumps(document, default=_plain, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+
+
+def shallow(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name; `dataclasses.asdict` would take the counters in it apart wrongly."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _plain(value: Any) -> Any:
@@ -23,9 +29,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def print_fields(fields: Iterable[tuple[str, str]]) -> None:
+def print_fields(named: Iterable[tuple[str, str]]) -> None:
     """Print names and values, aligned. A URI is never broken, so that it can be copied."""
-    rows = list(fields)
+    rows = list(named)
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
         first, *others = value.split("\n")

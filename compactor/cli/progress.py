@@ -60,7 +60,6 @@ class LiveLine:
     _set_aside: int = 0
     _rows: int = 0
     _input_bytes: int = 0
-    _is_up: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -75,10 +74,6 @@ class LiveLine:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
-
-    def spark_is_up(self) -> None:
-        """From now on the run works."""
-        self._is_up = True
 
     def on_step(self, step: Step, manifest_id: str) -> None:
         """Follow one manifest."""
@@ -104,8 +99,6 @@ class LiveLine:
     def text(self) -> str:
         """The line as it is now."""
         seconds = time.monotonic() - self.started
-        if not self._is_up:
-            return f"starting Spark, {duration(seconds)}"
         with self._lock:
             doing: dict[str, int] = {}
             for what in self._doing.values():

@@ -56,16 +56,15 @@ def _run(invocation: Invocation, settings: Settings, *, once: bool) -> RunReport
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
         stack.callback(close_session)
-        app = App(settings, on_result=log_result)
         if sys.stderr.isatty() and invocation.log_format == "auto":
             # The line says what the log's everyday events would say.
             invocation.start_log(level="warning")
-            line = stack.enter_context(LiveLine())
-            app = App(settings, on_step=line.on_step, on_result=line.on_result)
-            service = app.service()
-            line.spark_is_up()
+            line = LiveLine()
+            say("starting Spark ...")
+            service = App(settings, on_step=line.on_step, on_result=line.on_result).service()
+            stack.enter_context(line)  # from now on: as Spark starts, the JVM writes to the terminal itself
         else:
-            service = app.service()
+            service = App(settings, on_result=log_result).service()
         signals.attach(service.stop)
         return service.run(once=once)
 

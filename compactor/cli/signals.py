@@ -52,4 +52,5 @@ class StopSignals:
 
 def _write(line: str) -> None:
     """Write to stderr past its buffer, which the interrupted code may be in the middle of."""
-    os.write(2, line.encode())
+    # Ctrl-C leaves a mark on the line of a terminal, so begin another one.
+    os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())

@@ -1,6 +1,5 @@
 """`compactor status`: how the job stands, on one screen."""
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ from rich.table import Table
 from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.output import by_name, count, duration, print_fields, print_json
+from compactor.cli.output import by_name, count, duration, print_fields, print_json, shallow
 from compactor.layout import Layout
 from compactor.status import Status, read_status
 
@@ -32,8 +31,7 @@ def status(invocation: Invocation, *, as_json: bool) -> ExitCode:
 
 
 def _document(found: Status) -> dict[str, Any]:
-    recent = [commit.model_dump(mode="json") for commit in found.recent]
-    return {**asdict(found), "recent": recent, "input_bytes_per_second": found.input_bytes_per_second}
+    return {**shallow(found), "input_bytes_per_second": found.input_bytes_per_second}
 
 
 def _show(found: Status, layout: Layout) -> None:

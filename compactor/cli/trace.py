@@ -1,6 +1,5 @@
 """`compactor trace`: where is my file?"""
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -8,7 +7,7 @@ import click
 from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.output import by_name, print_fields, print_json
+from compactor.cli.output import by_name, print_fields, print_json, shallow
 from compactor.errors import SettingsError
 from compactor.layout import canonical
 from compactor.places import parse_place
@@ -77,7 +76,7 @@ def _claims(app: App) -> ClaimTable | None:
 
 
 def _document(found: Trace) -> dict[str, Any]:
-    return {**asdict(found), "meaning": MEANINGS[found.whereabouts]}
+    return {**shallow(found), "meaning": MEANINGS[found.whereabouts]}
 
 
 def _show(found: Trace) -> None:

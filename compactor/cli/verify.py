@@ -1,7 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from compactor.app import App
 from compactor.audit import Auditor, AuditReport
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.output import by_name, count, print_fields, print_json, size
+from compactor.cli.output import by_name, count, print_fields, print_json, shallow, size
 from compactor.cli.plan import date_option
 from compactor.deep_audit import DeepAuditor
 from compactor.errors import CompactorError
@@ -72,7 +71,7 @@ def _audited(app: App, manifests: Iterable[tuple[str, str]], *, whole_days: bool
 
 
 def _document(report: AuditReport, *, deep: bool) -> dict[str, Any]:
-    return {**asdict(report), "deep": deep, "needs_operator": report.needs_operator}
+    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
 def _show(report: AuditReport, *, deep: bool) -> None:

@@ -29,6 +29,10 @@ DEEP_BYTES = 250_000_000
 _END_SECONDS = 60.0  # a run that was interrupted finishes its batch first
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends the demo as Ctrl-C does."""
+
+
 def run_demo(total_bytes: int, folder: Path | None) -> bool:
     """Run it.
 
@@ -58,9 +62,7 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
         _show(made, found, run_seconds)
         if folder is not None:
             click.echo(f"\nIt is all in {folder}; look at it, for example, with\n")
-            click.echo(
-                f"  duckdb -c \"SELECT event, count(*) FROM '{app.settings.paths.output}/*/*.parquet' GROUP BY 1\""
-            )
+            click.echo(f"  duckdb -c \"FROM '{app.settings.paths.output}/*/*.parquet' LIMIT 5\"")
             click.echo(f"  compactor --config {config} status")
         faults = differences(made, found)
         for fault in faults:
@@ -117,10 +119,11 @@ def _command(arguments: list[str], environment: Mapping[str, str]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Make sure that a command is gone, also when this process is to end before it."""
+    """Make sure that a command is gone, also where this process is interrupted before it."""
     if process.poll() is not None:
         return
-    process.terminate()
+    if not isinstance(sys.exception(), KeyboardInterrupt) or isinstance(sys.exception(), Terminated):
+        process.terminate()  # while Ctrl-C has reached it by itself, and a second signal would cut its batch short
     try:
         process.wait(_END_SECONDS)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -133,7 +136,7 @@ def _sigterm_as_interrupt() -> Iterator[None]:
     """Let SIGTERM end the demo as Ctrl-C does: with everything that it started."""
 
     def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
+        raise Terminated
 
     previous = signal.signal(signal.SIGTERM, interrupt)
     try:

@@ -1,11 +1,11 @@
 """Runs the convert step in Spark's JVM: one read of JSON text, a select, one write of Parquet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -17,7 +17,8 @@ from compactor.spark_names import hadoop_encoded, spark_path
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""
 
-_SERIAL_LISTING_PATHS = 100_000  # below this many local paths, listing them in the driver beats a Spark job
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that is no JSON to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,50 +46,45 @@ class ConvertTask:
     compression: str
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """What Spark saw while it converted.
-
-    Attributes:
-        rows: Rows that its JSON reader made, corrupt ones included.
-        corrupt_rows: Rows that its JSON reader could not parse; they were not written.
-    """
-
-    rows: int
-    corrupt_rows: int
-
-
-def convert(session: SparkSession, task: ConvertTask) -> Converted:
+def convert(session: SparkSession, task: ConvertTask) -> int | None:
     """Convert the sources of a manifest in one pass.
 
+    Measured: to fail at the first line that Spark cannot parse costs a fifth less than to mark such lines.
+
+    Returns:
+        How many rows Spark's JSON reader made; None if it could not parse some line. Nothing is to be used then.
+
     Raises:
-        StagingError: A row's source could not be told.
+        StagingError: The files of some rows could not be told.
     """
     keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
-    raw = _read(session, list(task.sources), keys)
-    rows = _by_position(raw, len(keys))
+    columns = [f"c{number}" for number in range(len(keys))]
+    raw = _reader(session, keys).option("mode", "FAILFAST").json(_paths(task.sources))
+    # Keys may hold anything, or differ in case only: from here on columns go by position.
+    observed = [F.count(F.lit(1)).alias("rows")]
     if "_source_file" in task.metadata_columns:
-        rows = rows.join(F.broadcast(_origins(session, task.sources)), "path", "left")
+        with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*columns, "path")
+        rows = with_path.join(F.broadcast(_origins(session, task.sources)), "path", "left")
+        observed.append(F.count("origin").alias("rows_of_known_files"))
     else:
-        rows = rows.withColumn("origin", F.lit(""))
+        rows = raw.toDF(*columns)
     observation = Observation()
-    rows = rows.observe(
-        observation,
-        F.count(F.lit(1)).alias("rows"),
-        F.count("corrupt").alias("corrupt_rows"),
-        F.count("origin").alias("with_origin"),
-    )
-    selected = rows.where(F.col("corrupt").isNull()).select(*_output_columns(task, keys))
+    selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
     gathered = selected.coalesce(task.files) if task.gathering == "coalesce" else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
-    gathered.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
+    try:
+        gathered.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
+    except Exception as exc:
+        if _MALFORMED in str(exc):
+            return None
+        raise
     seen = observation.get
-    if seen["with_origin"] != seen["rows"]:
+    if seen.get("rows_of_known_files", seen["rows"]) != seen["rows"]:
+        strangers = seen["rows"] - seen["rows_of_known_files"]
         raise StagingError(
-            f"manifest {task.manifest_id}: {seen['rows'] - seen['with_origin']} rows come from files that Spark calls "
-            f"otherwise than expected"
+            f"manifest {task.manifest_id}: {strangers} rows come from files that Spark calls otherwise than expected"
         )
-    return Converted(rows=seen["rows"], corrupt_rows=seen["corrupt_rows"])
+    return int(seen["rows"])
 
 
 def corrupt_lines(
@@ -99,8 +95,13 @@ def corrupt_lines(
     Raises:
         StagingError: They are too many to be an exception.
     """
-    raw = _read(session, list(sources), keys)
-    rows = _by_position(raw, len(keys))
+    corrupt_key = "corrupt"
+    while corrupt_key in keys:
+        corrupt_key += "'"
+    reader = _reader(session, (*keys, corrupt_key)).option("columnNameOfCorruptRecord", corrupt_key)
+    raw = reader.option("mode", "PERMISSIVE").json(_paths(sources))
+    with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
+    rows = with_path.toDF(*[f"c{number}" for number in range(len(keys))], "corrupt", "path")
     by_path = {shown: source for source in sources for shown in _shown(source)}
     found: dict[str, set[bytes]] = {}
     total_bytes = 0
@@ -116,29 +117,21 @@ def corrupt_lines(
     return {source: frozenset(lines) for source, lines in found.items()}
 
 
-def _read(session: SparkSession, sources: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    corrupt_key = "\x00corrupt"
-    while corrupt_key in keys:
-        corrupt_key += "'"
-    fields = [StructField(key, StringType()) for key in (*keys, corrupt_key)]
-    reader = (
-        session.read.schema(StructType(fields))
-        .option("columnNameOfCorruptRecord", corrupt_key)
+def _reader(session: SparkSession, keys: Sequence[str]) -> DataFrameReader:
+    return (
+        session.read.schema(StructType([StructField(key, StringType()) for key in keys]))
         .option("lineSep", "\n")
-        # Spark's own limits would make corrupt records of long but valid values; inspection has limits of its own.
+        # Spark's own limits would refuse long but valid values; inspection has limits of its own.
         .option("maxNestingDepth", 5_000)
         .option("maxNumLen", 2_000_000_000)
         .option("maxStringLen", 2_000_000_000)
         .option("ignoreCorruptFiles", False)
         .option("ignoreMissingFiles", False)
     )
-    return reader.json([spark_path(source) for source in sources])
 
 
-def _by_position(raw: DataFrame, keys: int) -> DataFrame:
-    """The columns `c0`, `c1` and so on, `corrupt` and `path`: keys may hold anything, or differ in case only."""
-    with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
-    return with_path.toDF(*[f"c{number}" for number in range(keys)], "corrupt", "path")
+def _paths(sources: Iterable[str]) -> list[str]:
+    return [spark_path(source) for source in sources]
 
 
 def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
@@ -156,7 +149,7 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
     position = {key: f"c{number}" for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
-        "_processed_at": F.timestamp_micros(F.lit(int(task.processed_at.timestamp() * 1_000_000))),
+        "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
         "_manifest_id": F.lit(task.manifest_id),
     }
     return [

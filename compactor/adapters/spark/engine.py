@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.engine import Staged, StageRequest
@@ -21,6 +21,8 @@ from compactor.sizing import gathering, planned_files
 STAT_THREADS = 16
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Input that a first ratio is measured on, before any commit has taught one."""
+
+_KEYS_OF_EMPTY_OBJECTS = ("",)  # Spark writes no Parquet without columns, so rows without keys need one that is null
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,14 @@ class SparkEngine:
             inspection = self._inspect(request, staging, discovery, refused)
             request.on_inspected()
             schema = request.columns_for(inspection.keys)
+            if inspection.records and not schema.columns:
+                schema = request.columns_for(_KEYS_OF_EMPTY_OBJECTS)
             outputs: tuple[str, ...] = ()
-            converted = Converted(rows=0, corrupt_rows=0)
+            rows: int | None = 0
             if inspection.sources:
-                converted = self._convert(request, staging, inspection, schema)
+                rows = self._convert(request, staging, inspection, schema)
                 outputs = self._parquet_in(f"{staging}out/")
-            if converted.corrupt_rows == 0 and converted.rows == inspection.records:
+            if rows == inspection.records:
                 self._check_unchanged(inspection)
                 reports = tuple(file.report for file in inspection.files)
                 return Staged(reports=reports, schema=schema, outputs=outputs, rejects=inspection.rejects)
@@ -119,8 +123,7 @@ class SparkEngine:
             else:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
-            f"manifest {request.manifest.manifest_id}: Spark read {converted.rows} rows, {converted.corrupt_rows} of "
-            f"them corrupt, from {inspection.records} inspected records"
+            f"manifest {request.manifest.manifest_id}: Spark made {rows} rows of {inspection.records} inspected records"
         )
 
     def _inspect(
@@ -152,7 +155,7 @@ class SparkEngine:
 
     def _convert(
         self, request: StageRequest, staging: str, inspection: _Inspection, schema: SchemaVersion
-    ) -> Converted:
+    ) -> int | None:
         ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
         files = planned_files(inspection.decoded_bytes, ratio, self._rules.target_file_bytes)
         return convert(

@@ -43,6 +43,9 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     """
     # Workers run the very Python of the driver, whatever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not _is_submitted():
+        # Read as the JVM starts, before any property could say so: it keeps Spark's greetings off the screen.
+        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name("log4j2.properties")))
     builder = SparkSession.builder.appName("compactor")
     if master:
         builder = builder.master(master)

@@ -1,0 +1,225 @@
+"""One Spark session for all tests of the Spark engine, and scenes: folders with an app that works on them."""
+
+import io
+import logging
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+
+from compactor.adapters.aws.local_setup import make_buckets
+from compactor.adapters.spark.session import close_session, open_session
+from compactor.app import App
+from compactor.audit import Auditor, AuditReport
+from compactor.batches import BatchResult
+from compactor.deep_audit import DeepAuditor
+from compactor.inspection import Limits
+from compactor.java import java_fault
+from compactor.manifest import Manifest, ManifestFile
+from compactor.records import Commit, DeadLetter, FileReport, RecentCommit
+from compactor.settings import parse_settings
+from compactor.spark_conf import spark_properties
+from compactor.steps import OnStep, ignore_step
+
+REGION = "eu-west-1"
+MASTER = "local[2]"
+DAY = "2025-12-21"
+
+
+@pytest.fixture(scope="session")
+def aws_endpoint() -> Iterator[str]:
+    """A local stand-in for AWS. It stands before Spark starts, for a session knows one S3 only."""
+    # A line of log for every request would bury what a failed test has to say.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        environment.delenv("AWS_PROFILE", raising=False)
+        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(aws_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The session that every app of these tests joins."""
+    assert java_fault(os.environ) is None, java_fault(os.environ)
+    conf = {
+        "spark.driver.memory": "1g",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    properties = spark_properties(master=MASTER, conf=conf, region=REGION, endpoint_url=aws_endpoint, uses_s3=True)
+    session = open_session(MASTER, properties, uses_s3=True)
+    yield session
+    close_session()
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """A manifest that was committed, and what it left.
+
+    Attributes:
+        rows: As Parquet holds them, in no order.
+        records: The same by JSON key: what is not null.
+        rejects: In the order of files and lines.
+    """
+
+    commit: Commit
+    rows: list[dict[str, Any]]
+    records: list[dict[str, Any]]
+    rejects: list[dict[str, Any]]
+
+    def by(self, key: str) -> dict[str, dict[str, Any]]:
+        """The records by one of their values; it must tell them apart."""
+        found = {record[key]: record for record in self.records}
+        assert len(found) == len(self.records)
+        return found
+
+    def report(self, name: str) -> FileReport:
+        """The audit of the file whose URI ends so."""
+        (report,) = [report for report in self.commit.files if report.uri.endswith(f"/{name}")]
+        return report
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Empty folders for input, manifests, output and state, and an app on them."""
+
+    app: App
+    raw: str
+
+    def write(self, name: str, data: bytes) -> str:
+        """Put one input file; returns its URI."""
+        self.app.store.put(self.raw + name, data)
+        return self.raw + name
+
+    def deliver(self, manifest_id: str, files: Sequence[str | ManifestFile], name: str | None = None) -> str:
+        """Put a manifest of these files; returns its URI."""
+        manifest = Manifest(
+            manifest_id=manifest_id,
+            date=DAY,
+            created_at=self.app.clock.now(),
+            files=tuple(ManifestFile(uri=file) if isinstance(file, str) else file for file in files),
+        )
+        uri = f"{self.app.layout.manifests_folder}{name or manifest_id + '.json'}"
+        self.app.store.put(uri, manifest.to_json())
+        return uri
+
+    def run(self, *uris: str) -> BatchResult:
+        """Work through these manifests as one micro-batch."""
+        return self.app.batch_runner(self.app.spark_engine()).run(uris)
+
+    def compact(self, files: Mapping[str, bytes] | Sequence[str | ManifestFile], manifest_id: str = "m") -> Compacted:
+        """Compact files, given by name with their bytes or as they are; fails unless they are committed and add up."""
+        named = [self.write(*file) for file in files.items()] if isinstance(files, Mapping) else files
+        batch = self.run(self.deliver(manifest_id, named))
+        assert batch.failures == {}
+        self.check()
+        return self.compacted(manifest_id)
+
+    def outcome(self, manifest_id: str) -> Commit | DeadLetter:
+        return self.app.ledger.outcome(DAY, manifest_id)
+
+    def compacted(self, manifest_id: str = "m") -> Compacted:
+        commit = self.outcome(manifest_id)
+        assert isinstance(commit, Commit), commit
+        columns = self.app.registry.version(commit.schema_version).columns
+        rows = [row for file in commit.outputs for row in self.parquet_rows(file.final)]
+        records = [
+            {column.key: row[column.name] for column in columns if column.key is not None}
+            | {key: value for column in columns if column.key is None for key, value in row[column.name] or ()}
+            for row in rows
+        ]
+        records = [{key: value for key, value in record.items() if value is not None} for record in records]
+        rejects = [row for file in commit.rejects for row in self.parquet_rows(file.final)]
+        rejects.sort(key=lambda row: (row["source_uri"], row["line_number"], row["byte_offset"]))
+        return Compacted(commit, rows, records, rejects)
+
+    def parquet_rows(self, uri: str) -> list[dict[str, Any]]:
+        """The rows of one file, read without any of the compactor's own reading."""
+        return pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
+
+    def check(self) -> AuditReport:
+        """Hold ledger, outputs, rejects and inputs against each other, value by value."""
+        app, inputs = self.app, self.app.settings.input
+        deep = DeepAuditor(app.store, app.registry, Limits(inputs.max_line_bytes, inputs.max_decompressed_bytes))
+        auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
+        report = auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep.check)
+        assert report.discrepancies == []
+        assert list(app.store.list(app.layout.staging_folder)) == []
+        return report
+
+
+NewScene = Callable[..., Scene]
+
+
+@pytest.fixture
+def new_scene(spark: Any, tmp_path: Any) -> NewScene:
+    """Makes scenes on the local disk: sections of settings by name, `on_step`, and the ratio that was learned before."""
+
+    def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
+        return _scene(f"{tmp_path}/{uuid.uuid4().hex[:8]}", on_step, ratio, sections)
+
+    return make
+
+
+@pytest.fixture
+def new_s3_scene(spark: Any, aws_endpoint: str) -> NewScene:
+    """Makes scenes in a bucket of their own."""
+
+    def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
+        bucket = f"bucket-{uuid.uuid4().hex}"
+        make_buckets([bucket], region=REGION, endpoint_url=aws_endpoint)
+        aws = {"region": REGION, "endpoint_url": aws_endpoint}
+        return _scene(f"s3://{bucket}", on_step, ratio, {"aws": aws, **sections})
+
+    return make
+
+
+@pytest.fixture
+def scene(new_scene: NewScene) -> Scene:
+    """A scene with the default settings."""
+    return new_scene()
+
+
+def _scene(root: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]) -> Scene:
+    defaults: dict[str, dict[str, Any]] = {
+        "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+        "input": {"allowed_prefixes": [f"{root}/raw"]},
+        "stream": {"trigger_interval_seconds": 0.2},
+        "metrics": {"sink": "none"},
+        "spark": {"master": MASTER},
+    }
+    document = {name: {**defaults.get(name, {}), **sections.get(name, {})} for name in {**defaults, **sections}}
+    app = App(parse_settings(document), on_step=on_step)
+    if ratio is not None:
+        app.ledger.remember(_commit_of_ratio(ratio))
+    return Scene(app, f"{root}/raw/")
+
+
+def _commit_of_ratio(ratio: float) -> RecentCommit:
+    """An earlier commit to learn a size from, so that no sample is converted first: that halves the time of a test."""
+    decoded_bytes = 1024 * 1024 * 1024
+    return RecentCommit(
+        manifest_id="earlier",
+        date=DAY,
+        decoded_bytes=decoded_bytes,
+        input_bytes=decoded_bytes,
+        output_bytes=int(decoded_bytes * ratio),
+        output_files=1,
+        input_files=1,
+        records=1,
+        rejected_lines=0,
+        seconds=1,
+        decided_at=datetime(2025, 12, 20, tzinfo=UTC),
+    )

@@ -1,0 +1,67 @@
+"""Files whose names mean something to Spark, Hadoop or a URI: to the compactor they are names."""
+
+import pytest
+
+from compactor.manifest import ManifestFile
+
+NAMES = (
+    "plain.ndjson", "a b.ndjson", "a%20b.ndjson", "a+b", "a#b", "a,b", "a:b", "12:30/x", "a\\b", "a*b", "a?b",
+    "a[1].json", "[a]", "a{x,y}.json", "a1.json", "ax.json", "данные/日本.json", "\u00e9", "e\u0301", "𝒳😀.json",
+    "_hidden", ".hidden", "x._COPYING_", "trailing ", " leading", "odd ∂ #%25 +[1] folder/x.json", "_folder/x",
+    ".folder/x", "_temporary/0/x", "day=1/hour=05/x", "day=2/x", "day=1/hour=__HIVE_DEFAULT_PARTITION__/x", "a=b",
+    "_a=b", "no-break\u00a0space", "ideographic\u3000space", "line\u2028separator", "zero\u200bwidth", "soft\u00adhyphen",
+    "'\"`", "a;b&c=d@e!f$g", "(x)", "~x", "^x|y<z>", "%", "%zz", "%2F", "..x", "x..", "-x", "x" * 200, "tab\tx",
+    "_SUCCESS", "_metadata", "_spark_metadata/0", ".x.crc", "x.parquet", "x.csv", "x.GZ", "x.json.gz", "del\x7fete",
+)  # fmt: skip
+
+
+def line(number: int) -> bytes:
+    # `day` and `hour` are also parts of names, as partitions are.
+    return b'{"n":"%d","day":"d%d","hour":"h"}\n' % (number, number)
+
+
+def expected_values() -> list[tuple[str, str, str]]:
+    return sorted((str(number), f"d{number}", "h") for number in range(len(NAMES)))
+
+
+def values(compacted) -> list[tuple[str, str, str]]:
+    return sorted((record["n"], record["day"], record["hour"]) for record in compacted.records)
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_any_local_name_is_taken_literally(new_scene, with_source):
+    """Each file gives its own row once, whatever it is called, and the row names the file as the manifest does."""
+    scene = new_scene(schema={"metadata_columns": ["_source_file"] if with_source else []})
+    uris = [scene.write(name, line(number)) for number, name in enumerate(NAMES)]
+    uris[0] = f"file://{uris[0]}"
+    uris[1] = uris[1].replace("/raw/", "//raw///")
+    compacted = scene.compact(uris)
+    assert values(compacted) == expected_values()
+    if with_source:
+        assert {row["_source_file"]: row["n"] for row in compacted.rows} == {
+            uri: str(number) for number, uri in enumerate(uris)
+        }
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_any_name_in_s3_is_taken_literally(new_s3_scene, with_source):
+    """The same over S3, where a key may also hold doubled slashes, and `s3a` means the same as `s3`."""
+    scene = new_s3_scene(schema={"metadata_columns": ["_source_file"] if with_source else []})
+    names = [*NAMES, "doubled//slash", "doubled/slash", "/first"]
+    uris = [scene.write(name, line(number)) for number, name in enumerate(names)]
+    uris[0] = uris[0].replace("s3://", "s3a://")
+    stats = [scene.app.store.stat(uri) for uri in uris]
+    compacted = scene.compact([ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag) for info in stats])
+    assert sorted(record["n"] for record in compacted.records) == sorted(str(number) for number in range(len(names)))
+    if with_source:
+        assert {row["_source_file"]: row["n"] for row in compacted.rows} == {
+            uri: str(number) for number, uri in enumerate(uris)
+        }
+
+
+def test_own_places_may_have_odd_names(new_scene, tmp_path):
+    """Manifests, output and state are found under names with spaces, percent signs and characters of any script."""
+    odd = f"{tmp_path}/odd é %20 #+,;&=𝒳"
+    paths = {place: f"{odd}/{place} %" for place in ("manifests", "output", "state")}
+    scene = new_scene(paths=paths, schema={"metadata_columns": ["_source_file"]})
+    assert {row["v"] for row in scene.compact({"_x": b'{"v":1}', "y": b'{"v":2}'}).rows} == {"1", "2"}

@@ -1,0 +1,169 @@
+"""Lines that are not one JSON object: each is set aside as it is, and its neighbours become rows."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from compactor.inspection import BLANK
+
+MAX_LINE_BYTES = 4096
+
+BAD_LINES = (
+    (b'{"id":"x"} trailing', "invalid_json"),
+    (b'{"id":"x"},', "invalid_json"),
+    (b'{"id":"x"}{"id":"x"}', "invalid_json"),
+    (b'{"id":"x"} {"id":"x"}', "invalid_json"),
+    (b'{"id":"x"}]', "invalid_json"),
+    (b'{"id":NaN}', "invalid_json"),
+    (b'{"id":-Infinity}', "invalid_json"),
+    (b'{"id":[NaN]}', "invalid_json"),
+    (b"{'id':'x'}", "invalid_json"),
+    (b'{id:"x"}', "invalid_json"),
+    (b'{"id":"x"} // comment', "invalid_json"),
+    (b'{"id":/* comment */"x"}', "invalid_json"),
+    (b'# {"id":"x"}', "invalid_json"),
+    (b'{"id":"x"', "invalid_json"),
+    (b'{"id":"x', "invalid_json"),
+    (b'{"id":"x",}', "invalid_json"),
+    (b'{"id":01}', "invalid_json"),
+    (b'{"id":+1}', "invalid_json"),
+    (b'{"id":.5}', "invalid_json"),
+    (b'{"id":1.}', "invalid_json"),
+    (b'{"id":0x1}', "invalid_json"),
+    (b'{"id":True}', "invalid_json"),
+    (b'{"id":"\\x41"}', "invalid_json"),
+    (b'{"id":"tab\tin string"}', "invalid_json"),
+    (b'{"id":"\\ud800"}', "invalid_json"),
+    (b'{"id":"\\udc00\\ud800"}', "invalid_json"),
+    (b'{"\\ud800":1}', "invalid_json"),
+    (b'{"id":{"x":"\\udfff"}}', "invalid_json"),
+    (b'{"id":"\xff"}', "invalid_utf8"),
+    (b'{"id":"\xc0\xaf"}', "invalid_utf8"),
+    (b'{"id":"\xed\xa0\x80"}', "invalid_utf8"),
+    (b'{"id":"\xf4\x90\x80\x80"}', "invalid_utf8"),
+    (b'{"id":"cut \xe2\x82', "invalid_utf8"),
+    (b'{"id":"\x00"}', "invalid_json"),
+    (b"\x00", "invalid_json"),
+    (b'\x00{"id":"x"}', "invalid_json"),
+    (b'{"id":"x"}\x00', "invalid_json"),
+    (b'\xef\xbb\xbf{"id":"x"}', "invalid_json"),
+    (b'\x0b{"id":"x"}', "invalid_json"),
+    (b'\xc2\xa0{"id":"x"}', "invalid_json"),
+    ('{"id":"x"}'.encode("utf-16-le"), "invalid_json"),
+    ('{"id":"é"}'.encode("utf-16-be"), "invalid_utf8"),
+    (b"\x0c", "invalid_json"),
+    (b"[]", "not_an_object"),
+    (b'[{"id":"x"}]', "not_an_object"),
+    (b"null", "not_an_object"),
+    (b"1.10", "not_an_object"),
+    (b'"{}"', "not_an_object"),
+    (b"true\r", "not_an_object"),
+    (b'{"id":' + b"[" * 1500 + b"]" * 1500 + b"}", "too_deep"),
+)
+
+
+def test_bad_lines_are_rejected_and_their_neighbours_kept(new_scene):
+    """Each bad line is a reject with file, line number, offset, reason and bytes; every line around it is a row."""
+    scene = new_scene(input={"max_line_bytes": MAX_LINE_BYTES})
+    lines: list[bytes] = []
+    for number, (bad, _) in enumerate(BAD_LINES):
+        lines += [b'{"id":"%d before"}' % number, bad, b'{"id":"%d after"}\r' % number]
+    compacted = scene.compact({"all": b"\n".join(lines), "last": b'{"id":"good"}\n{"id":', "clean": b'{"id":"clean"}'})
+    good = {f"{number} {side}" for number in range(len(BAD_LINES)) for side in ("before", "after")}
+    assert set(compacted.by("id")) == good | {"good", "clean"}
+    found = [(row["line_number"], row["reason"], row["raw"]) for row in compacted.rejects[:-1]]
+    assert found == [(3 * number + 2, reason, bad) for number, (bad, reason) in enumerate(BAD_LINES)]
+    for row in compacted.rejects[:-1]:
+        assert row["source_uri"] == scene.raw + "all"
+        assert row["byte_offset"] == len(b"\n".join([*lines[: row["line_number"] - 1], b""]))
+    last = compacted.rejects[-1]
+    assert (last["source_uri"], last["line_number"], last["raw"]) == (scene.raw + "last", 2, b'{"id":')
+
+
+def test_over_long_lines_are_rejected_in_pieces(new_scene):
+    """A line that is longer than allowed is kept whole, in pieces; one of just that length is a row."""
+    scene = new_scene(input={"max_line_bytes": MAX_LINE_BYTES})
+    longest = b'{"id":"%s"}' % (b"x" * (MAX_LINE_BYTES - 9))
+    too_long = b'{"id":"%s"}' % (b"y" * 10_000)
+    compacted = scene.compact({"a": b"\n".join([longest, too_long, b'{"id":"z"}'])})
+    assert {len(record["id"]) for record in compacted.records} == {1, MAX_LINE_BYTES - 9}
+    assert b"".join(row["raw"] for row in compacted.rejects) == too_long
+    assert [len(row["raw"]) for row in compacted.rejects] == [4096, 4096, 1817]
+
+
+def test_numbers_beyond_a_double_are_not_lost(scene):
+    """A number that no double holds is kept as it is written, be it as a value or in a reject."""
+    lines = [b'{"id":1e400}', b'{"id":%s}' % (b"7" * 400), b'{"id":"x"}']
+    compacted = scene.compact({"a": b"\n".join(lines)})
+    kept = {b'{"id":%s}' % record["id"].encode() for record in compacted.records if record["id"] != "x"}
+    assert kept | {row["raw"] for row in compacted.rejects} == set(lines[:2])
+
+
+GOOD_LINES = st.sampled_from(
+    [b'{"a":1}', b'{"a":"\xc3\xa9","b":[1, 2]}', b' {"b" : {"c":"\\u00e9"}} ', b"{}", b'{"a":null}\r', b'{"":"\\n"}']
+)
+PIECES = st.sampled_from([b"{", b"}", b'"', b":", b",", b"[", b"]", b"\n", b"\r", b" ", b"\\", b"\\u", b"\xff", b"\xef\xbb\xbf",
+                          b"\x00", b"1", b"-", b"e", b"null", b"\x1f\x8b\x08", b"\xc3", b"/", b"'", b"NaN", b"\t"])  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """Good lines, a few bytes of which are cut out or replaced."""
+    data = b"\n".join(draw(st.lists(GOOD_LINES, max_size=5)))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(PIECES) + data[at + draw(st.integers(0, 2)) :]
+    return data
+
+
+def is_object(line: bytes) -> bool:
+    """What Python's own parser says; on lines like these it agrees with the standard but for NaN and surrogates."""
+    try:
+        text = line.decode()
+        document = json.loads(text, parse_constant=float)
+        json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and "NaN" not in text
+
+
+@seed(20251221)
+@settings(
+    max_examples=2,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.lists(st.one_of(st.binary(max_size=60), mutated(), mutated()), min_size=40, max_size=80))
+def test_any_bytes_become_rows_rejects_or_blanks(new_scene, drawn):
+    """Whatever bytes a file holds, its lines are rows, rejects or blanks, and each reject is a line as it was."""
+    scene = new_scene(schema={"metadata_columns": ["_source_file"]})
+    compacted = scene.compact({f"{number:03d}": data for number, data in enumerate(drawn)})
+    for number, data in enumerate(drawn):
+        uri = f"{scene.raw}{number:03d}"
+        report = compacted.report(f"{number:03d}")
+        if report.status != "compacted":
+            assert report.codec != "none"
+            continue
+        text = data.removeprefix(b"\xef\xbb\xbf")
+        lines = text.split(b"\n") if text else []
+        if lines and not lines[-1]:
+            lines.pop()
+        rows = sum(row["_source_file"] == uri for row in compacted.rows)
+        rejects = {row["line_number"]: row["raw"] for row in compacted.rejects if row["source_uri"] == uri}
+        blank = sum(not line.strip(BLANK) for line in lines)
+        assert (rows, report.blank_lines) == (sum(map(is_object, lines)), blank), data
+        assert rejects == {
+            at: line for at, line in enumerate(lines, 1) if line.strip(BLANK) and not is_object(line)
+        }, data
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n \t\r\n", b"nothing good\n"], ids=["empty", "blank", "bad"])
+def test_a_manifest_may_hold_no_record(scene, data):
+    """Files without one record are a commit without output."""
+    compacted = scene.compact({"a": data})
+    assert compacted.commit.outputs == []
+    assert len(compacted.rejects) == (1 if data.startswith(b"nothing") else 0)
