@@ -141,7 +141,7 @@ class ManifestCompactor:
         return self._attempt(accepted, attempt)
 
     def _close_own(self, accepted: Accepted, attempts: Sequence[AttemptState]) -> None:
-        """Give attempts of this very run an end: the store failed it when they ended, or later runs would see deaths."""
+        """Give attempts of this very run the end that the store failed to keep; later runs would see deaths in them."""
         for each in attempts:
             if each.failure is None and each.attempt.run_id == self._ledger.run_id:
                 self._ledger.fail(accepted.date, each.attempt, error="its end could not be put on record", passing=True)

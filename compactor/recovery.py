@@ -61,7 +61,7 @@ class Recovery:
         return len(orphans)
 
     def drop_checkpoints(self) -> None:
-        """Delete the checkpoints of this run, which nobody will use again; what cannot be deleted now is swept later."""
+        """Delete the checkpoints of this run, which nobody will use again; a later run sweeps what stays."""
         folder = self._layout.checkpoints_folder
         mine = folder + self._ledger.run_id
         try:

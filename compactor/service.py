@@ -180,8 +180,8 @@ class Service:
                 self._report.failures.clear()
                 self._recover()
                 self._stream(once=once)
-                if once and self._unrecovered is not None and self._report.failures:
-                    raise self._unrecovered
+                if once:
+                    self._check_recovered()
             except OperatorError:
                 raise
             except Exception as exc:  # noqa: BLE001 - Spark wraps whatever ended a batch in errors of its own
@@ -199,6 +199,11 @@ class Service:
             if not exc.is_passing:
                 raise
             self._unrecovered = exc
+
+    def _check_recovered(self) -> None:
+        """Fail if what recovery could not carry on did not come to its end with the stream either."""
+        if self._unrecovered is not None and self._report.failures:
+            raise self._unrecovered
 
     def _stream(self, *, once: bool) -> None:
         self._stream_ended.clear()

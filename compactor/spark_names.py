@@ -9,6 +9,7 @@ from compactor.layout import base_name, canonical
 CODEC_EXTENSIONS = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate")
 """Endings by which Hadoop decides that a file is compressed, whatever is in it."""
 
+_SINK_METADATA = "_spark_metadata"  # at any depth below such a folder, Spark finds no rows and says nothing
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _LEGAL_ASCII = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-!.~'()*;:@&=+$,/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -72,10 +73,11 @@ def _path(uri: str) -> str:
 
 
 def _is_plain_path(path: str) -> bool:
-    """Whether Hadoop leaves a path as it is: it normalises segments, and refuses a colon."""
+    """Whether Hadoop leaves a path as it is (it normalises segments, and refuses a colon) and Spark looks there."""
     segments = path.split("/")
     return (
         ":" not in path
         and not _CONTROL.search(path)
+        and _SINK_METADATA not in segments
         and all(segment not in {"", ".", ".."} and segment == segment.strip() for segment in segments)
     )

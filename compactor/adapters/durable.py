@@ -16,6 +16,7 @@ from compactor.errors import AccessError, ObjectNotFound, StoreUnavailable
 
 _TEMPORARY_PREFIX = ".~compactor-"
 _TEMPORARY = re.compile(re.escape(_TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
+LEFTOVER_AGE_SECONDS = 24 * 3600.0
 _TRIES = 20  # one would do, were nobody removing empty folders at the same time
 
 _NO_SUCH_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
@@ -26,6 +27,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 def is_temporary(name: str) -> bool:
     """Whether a file is one that was being written, or was left behind by a crash."""
     return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_leftover(entry: os.DirEntry[str]) -> None:
+    """Delete a temporary file that nobody has written to for a day: its writer was killed."""
+    with suppress(OSError):
+        # By the time of the last change of the entry itself: a linked copy keeps the times of its source.
+        if time.time() - entry.stat(follow_symlinks=False).st_ctime > LEFTOVER_AGE_SECONDS:
+            os.unlink(entry.path)
 
 
 @contextmanager

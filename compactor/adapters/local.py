@@ -18,6 +18,7 @@ from compactor.adapters.durable import (
     open_file,
     place,
     remove_empty_folders,
+    remove_leftover,
     sync,
     sync_folder,
     translated,
@@ -191,7 +192,9 @@ def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     found = []
     with suppress(ObjectNotFound), translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
         for entry in entries:
-            if not is_temporary(entry.name):
+            if is_temporary(entry.name):
+                remove_leftover(entry)
+            else:
                 folder = entry.is_dir(follow_symlinks=False)
                 found.append((below + entry.name + ("/" if folder else ""), entry))
     found.sort(key=lambda item: sort_key(item[0]))

@@ -16,7 +16,8 @@ _MIB = 1024 * 1024
 _LARGE_BYTES = 1_000_000_000  # from here on sizes are those of production
 _SMALL_MANIFESTS = 3
 _SMALL_TARGET_BYTES = 8 * _MIB
-_FILES_A_FLAW = 8  # one file in so many is compressed
+_FILES_A_COMPRESSED = 8
+_FILES_A_BAD_LINE = 50  # of each kind: most files have none, as with real producers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,11 @@ master = "local[*]"
     def write_events(self, store: ObjectStore) -> DayCounts:
         """Make the input: bad lines of every kind, compressed files, and a key that only the very last line has."""
         files = -(-self.total_bytes // FILE_BYTES)
-        flaws = Flaws(bad_lines_of_each_kind=files // 2 + 1, gzip_files=files // _FILES_A_FLAW, late_key=True)
+        flaws = Flaws(
+            bad_lines_of_each_kind=max(2, files // _FILES_A_BAD_LINE),
+            gzip_files=files // _FILES_A_COMPRESSED,
+            late_key=True,
+        )
         return write_day(
             lambda name, data: store.put(self.raw + name, data),
             seed=SEED,

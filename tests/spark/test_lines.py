@@ -156,9 +156,9 @@ def test_any_bytes_become_rows_rejects_or_blanks(new_scene, drawn):
         rejects = {row["line_number"]: row["raw"] for row in compacted.rejects if row["source_uri"] == uri}
         blank = sum(not line.strip(BLANK) for line in lines)
         assert (rows, report.blank_lines) == (sum(map(is_object, lines)), blank), data
-        assert rejects == {
-            at: line for at, line in enumerate(lines, 1) if line.strip(BLANK) and not is_object(line)
-        }, data
+        assert rejects == {at: line for at, line in enumerate(lines, 1) if line.strip(BLANK) and not is_object(line)}, (
+            data
+        )
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n \t\r\n", b"nothing good\n"], ids=["empty", "blank", "bad"])

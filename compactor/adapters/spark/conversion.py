@@ -1,6 +1,6 @@
 """Runs the convert step in Spark's JVM: one read of JSON text, a select, one write of Parquet."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,13 +11,14 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.errors import StagingError
 from compactor.schema import SchemaVersion
-from compactor.sizing import Gathering
+from compactor.sizing import SIZE_TOLERANCE, Gathering
 from compactor.spark_names import hadoop_encoded, spark_path
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # files differ by one split at most
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that is no JSON to it
 
 
@@ -70,7 +71,7 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
         rows = raw.toDF(*columns)
     observation = Observation()
     selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
-    gathered = selected.coalesce(task.files) if task.gathering == "coalesce" else selected.repartition(task.files)
+    gathered = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
     try:
         gathered.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
@@ -87,6 +88,13 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
     return int(seen["rows"])
 
 
+def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
+    """Whether coalescing was asked for, and brings files of like size about: it moves whole splits only."""
+    if task.gathering != "coalesce" or task.files == 1:
+        return task.gathering == "coalesce"
+    return raw.rdd.getNumPartitions() >= task.files * _SPLITS_PER_FILE
+
+
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
@@ -95,11 +103,8 @@ def corrupt_lines(
     Raises:
         StagingError: They are too many to be an exception.
     """
-    corrupt_key = "corrupt"
-    while corrupt_key in keys:
-        corrupt_key += "'"
-    reader = _reader(session, (*keys, corrupt_key)).option("columnNameOfCorruptRecord", corrupt_key)
-    raw = reader.option("mode", "PERMISSIVE").json(_paths(sources))
+    reader = _reader(session, keys, (_unused_name(keys),)).option("mode", "PERMISSIVE")
+    raw = reader.json(_paths(sources))
     with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
     rows = with_path.toDF(*[f"c{number}" for number in range(len(keys))], "corrupt", "path")
     by_path = {shown: source for source in sources for shown in _shown(source)}
@@ -117,9 +122,11 @@ def corrupt_lines(
     return {source: frozenset(lines) for source, lines in found.items()}
 
 
-def _reader(session: SparkSession, keys: Sequence[str]) -> DataFrameReader:
+def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = ()) -> DataFrameReader:
     return (
-        session.read.schema(StructType([StructField(key, StringType()) for key in keys]))
+        session.read.schema(StructType([StructField(key, StringType()) for key in (*keys, *more_columns)]))
+        # Spark never reads the key of this name, so it must be nobody's.
+        .option("columnNameOfCorruptRecord", _unused_name(keys))
         .option("lineSep", "\n")
         # Spark's own limits would refuse long but valid values; inspection has limits of its own.
         .option("maxNestingDepth", 5_000)
@@ -128,6 +135,13 @@ def _reader(session: SparkSession, keys: Sequence[str]) -> DataFrameReader:
         .option("ignoreCorruptFiles", False)
         .option("ignoreMissingFiles", False)
     )
+
+
+def _unused_name(keys: Collection[str]) -> str:
+    name = "corrupt"
+    while name in keys:
+        name += "'"
+    return name
 
 
 def _paths(sources: Iterable[str]) -> list[str]:

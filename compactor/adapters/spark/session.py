@@ -43,9 +43,10 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     """
     # Workers run the very Python of the driver, whatever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if not _is_submitted():
+    quiet = Path(__file__).with_name("log4j2.properties")
+    if not _is_submitted() and quiet.exists():  # it does not where the package is shipped as an archive
         # Read as the JVM starts, before any property could say so: it keeps Spark's greetings off the screen.
-        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name("log4j2.properties")))
+        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     builder = SparkSession.builder.appName("compactor")
     if master:
         builder = builder.master(master)

@@ -1,0 +1,181 @@
+"""The whole job on a cluster: a master and two workers that share nothing with the driver but the store."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+from moto.server import ThreadedMotoServer
+
+from compactor.adapters.aws import s3_client
+from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
+
+ROOT = Path(__file__).resolve().parents[2]
+REGION = "eu-west-1"
+PATIENCE_SECONDS = 240
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A local stand-in for AWS."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The package as one archive, the way jobs ship it."""
+    archive = tmp_path / "compactor.zip"
+    with zipfile.ZipFile(archive, "w") as files:
+        for path in sorted((ROOT / "compactor").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                files.write(path, path.relative_to(ROOT))
+    return archive
+
+
+@pytest.fixture
+def worker_python(tmp_path: Path) -> Path:
+    """A Python that has the dependencies and not the package: it does not follow the link of an editable install."""
+    script = tmp_path / "worker-python"
+    packages = sysconfig.get_paths()["purelib"]
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {sys.executable} -S "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def started(command: list[str], log: Path, folder: Path, pattern: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a part of the cluster and wait for what it says of itself."""
+    environment = {**os.environ, **CREDENTIALS, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := re.search(pattern, log.read_text())):
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+    return process, found.group(1)
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    """A standalone cluster of two workers with one core each, every process with a folder of its own."""
+    launcher = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    local = ["--host", "127.0.0.1", "--webui-port", "0", "--port", "0"]
+    processes = []
+    try:
+        command = [launcher, "org.apache.spark.deploy.master.Master", *local]
+        process, url = started(command, tmp_path / "master.log", tmp_path, r"Starting Spark master at (spark://\S+)")
+        processes.append(process)
+        for number in (1, 2):
+            folder = tmp_path / f"worker-{number}"
+            folder.mkdir()
+            command = [launcher, "org.apache.spark.deploy.worker.Worker", *local, "-c", "1", "-m", "1g"]
+            command += ["--work-dir", str(folder), url]
+            log = tmp_path / f"worker-{number}.log"
+            processes.append(started(command, log, folder, r"(Successfully registered with master)")[0])
+        yield url
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def settings(endpoint: str, master: str, package: Path) -> str:
+    conf = {
+        "spark.submit.pyFiles": str(package),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "600m",
+        "spark.ui.enabled": "false",
+    }
+    properties = "".join(f'"{key}" = {json.dumps(value)}\n' for key, value in conf.items())
+    return f"""
+[paths]
+manifests = "s3://lake/manifests"
+output = "s3://lake/output"
+state = "s3://lake/state"
+[input]
+allowed_prefixes = ["s3://raw/"]
+[schema]
+metadata_columns = ["_source_file", "_manifest_id"]
+[builder]
+claims = "claims"
+target_manifest_bytes = 20000
+[aws]
+region = "{REGION}"
+endpoint_url = "{endpoint}"
+[spark]
+master = "{master}"
+[spark.conf]
+{properties}"""
+
+
+def put_input(s3: Any) -> list[tuple[str, str]]:
+    """Files of all kinds; what their rows are, as id and source."""
+    expected = []
+    for number in range(12):
+        name = f"2025-12-21-part {number:02d}.ndjson" if number % 3 else f"2025-12-21-part-{number:02d}.ndjson.gz"
+        ids = [f"{number}-{line}" for line in range(50)]
+        lines = [f'{{"id":"{each}","value":1.10,"nested":{{"a": [1, 2]}}}}' for each in ids]
+        data = "\n".join([*lines, "{broken", ""]).encode()
+        s3.put_object(Bucket="raw", Key=name, Body=data if number % 3 else gzip.compress(data))
+        expected += [(each, f"s3://raw/{name}") for each in ids]
+    return sorted(expected)
+
+
+def test_the_job_runs_on_a_cluster_with_the_package_shipped(
+    tmp_path: Path, endpoint: str, master: str, package: Path, worker_python: Path
+) -> None:
+    """Plan, run and deep verification over `s3://`, with executors that know the package from the job alone."""
+    s3 = s3_client(REGION, endpoint)
+    make_buckets(["raw", "lake"], region=REGION, endpoint_url=endpoint)
+    make_claims_table("claims", region=REGION, endpoint_url=endpoint)
+    expected = put_input(s3)
+    config = tmp_path / "cluster.toml"
+    config.write_text(settings(endpoint, master, package))
+    environment = {**os.environ, **CREDENTIALS, "PYTHONPATH": str(package), "PYSPARK_PYTHON": str(worker_python)}
+
+    def compactor(*arguments: str) -> str:
+        command = [sys.executable, "-m", "compactor", "--config", str(config), *arguments]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    compactor("plan", "s3://raw/")
+    compactor("run", "--once")
+    compactor("verify", "--deep")
+    rows = []
+    for number, found in enumerate(s3.list_objects_v2(Bucket="lake", Prefix="output/")["Contents"]):
+        path = tmp_path / f"{number}.parquet"
+        s3.download_file("lake", found["Key"], str(path))
+        for row in pq.read_table(path).to_pylist():
+            assert (row["value"], row["nested"]) == ("1.10", '{"a": [1, 2]}')
+            rows.append((row["id"], row["_source_file"]))
+    assert sorted(rows) == expected
+    assert {path.parent.parent.name for path in tmp_path.glob("worker-*/app-*/*")} == {"worker-1", "worker-2"}

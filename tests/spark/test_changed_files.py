@@ -1,0 +1,60 @@
+"""Files that change while their manifest is worked on."""
+
+from compactor.errors import StagingError
+from compactor.manifest import ManifestFile
+from compactor.steps import Step
+
+OLD = b'{"v":"old"}\n'
+NEW = b'{"v":"new"}\n'
+
+
+def named(scene, name, data):
+    info = scene.app.store.stat(scene.write(name, data))
+    return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag)
+
+
+def test_a_file_that_changes_behind_inspection_is_never_mixed(new_scene):
+    """The attempt fails and leaves nothing visible; the next one sets the file aside as changed, and goes on."""
+    changes = [NEW]
+
+    def replace(step, _manifest_id):
+        if step is Step.INSPECTED and changes:
+            scene.write("a", changes.pop())
+
+    scene = new_scene(on_step=replace)
+    uri = scene.deliver("m", [named(scene, "a", OLD), named(scene, "b", b'{"v":"b"}')])
+    batch = scene.run(uri)
+    assert isinstance(batch.failures["m"], StagingError)
+    assert list(scene.app.store.list(scene.app.settings.paths.output + "/")) == []
+    assert scene.run(uri).failures == {}
+    scene.check()
+    compacted = scene.compacted()
+    assert compacted.report("a").status == "changed"
+    assert compacted.rows == [{"v": "b"}]
+
+
+def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):
+    """Its rows are not quietly missing: the attempt fails, and the next one says that the file is gone."""
+    vanishing = ["a"]
+
+    def delete(step, _manifest_id):
+        if step is Step.INSPECTED and vanishing:
+            scene.app.store.delete([scene.raw + vanishing.pop()])
+
+    scene = new_scene(on_step=delete)
+    uri = scene.deliver("m", [named(scene, "a", OLD), named(scene, "b", b'{"v":"b"}')])
+    assert set(scene.run(uri).failures) == {"m"}
+    assert scene.run(uri).failures == {}
+    assert scene.compacted().report("a").status == "missing"
+    assert scene.compacted().rows == [{"v": "b"}]
+
+
+def test_a_repaired_file_stays_the_version_that_was_inspected(new_scene):
+    """Spark reads the copy that inspection made, so a later change of the original makes no difference."""
+
+    def replace(step, _manifest_id):
+        if step is Step.INSPECTED:
+            scene.write("_a", NEW)
+
+    scene = new_scene(on_step=replace)
+    assert scene.compact([named(scene, "_a", OLD + b"bad\n")]).rows == [{"v": "old"}]

@@ -1,0 +1,139 @@
+"""The job on Spark's file stream: which manifests it finds, and what becomes of each."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from compactor.compaction import Ending
+from compactor.records import Commit, DeadLetter
+from compactor.steps import Step
+
+TIMEOUT_SECONDS = 120
+
+
+def outcomes(scene):
+    """Every outcome on record, by manifest id."""
+    return {found: scene.app.ledger.outcome(day, found) for day, found in scene.app.ledger.manifests()}
+
+
+def left(scene):
+    return [info.uri for info in scene.app.store.list(scene.app.layout.manifests_folder)]
+
+
+def rows(scene):
+    return sorted(
+        record["n"]
+        for found in outcomes(scene).values()
+        if isinstance(found, Commit)
+        for record in scene.compacted(found.manifest_id).records
+    )
+
+
+@pytest.mark.parametrize("kind", ["local", "s3"])
+def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
+    """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
+    scene = (new_scene if kind == "local" else new_s3_scene)()
+    names = [
+        "plain.json", "a b.json", "a[1].json", "a1.json", "a%20b.json", "ä𝒳.json", "no-ending", "a+b#,;&.json", "x?.json",
+    ]  # fmt: skip
+    names += ["a:b.json", "{a}*.json", "b\\c.json"] if kind == "local" else []
+    for number, name in enumerate(names):
+        scene.deliver(f"m{number}", [scene.write(str(number), b'{"n":"%d"}' % number)], name)
+    if kind == "local":  # older by far than all others, which were seen before
+        os.utime(scene.app.layout.manifests_folder + names[0], (1_000_000_000, 1_000_000_000))
+    put, folder = scene.app.store.put, scene.app.layout.manifests_folder
+    put(folder + "_hidden.json", b"{}")
+    put(folder + ".hidden.json", b"{}")
+    put(folder + "empty.json", b"")
+    report = scene.app.service().run(once=True)
+    assert (report.committed, report.dead_lettered, report.failures) == (len(names), 3, {})
+    assert rows(scene) == sorted(str(number) for number in range(len(names)))
+    reasons = {found.source_uri.removeprefix(folder): found.reason for found in outcomes(scene).values()
+               if isinstance(found, DeadLetter)}  # fmt: skip
+    assert reasons == {"_hidden.json": "hidden_name", ".hidden.json": "hidden_name", "empty.json": "empty"}
+    assert left(scene) == [scene.app.layout.keep_marker]
+    scene.check()
+    again = scene.app.service().run(once=True)
+    assert (again.committed, again.dead_lettered) == (0, 0)
+
+
+def version_1(**changes):
+    document = {"version": 1, "manifest_id": "x", "date": "2025-12-21", "created_at": "2025-12-21T10:15:00Z"}
+    return document | {"files": [{"uri": "/raw/a"}]} | changes
+
+
+BAD_MANIFESTS = {
+    "not_json": b"{nonsense",
+    "not_json_binary": bytes(range(256)),
+    "not_json_brackets": b"[" * 100_000,
+    "not_an_object": b"[]",
+    "empty_blanks": b" \n\t ",
+    "unknown_form": b'{"a":1}',
+    "unknown_version": version_1(version=9),
+    "bad_id": version_1(manifest_id="../../x"),
+    "bad_date": version_1(date="2025-02-30"),
+    "no_files": version_1(files=[]),
+    "no_files_null": version_1(files=None),
+    "bad_file": version_1(files=[{"uri": 1}]),
+    "bad_file_size": version_1(files=[{"uri": "/raw/a", "size_bytes": "big"}]),
+    "bad_uri": version_1(files=[{"uri": "http://x/y"}]),
+    "outside_allowed_prefixes": version_1(files=[{"uri": "/etc/passwd"}]),
+    "outside_allowed_prefixes_dots": version_1(files=[{"uri": "RAW../state/ledger"}]),
+    "duplicate_uri": version_1(files=[{"uri": "RAWa"}, {"uri": "file://RAWa"}]),
+}
+
+
+def test_bad_manifests_are_set_aside_beside_good_ones(new_scene):
+    """Each bad manifest is a dead letter with its own reason and its bytes; the good ones among them are committed."""
+    scene = new_scene()
+    originals = {}
+    for name, bad in BAD_MANIFESTS.items():
+        data = bad if isinstance(bad, bytes) else json.dumps(bad).replace("RAW", scene.raw).encode()
+        originals[name] = data
+        scene.app.store.put(f"{scene.app.layout.manifests_folder}{name}.json", data)
+    good = [scene.deliver(f"good-{number}", [scene.write(f"g{number}", b'{"n":"g"}')]) for number in range(2)]
+    scene.app.store.copy(good[0], good[0].replace("good-0", "the-same-again"))
+    report = scene.app.service().run(once=True)
+    assert (report.committed, report.dead_lettered, report.failures) == (2, len(BAD_MANIFESTS), {})
+    dead = {found.manifest_id: found for found in outcomes(scene).values() if isinstance(found, DeadLetter)}
+    assert set(dead) == set(BAD_MANIFESTS)
+    for name, found in dead.items():
+        assert name.startswith(found.reason)
+        assert scene.app.store.read(scene.app.layout.failed_manifest(name)) == originals[name]
+    assert rows(scene) == ["g", "g"]
+    assert left(scene) == [scene.app.layout.keep_marker]
+    scene.check()
+
+
+def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
+    """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
+    converted, stopped = Event(), Event()
+
+    def on_step(step, manifest_id):
+        if step is Step.CONVERTED and manifest_id == "second":
+            converted.set()
+            assert stopped.wait(TIMEOUT_SECONDS)
+
+    scene = new_scene(on_step=on_step)
+    arrived = Event()
+    scene.app.on_result = lambda result: arrived.set() if result.ending is Ending.COMMITTED else None
+    service = scene.app.service()
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(service.run, once=False)
+        try:
+            scene.deliver("first", [scene.write("a", b'{"n":"1"}')])
+            assert arrived.wait(TIMEOUT_SECONDS)
+            scene.deliver("second", [scene.write("b", b'{"n":"2"}')])
+            assert converted.wait(TIMEOUT_SECONDS)
+        finally:
+            service.stop()
+            stopped.set()
+        report = run.result(TIMEOUT_SECONDS)
+    assert (report.committed, report.failures) == (2, {})
+    assert rows(scene) == ["1", "2"]
+    assert left(scene) == [scene.app.layout.keep_marker]
+    assert list(scene.app.store.list(scene.app.layout.checkpoints_folder)) == []
+    scene.check()

@@ -1,0 +1,63 @@
+"""How many files a manifest becomes, and how even they are."""
+
+import random
+from datetime import UTC, datetime
+
+import pyarrow.parquet as pq
+import pytest
+
+from compactor.adapters.spark.conversion import ConvertTask, convert
+from compactor.schema import Column, SchemaVersion
+
+MIB = 1024 * 1024
+EVEN = 0.25
+"""Every file is this close to the mean."""
+
+
+def body(seed: int, size_bytes: int) -> bytes:
+    """Lines of digits that compress little."""
+    digits = random.Random(seed)  # noqa: S311 - not for secrets
+    return b"".join(b'{"v":"%0200x"}\n' % digits.getrandbits(800) for _ in range(size_bytes // 209))
+
+
+def is_even(sizes: list[int]) -> bool:
+    mean = sum(sizes) / len(sizes)
+    return all(abs(size - mean) <= EVEN * mean for size in sizes)
+
+
+@pytest.mark.parametrize("ratio", [None, 0.999], ids=["measured", "learned"])
+def test_many_small_files_become_files_of_the_target_size(new_scene, ratio):
+    """Their number follows from the input and the ratio, measured on a sample or learned; their sizes are alike."""
+    scene = new_scene(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})
+    files = {f"{number:02d}": body(number, MIB // 10) for number in range(40)}
+    sizes = [file.size_bytes for file in scene.compact(files).commit.outputs]
+    assert len(sizes) == (round(sum(sizes) / MIB) if ratio is None else 4)
+    assert is_even(sizes)
+
+
+@pytest.mark.parametrize("gathering", ["coalesce", "rebalance"])
+def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
+    """Rows are gathered into just as many files as planned, whether they are moved or not."""
+    sources = {}
+    for number in range(24):
+        (tmp_path / f"{number}.ndjson").write_bytes(body(number, MIB // 10))
+        sources[f"{tmp_path}/{number}.ndjson"] = f"{tmp_path}/{number}.ndjson"
+    now = datetime(2025, 12, 21, tzinfo=UTC)
+    columns = (Column(key="v", name="v", added_in=1),)
+    task = ConvertTask(
+        manifest_id="m",
+        sources=sources,
+        schema=SchemaVersion(version=1, created_at=now, manifest_id="m", columns=columns),
+        overflow_keys=(),
+        metadata_columns=(),
+        processed_at=now,
+        target=f"{tmp_path}/out/",
+        files=3,
+        gathering=gathering,
+        compression="snappy",
+    )
+    rows = convert(spark, task)
+    outputs = list((tmp_path / "out").glob("*.parquet"))
+    assert len(outputs) == 3
+    assert is_even([output.stat().st_size for output in outputs])
+    assert rows == sum(pq.read_metadata(output).num_rows for output in outputs) == 24 * (MIB // 10 // 209)

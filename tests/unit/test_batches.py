@@ -1,0 +1,166 @@
+"""Micro-batches: repeats count once, suspects are alone, one failure stops no other, an operator's error stops all."""
+
+import threading
+
+import pytest
+
+from compactor.batches import BatchRunner
+from compactor.engine import Staged, StageRequest
+from compactor.errors import AccessError, StoreUnavailable
+from compactor.records import Commit
+from compactor.steps import Step
+from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
+from tests.twins import FaultyStore, PlainEngine
+
+
+@pytest.fixture
+def world() -> World:
+    return World(stream={"manifests_in_flight": 2})
+
+
+class WatchedEngine(PlainEngine):
+    """Notes which manifests were in work at once, and raises where it is told to."""
+
+    def __init__(self, world: World, errors: dict[str, Exception] | None = None) -> None:
+        super().__init__(world.store)
+        self.errors = errors or {}
+        self.seen: list[tuple[str, int]] = []
+        self.together: list[set[str]] = []
+        self._in_work: set[str] = set()
+        self._lock = threading.Lock()
+
+    def stage(self, request: StageRequest) -> Staged:
+        manifest_id = request.manifest.manifest_id
+        with self._lock:
+            self._in_work.add(manifest_id)
+            self.seen.append((manifest_id, request.manifests_in_flight))
+            self.together.append(set(self._in_work))
+        try:
+            if manifest_id in self.errors:
+                raise self.errors[manifest_id]
+            return super().stage(request)
+        finally:
+            with self._lock:
+                self._in_work.remove(manifest_id)
+
+
+def runner(world: World, engine: PlainEngine) -> BatchRunner:
+    return world.app().batch_runner(engine)
+
+
+def test_repeated_uris(world: World) -> None:
+    """A URI that comes several times is one manifest, done once."""
+    engine = WatchedEngine(world)
+    uri = world.deliver("m1", GOOD)
+    batch = runner(world, engine).run([uri, uri, uri])
+    assert [result.manifest_id for result in batch.results] == ["m1"]
+    again = runner(world, engine).run([uri])
+    assert (again.results, again.failures, engine.seen) == ([], {}, [("m1", 1)])
+    world.check_exact()
+
+
+def test_one_failure_stops_no_other(world: World) -> None:
+    """The neighbours of a failing manifest are committed, and its error is in the result."""
+    error = RuntimeError("boom")
+    uris = [world.deliver(name, GOOD) for name in ("a", "bad", "c", "d")]
+    batch = runner(world, WatchedEngine(world, {"bad": error})).run(uris)
+    assert batch.failures == {"bad": error}
+    assert sorted(result.manifest_id for result in batch.results) == ["a", "c", "d"]
+    world.run_once()
+    world.check_exact()
+
+
+def test_suspects_run_alone(world: World) -> None:
+    """What failed before runs when nothing else does, after the others."""
+    engine = WatchedEngine(world, {"bad": RuntimeError("boom")})
+    uri = world.deliver("bad", GOOD)
+    runner(world, engine).run([uri])
+    engine.errors, engine.seen, engine.together = {}, [], []
+    others = [world.deliver(name, FLAWED) for name in ("x", "y", "z")]
+    runner(world, engine).run([uri, *others])
+    assert engine.seen[-1] == ("bad", 1)
+    assert {in_flight for _, in_flight in engine.seen[:-1]} == {2}
+    assert engine.together[-1] == {"bad"}
+    world.check_exact()
+
+
+def test_resumed_run_alone(world: World) -> None:
+    """What was open when a driver died is carried on one at a time, and every attempt says that it was alone."""
+    uris = [world.deliver(name, GOOD) for name in ("a", "b")]
+    with pytest.raises(DiedError):
+        world.runner(on_step=_die_after_staging).run(uris)
+    engine = WatchedEngine(world)
+    open_ids = [marker.manifest_id for marker in world.ledger.open_markers()]
+    runner(world, engine).resume(open_ids)
+    assert all(len(group) == 1 for group in engine.together)
+    assert {in_flight for _, in_flight in engine.seen} <= {1}
+    runner(world, engine).run(world.waiting())
+    world.check_exact()
+
+
+def _die_after_staging(step: str, _manifest_id: str) -> None:
+    if step == "converted":
+        raise DiedError
+
+
+def test_operator_error_stops(world: World) -> None:
+    """Where a person must act, manifests in flight come to their end, and no other is begun."""
+    in_flight = threading.Event()
+    released = threading.Event()
+
+    class TurnEngine(WatchedEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            if request.manifest.manifest_id == "m0":
+                in_flight.set()
+                assert released.wait(30)
+            else:
+                assert in_flight.wait(30)
+            return super().stage(request)
+
+    def release(step: Step, manifest_id: str) -> None:
+        if manifest_id != "m0" and step == Step.ATTEMPTED:
+            begun.append(manifest_id)
+            # The one in flight goes on only when the failed one has long been noticed.
+            threading.Timer(0.2, released.set).start()
+
+    begun: list[str] = []
+    uris = [world.deliver(f"m{number}", GOOD) for number in range(8)]
+    engine = TurnEngine(world, {f"m{number}": AccessError("denied") for number in range(1, 8)})
+    with pytest.raises(AccessError, match="denied"):
+        world.app(on_step=release).batch_runner(engine).run(uris)
+    assert isinstance(world.outcome("m0"), Commit)
+    assert len(begun) < 4  # the thread of the failed one may have taken the next before anybody could stop it
+    world.run_once()
+    world.check_exact()
+
+
+def test_one_object_that_cannot_be_read_now(world: World) -> None:
+    """Passing trouble with one object of the prefix leaves the other manifests of the batch to their work."""
+    world.deliver("a", GOOD)
+    uris = [*world.waiting(), world.deliver("b", GOOD)]
+
+    class Locked(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            if uri.endswith("/a.json"):
+                raise StoreUnavailable(f"{uri}: slow down")
+            return super().read(uri, etag=etag)
+
+    batch = world.runner(store=Locked(world.store)).run(uris)
+    assert list(batch.failures) == ["a"]
+    assert isinstance(world.outcome("b"), Commit)
+    world.run_once()
+    world.check_exact()
+
+
+def test_results_are_told_once(world: World) -> None:
+    """Whoever wants to know hears of each manifest that came to an end, and not of those that had before."""
+    told: list[str] = []
+    app = world.app()
+    app.on_result = lambda result: told.append(result.manifest_id)
+    batch_runner = app.batch_runner(world.engine())
+    uri = world.deliver("m1", GOOD)
+    batch_runner.run([uri])
+    world.put_manifest("again.json", world.store.read(world.layout.archived_manifest(DAY, "m1")))
+    batch_runner.run(world.waiting())
+    assert told == ["m1"]
+    assert world.waiting() == []

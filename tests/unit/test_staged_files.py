@@ -1,0 +1,129 @@
+"""Verification before the commit: whatever does not add up is refused, and says what was expected."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compactor.adapters.memory import ManualClock, MemoryStore
+from compactor.engine import Staged
+from compactor.errors import StagingError, StoreUnavailable
+from compactor.manifest import Manifest, ManifestFile
+from compactor.parquet_files import parquet_facts
+from compactor.records import FileReport, FileStatus
+from compactor.registry import EMPTY_SCHEMA
+from compactor.schema import extend
+from compactor.staged_files import verify_staged
+from tests.twins import FaultyStore
+
+NOW = ManualClock().now()
+SCHEMA = extend(EMPTY_SCHEMA, ["a", "b"], names="safe", max_columns=9, manifest_id="m", now=NOW)
+MANIFEST = Manifest(
+    manifest_id="m", date="2026-01-02", created_at=NOW, files=(ManifestFile(uri="/r/1"), ManifestFile(uri="/r/2"))
+)
+
+
+def report(uri: str, **figures: int) -> FileReport:
+    return FileReport.model_validate({"uri": uri, "status": FileStatus.COMPACTED, **figures})
+
+
+REPORTS = (
+    report("/r/1", lines=4, records=2, rejected_lines=1, blank_lines=1, reject_rows=3),
+    report("/r/2", lines=1, records=1),
+)
+STAGED = Staged(REPORTS, SCHEMA, ("/s/out/0", "/s/out/1"), ("/s/rejects/0",))
+
+
+def parquet(rows: int, names: tuple[str, ...] = ("a", "b")) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({name: pa.array(["x"] * rows, pa.string()) for name in names}), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore()
+    for uri, rows in (("/s/out/0", 2), ("/s/out/1", 1), ("/s/rejects/0", 3)):
+        made.put(uri, parquet(rows))
+    return made
+
+
+def test_sound(store: MemoryStore) -> None:
+    """What adds up comes back with the figures of its footers, in order."""
+    outputs, rejects = verify_staged(store, MANIFEST, STAGED, ())
+    assert [(file.uri, file.facts.rows) for file in outputs] == [("/s/out/0", 2), ("/s/out/1", 1)]
+    assert [(file.uri, file.facts.rows) for file in rejects] == [("/s/rejects/0", 3)]
+    assert outputs[0].facts.size_bytes == len(store.read("/s/out/0"))
+
+
+def staged(**changes: object) -> Staged:
+    fields = {name: getattr(STAGED, name) for name in ("reports", "schema", "outputs", "rejects")}
+    return Staged(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("damage", "given", "message"),
+    [
+        (None, staged(reports=REPORTS[:1]), "1 files reported, expected its 2"),
+        (None, staged(reports=REPORTS[::-1]), "expected its 2 in its order"),
+        (None, staged(reports=(REPORTS[0], report("/r/2", lines=2, records=1))), "has 2 lines, but 1 are accounted"),
+        (
+            None,
+            staged(reports=(REPORTS[0], report("/r/2", lines=1, records=1).model_copy(update={"status": "missing"}))),
+            "is missing, but has lines",
+        ),
+        (None, staged(outputs=("/s/out/0",)), "holds 2 rows, expected 3"),
+        (None, staged(outputs=("/s/out/0", "/s/out/0")), "holds 4 rows, expected 3"),
+        (None, staged(rejects=()), "holds 0 rejects, expected 3"),
+        (lambda data: data[:-1], STAGED, "expected a whole Parquet file"),
+        (lambda data: data[: len(data) // 2], STAGED, "expected a whole Parquet file"),
+        (lambda _: b"", STAGED, "expected a whole Parquet file"),
+        (lambda _: b"PAR1 no, not really PAR1", STAGED, "expected a whole Parquet file"),
+        (lambda _: None, STAGED, "no such object"),
+        (lambda _: parquet(2, ("a",)), STAGED, r"has columns \['a'\], expected \['a', 'b'\]"),
+        (lambda _: parquet(2, ("b", "a")), STAGED, "has columns"),
+        (lambda _: parquet(2, ("a", "b", "c")), STAGED, "has columns"),
+    ],
+)
+def test_refused(
+    store: MemoryStore, damage: Callable[[bytes], bytes | None] | None, given: Staged, message: str
+) -> None:
+    """Every way in which files and reports can contradict each other is refused."""
+    if damage is not None:
+        damaged = damage(store.read("/s/out/0"))
+        store.delete(["/s/out/0"]) if damaged is None else store.put("/s/out/0", damaged)
+    with pytest.raises(StagingError, match=message):
+        verify_staged(store, MANIFEST, given, ())
+
+
+def test_metadata_columns_are_expected(store: MemoryStore) -> None:
+    """Metadata columns that were asked for have to be there."""
+    with pytest.raises(StagingError, match="_source_file"):
+        verify_staged(store, MANIFEST, STAGED, ("_source_file",))
+
+
+def test_passing_trouble_is_no_fault_of_the_file(store: MemoryStore) -> None:
+    """A store that does not answer is passing trouble, and not a Parquet file that is not whole."""
+    faulty = FaultyStore(store)
+    faulty.unavailable_at(1, "read_range")
+    with pytest.raises(StoreUnavailable):
+        parquet_facts(faulty, "/s/out/0")
+
+
+def test_footer_only() -> None:
+    """Looking at a large file reads its end and not the rest."""
+    store = FaultyStore(MemoryStore())
+    sink = pa.BufferOutputStream()
+    table = pa.table({"a": pa.array([str(number) for number in range(300_000)])})
+    pq.write_table(table, sink, compression="none", use_dictionary=False)
+    store.put("/big", sink.getvalue().to_pybytes())
+    lengths: list[int] = []
+    read_range = store.read_range
+    store.read_range = lambda uri, start, length, **rest: (  # type: ignore[method-assign, assignment]
+        lengths.append(length),
+        read_range(uri, start, length, **rest),
+    )[1]
+    assert parquet_facts(store, "/big").rows == 300_000
+    assert sum(lengths) < 200_000
