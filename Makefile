@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test test-large lint format bench clean
 
 ##@ Use
 help: ## Show this
@@ -22,6 +22,9 @@ demo: $(INSTALLED) ## Run the whole job on a local stand-in for AWS (SIZE=100mb,
 test: $(INSTALLED) ## Run the tests (PYTEST_ARGS="-k ledger")
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/pytest $(PYTEST_ARGS)
+
+test-large: $(INSTALLED) ## Run the tests that take minutes and gigabytes
+	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .

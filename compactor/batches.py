@@ -1,8 +1,9 @@
 """Works through the manifests of one micro-batch: several at once, suspects alone, one failure stopping no other."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 
 from compactor.attempts import is_suspect
 from compactor.compaction import CompactionResult, Ending, ManifestCompactor
@@ -121,12 +122,19 @@ class BatchRunner:
 
     def _run_together(self, deliveries: Sequence[Delivery], batch: BatchResult) -> None:
         alone = len(deliveries) == 1 or self._manifests_in_flight == 1
+        stopped = Event()
+
+        def run(delivery: Delivery) -> None:
+            if stopped.is_set():
+                return
+            try:
+                self._run_one(delivery, batch, alone=alone)
+            except OperatorError:
+                stopped.set()
+                raise
+
         with ThreadPoolExecutor(self._manifests_in_flight) as pool:
-            futures = [pool.submit(self._run_one, delivery, batch, alone=alone) for delivery in deliveries]
-            ended, waiting = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in waiting:
-                future.cancel()
-            for future in ended:
+            for future in [pool.submit(run, delivery) for delivery in deliveries]:
                 future.result()
 
     def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark prog
 from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.errors import StagingError
+from compactor.inspection import BLANK
 from compactor.schema import SchemaVersion
 from compactor.sizing import SIZE_TOLERANCE, Gathering
 from compactor.spark_names import hadoop_encoded, spark_path
@@ -98,7 +99,7 @@ def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
-    """The lines that Spark's JSON reader cannot parse, by the source they are in.
+    """The lines that Spark's JSON reader cannot parse, by the source they are in, without white space around them.
 
     Raises:
         StagingError: They are too many to be an exception.
@@ -112,7 +113,7 @@ def corrupt_lines(
     total_bytes = 0
     # With all columns: Spark refuses to look for corrupt records where no other column of the data is asked for.
     for row in rows.where(F.col("corrupt").isNotNull()).toLocalIterator():
-        line = row["corrupt"].encode()
+        line = row["corrupt"].encode().strip(BLANK)
         total_bytes += len(line)
         if total_bytes > MAX_DISAGREEMENT_BYTES:
             raise StagingError(

@@ -49,8 +49,9 @@ class SparkManifestSource:
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
         stream = (
-            self._session.readStream.format("text")
-            .option("wholetext", True)
+            # Opens no file as long as no content is asked for: a name that Hadoop cannot open must not end the stream.
+            self._session.readStream.format("binaryFile")
+            .schema("path string, modificationTime timestamp, length long, content binary")
             .option("maxFilesPerTrigger", self._max_manifests_per_trigger)
             .option("maxFileAge", _NEVER)
             # Another driver may have archived a manifest between the listing and the read.
