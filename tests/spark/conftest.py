@@ -164,8 +164,8 @@ NewScene = Callable[..., Scene]
 
 
 @pytest.fixture
-def new_scene(spark: Any, tmp_path: Any) -> NewScene:
-    """Makes scenes on the local disk: sections of settings by name, `on_step`, and the ratio that was learned before."""
+def new_scene(spark: Any, tmp_path: Any) -> NewScene:  # noqa: ARG001 - Spark is up first
+    """Makes scenes on the local disk: sections of settings by name, `on_step`, the ratio learned before."""
 
     def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
         return _scene(f"{tmp_path}/{uuid.uuid4().hex[:8]}", on_step, ratio, sections)
@@ -174,7 +174,7 @@ def new_scene(spark: Any, tmp_path: Any) -> NewScene:
 
 
 @pytest.fixture
-def new_s3_scene(spark: Any, aws_endpoint: str) -> NewScene:
+def new_s3_scene(spark: Any, aws_endpoint: str) -> NewScene:  # noqa: ARG001 - Spark is up first
     """Makes scenes in a bucket of their own."""
 
     def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:

@@ -1,4 +1,5 @@
 """Files in any encoding, under any name, and files that cannot be read whole: each by itself."""
+# ruff: noqa: E501 - tables read best in full lines
 
 import bz2
 import gzip

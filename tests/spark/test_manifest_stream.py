@@ -36,10 +36,7 @@ def rows(scene):
 def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
     """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
     scene = (new_scene if kind == "local" else new_s3_scene)()
-    names = [
-        "plain.json", "a b.json", "a[1].json", "a1.json", "a%20b.json", "ä𝒳.json", "no-ending", "a+b#,;&.json", "x?.json",
-    ]  # fmt: skip
-    names += ["a:b.json", "{a}*.json", "b\\c.json"]
+    names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
         scene.deliver(f"m{number}", [scene.write(str(number), b'{"n":"%d"}' % number)], name)
     if kind == "local":  # older by far than all others, which were seen before

@@ -13,15 +13,16 @@ VENDORS = {
     "botocore": ("adapters/aws/",),
     "pyspark": ("adapters/spark/",),
     "moto": ("demo/",),
-    "click": ("cli/",),
+    "click": ("cli/", "demo/"),
     "rich": ("cli/", "demo/"),
     "sqlite3": ("adapters/",),
 }
 """Each vendor's package, and the only folders that may import it."""
 
 PURE = (
-    "attempts errors inspection layout manifest packing places rawjson records schema sizing spark_conf spark_names steps"
-).split()
+    *("attempts", "errors", "inspection", "layout", "manifest", "packing", "places", "rawjson", "records"),
+    *("schema", "sizing", "spark_conf", "spark_names", "steps"),
+)
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}
 
 

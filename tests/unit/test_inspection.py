@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compactor import inspection
 from compactor.errors import FileError
-from compactor.inspection import REASONS, Inspected, Limits, Reject, inspect_lines
+from compactor.inspection import MAX_KEYS, REASONS, Inspected, Limits, Reject, inspect_lines
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -221,11 +221,14 @@ def test_keys_of_rejected_lines_do_not_count():
     assert good == b'{"a":1}\n{"c":3}\n'
 
 
-def test_a_hundred_thousand_keys_are_kept():
-    """Very wide objects are records like any other."""
-    document = {f"key-{number}": number for number in range(100_000)}
+def test_as_many_keys_as_any_table_has_columns_are_kept():
+    """Very wide objects are records like any other; one key more than `MAX_KEYS` sets the file aside."""
+    document = {f"key-{number}": number for number in range(MAX_KEYS)}
     found, _, _ = run((json.dumps(document).encode() + b"\n") * 3, Limits(1 << 24, 1 << 30))
     assert (found.records, found.keys) == (3, tuple(document))
+    with pytest.raises(FileError, match=f"more than {MAX_KEYS} different") as caught:
+        run(json.dumps({**document, "one more": 1}).encode(), Limits(1 << 24, 1 << 30))
+    assert caught.value.status == "too_many_keys"
 
 
 @pytest.mark.parametrize("size", [None, 1, 1000])
