@@ -101,7 +101,7 @@ class DeepAuditor:
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
-                values = source_texts(line)
+                values = texts(line)
                 rescued = sorted(
                     (key, value) for key, value in values.items() if key not in known and value is not None
                 )
@@ -148,20 +148,6 @@ class DeepAuditor:
                 source = row[-1] if by_source else ""
                 sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
         return sums, by_source
-
-
-def source_texts(line: bytes) -> dict[str, str | None]:
-    """The same as `compactor.rawjson.texts`, several times as fast for flat lines of strings and whole numbers."""
-    values: dict[str, Any] = orjson.loads(line)
-    for key, value in values.items():
-        kind = type(value)
-        if kind is int and value:  # 0 may be written -0; any other whole number is written in one way only
-            values[key] = str(value)
-        elif kind is bool:
-            values[key] = "true" if value else "false"
-        elif kind is not str and value is not None:
-            return texts(line)
-    return values
 
 
 def _rows(store: ObjectStore, uri: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:

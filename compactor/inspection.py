@@ -1,9 +1,11 @@
 """Splits decoded bytes into lines and decides about each: a record, a reject with its reason, or blank."""
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -31,6 +33,7 @@ BLANK = b" \t\r"
 
 BLOCK_BYTES = 256 * 1024  # measured: no slower than 8 MiB, and a block of bare line feeds stays under 30 MiB of objects
 
+_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 _BOM = b"\xef\xbb\xbf"
 _BLANK_LINE = ""
 
@@ -269,8 +272,10 @@ class _Inspection:
             try:
                 document = loads(line)
             except orjson.JSONDecodeError as exc:
-                faults.append((index, _fault(line, exc)))
-                continue
+                document = _with_numbers_beyond_double(line, exc)
+                if document is None:
+                    faults.append((index, _fault(line, exc)))
+                    continue
             if type(document) is not dict:
                 faults.append((index, "not_an_object"))
                 continue
@@ -327,6 +332,25 @@ class _Inspection:
     def _reject(self, line_number: int, byte_offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
         self._on_reject(Reject(line_number, byte_offset, reason, raw))
+
+
+def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
+    """What a line holds that orjson refuses only because a number in it, such as 1e400, is infinite as a double.
+
+    The value is text to the compactor, so JSON's grammar decides. None if the line is not JSON all the same.
+    """
+    if "infinity" not in error.msg:
+        return None
+    # 0e0 is as little to be continued into another number as what it stands for.
+    finite = _STRING_OR_NUMBER.sub(lambda token: b"0e0" if _is_beyond_double(token[0]) else token[0], line)
+    try:
+        return orjson.loads(finite)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _is_beyond_double(token: bytes) -> bool:
+    return token[:1] != b'"' and math.isinf(float(token))
 
 
 def _fault(line: bytes, error: orjson.JSONDecodeError) -> str:

@@ -56,7 +56,7 @@ def write_large_file(path: Path) -> int:
 
 @pytest.mark.large
 @pytest.mark.timeout(1800)
-def test_memory_does_not_grow_with_the_size_of_a_file(lake: Lake) -> None:  # noqa: F811 - the fixture
+def test_memory_does_not_grow_with_the_size_of_a_file(lake: Lake) -> None:
     """1.5 GB in one file: every Python process stays under 600 MiB, the JVM within 4 GiB, and the rows are exact."""
     lines = write_large_file(lake.folder / "input" / "2025-12-21-large.ndjson")
     code, output = lake.run("plan", str(lake.folder / "input"))

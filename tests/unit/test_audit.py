@@ -7,12 +7,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.audit import Auditor, AuditReport, Discrepancy
-from compactor.deep_audit import DeepAuditor, Sum, source_texts
-from compactor.rawjson import texts
+from compactor.deep_audit import DeepAuditor, Sum
 from compactor.records import Commit
 from compactor.steps import Step
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
@@ -246,10 +244,3 @@ WRITTEN = st.one_of(
     st.text(max_size=5).map(lambda text: orjson.dumps(text).decode()),
     st.integers(-(10**25), 10**25).map(str),
 )
-
-
-@given(pairs=st.lists(st.tuples(st.sampled_from(["a", "b", "é", ""]), WRITTEN), max_size=5))
-def test_quick_way_to_the_texts(pairs: list[tuple[str, str]]) -> None:
-    """The quick way to a line's values gives the very texts of the thorough one, repeated keys included."""
-    line = ("{" + ", ".join(f'"{key}": {written}' for key, written in pairs) + "}").encode()
-    assert source_texts(line) == texts(line)

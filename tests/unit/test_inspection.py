@@ -120,7 +120,6 @@ INVALID = {
     "second object behind a space": (b'{"a":1} {"b":2}', "invalid_json"),
     "NaN": (b'{"a":NaN}', "invalid_json"),
     "Infinity": (b'{"a":-Infinity}', "invalid_json"),
-    "a number without bounds": (b'{"a":1e999}', "invalid_json"),
     "single quotes": (b"{'a':1}", "invalid_json"),
     "bare key": (b"{a:1}", "invalid_json"),
     "comment": (b'{"a":1} // one', "invalid_json"),
@@ -284,3 +283,41 @@ def test_declared_discovery_counts_the_same_lines(data, size):
     full, declared = run(data, size=size)[0], run(data, size=size, discovery="declared")[0]
     assert (full.lines, full.blank_lines) == (declared.lines, declared.blank_lines)
     assert full.records + full.rejected_lines == declared.records
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1e400}',
+        '{"a":-1e400,"b":[1E+999]}',
+        '{"a":"1e400","b":1e400}',
+        '{"a":%s}' % ("9" * 5000),
+        '{"a":"\\"","b":1e400}',
+    ],
+)
+def test_numbers_beyond_a_double_are_records(text):
+    """JSON sets no limit to numbers, and the compactor keeps their text."""
+    found, rejects, _ = run(text.encode() + b"\n", Limits(1 << 20, 1 << 20))
+    assert (found.records, rejects) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "01e400",
+        "--1e400",
+        "1e400.5",
+        "1e400x",
+        ".1e400",
+        "1.e400",
+        "1e400e1",
+        "1-1e400",
+        "+1e400",
+        "1e400 1e400",
+        '1e400"',
+    ],
+)
+def test_what_is_no_number_stays_a_reject(text):
+    """A number beyond a double excuses no mistake beside it."""
+    found, _, _ = run(b'{"a":%s,"b":1e400}\n' % text.encode(), Limits(1 << 20, 1 << 20))
+    assert (found.records, found.rejects) == (0, {"invalid_json": 1})
