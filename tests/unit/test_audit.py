@@ -3,11 +3,9 @@
 import io
 from collections.abc import Callable, Sequence
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import strategies as st
 
 from compactor.audit import Auditor, AuditReport, Discrepancy
 from compactor.deep_audit import DeepAuditor, Sum
@@ -236,11 +234,3 @@ def test_sums_tell_multiplicities_apart() -> None:
     merged = total(one)
     merged.merge(total(two))
     assert merged == total(one, two)
-
-
-NUMBERS = ["0", "-0", "7", "-7", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "1.10", "1e2"]
-WRITTEN = st.one_of(
-    st.sampled_from([*NUMBERS, "true", "false", "null", '""', "[1, 2]", '{"a":1.0}']),
-    st.text(max_size=5).map(lambda text: orjson.dumps(text).decode()),
-    st.integers(-(10**25), 10**25).map(str),
-)

@@ -47,6 +47,7 @@ def test_ordinary_names_are_read_as_they_are(uri):
         "s3://raw/_hidden.json",
         "s3://raw/.hidden.json",
         "s3://raw/file.json._COPYING_",
+        "s3://raw/_spark_metadata/a.json",
         "s3://raw/a:b.json",
         "s3://raw/12:00/b.json",
         "s3://raw/a//b.json",
