@@ -1,6 +1,7 @@
 """Puts the parts together, once for each command. Nothing is connected to before it is asked for."""
 
 import itertools
+import os
 import secrets
 from collections.abc import Callable
 from functools import cached_property
@@ -13,7 +14,7 @@ from compactor.compaction import CompactionResult, CompactionRules, ManifestComp
 from compactor.engine import Engine
 from compactor.inspection import Limits
 from compactor.intake import Intake
-from compactor.layout import Layout, folder, is_s3
+from compactor.layout import Layout, is_s3
 from compactor.ledger import Ledger
 from compactor.logs import MetricsLog
 from compactor.metrics import DroppedMetrics
@@ -25,7 +26,7 @@ from compactor.registry import SchemaRegistry
 from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
 from compactor.sizing_history import SizingHistory
-from compactor.spark_conf import spark_properties
+from compactor.spark_conf import master_is_given, spark_properties
 from compactor.steps import OnStep, ignore_step
 
 
@@ -116,7 +117,7 @@ class App:
         self.settings.require_claims()
         from compactor.adapters.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
 
-        return SqliteClaims(folder(self.settings.paths.state) + "claims.sqlite")
+        return SqliteClaims(self.layout.claims_file)
 
     @cached_property
     def planner(self) -> Planner:
@@ -146,6 +147,7 @@ class App:
             region=settings.aws.region,
             endpoint_url=settings.aws.endpoint_url,
             uses_s3=uses_s3,
+            is_master_given=master_is_given(os.environ),
         )
         return open_session(settings.spark.master, properties, uses_s3=uses_s3)
 

@@ -3,17 +3,21 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
+from typing import TypeVar
 
 from compactor.attempts import is_suspect
 from compactor.compaction import CompactionResult, Ending, ManifestCompactor
-from compactor.errors import OperatorError, TryAgainError
+from compactor.errors import OperatorError
 from compactor.intake import Delivery, Intake
 from compactor.layout import id_from_name
 from compactor.ledger import Ledger
 from compactor.logs import log_event
 
 INTAKE_THREADS = 8
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -78,7 +82,7 @@ class BatchRunner:
         """
         batch = BatchResult()
         for manifest_id in manifest_ids:
-            accepted = self._ledger.accepted(manifest_id)
+            accepted = _tried(partial(self._ledger.accepted, manifest_id), manifest_id, batch)
             if accepted is not None:
                 self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
         return batch
@@ -89,14 +93,8 @@ class BatchRunner:
             return [delivery for delivery in found if delivery is not None]
 
     def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
-        try:
-            return self._intake.receive(uri)
-        except TryAgainError as exc:
-            # What is inside is not known; most manifests are called by their id.
-            manifest_id = id_from_name(uri)
-            log_event("manifest.not_received", level="error", manifest_id=manifest_id, error=str(exc)[:500])
-            batch.failures[manifest_id] = exc
-            return None
+        # What is inside is not known; most manifests are called by their id.
+        return _tried(lambda: self._intake.receive(uri), id_from_name(uri), batch)
 
     def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
         """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
@@ -110,7 +108,11 @@ class BatchRunner:
                 repeats.append(delivery)
                 continue
             seen.add(accepted.manifest_id)
-            state = self._ledger.state(accepted.date, accepted.manifest_id)
+            state = _tried(
+                partial(self._ledger.state, accepted.date, accepted.manifest_id), accepted.manifest_id, batch
+            )
+            if state is None:
+                continue
             if delivery.refusal is not None or state.outcome is not None:
                 self._run_one(delivery, batch, alone=False)
             elif is_suspect(state.attempts):
@@ -138,15 +140,22 @@ class BatchRunner:
                 future.result()
 
     def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
-        manifest_id = delivery.accepted.manifest_id
-        try:
-            result = self._compactor.compact(delivery, alone=alone)
-        except OperatorError:
-            raise
-        except Exception as exc:  # noqa: BLE001 - whatever it is, it is on record and must not stop the neighbours
-            log_event("manifest.failed", level="error", manifest_id=manifest_id, error=str(exc)[:500])
-            batch.failures[manifest_id] = exc
+        compact = partial(self._compactor.compact, delivery, alone=alone)
+        result = _tried(compact, delivery.accepted.manifest_id, batch)
+        if result is None:
             return
         if result.ending is not Ending.ALREADY_DONE:
             self._on_result(result)
         batch.results.append(result)
+
+
+def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:
+    """Do a step of one manifest; None if it failed, which the batch then knows and which stops no neighbour."""
+    try:
+        return work()
+    except OperatorError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - whatever it is, such as a record of another release that cannot be read
+        log_event("manifest.failed", level="error", manifest_id=manifest_id, error=str(exc)[:500])
+        batch.failures[manifest_id] = exc
+        return None

@@ -1,4 +1,4 @@
-"""Every error of the compactor, grouped by what has to happen next.
+"""The errors of the compactor, grouped by what has to happen next.
 
     CompactorError
     ├── InputError            the input is wrong: set it aside with its reason, go on

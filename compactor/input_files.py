@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from compactor.codecs import SNIFF_BYTES, decode, sniff
-from compactor.errors import FileError, ObjectChanged, ObjectNotFound
+from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.inspection import Discovery, Inspected, Limits, Reject, inspect_lines
 from compactor.manifest import ManifestFile
 from compactor.object_reading import FILES_AHEAD, Opened, ahead, open_file, read_ranges
@@ -92,9 +92,16 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         task: What to do.
 
     Raises:
-        StoreUnavailable: Passing trouble of the store.
+        StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
+    try:
+        return _inspect_files(store, task)
+    except OSError as exc:  # stores have errors of their own, so it is the scratch folder: a full disk, say
+        raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
+
+
+def _inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-")))
         pool = stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))

@@ -33,7 +33,8 @@ BLANK = b" \t\r"
 
 BLOCK_BYTES = 256 * 1024  # measured: no slower than 8 MiB, and a block of bare line feeds stays under 30 MiB of objects
 
-_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+# A string that never ends is taken whole, or a search from each of its quotes would take time without bound.
+_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 _BOM = b"\xef\xbb\xbf"
 _BLANK_LINE = ""
 

@@ -1,4 +1,4 @@
-"""Every name and place that the compactor reads or writes: builds and parses all keys, and nobody else does."""
+"""Every place that the compactor writes to. What is inside an attempt's staging is the engine's own affair."""
 
 import hashlib
 import posixpath
@@ -60,6 +60,11 @@ def is_within(uri: str, prefix: str) -> bool:
 def base_name(uri: str) -> str:
     """The last segment of a URI, literally."""
     return posixpath.basename(uri)
+
+
+def is_delivery(uri: str) -> bool:
+    """Whether an object in the watched prefix is a delivery: no marker of this folder or of one below it."""
+    return base_name(uri) not in {"", KEEP_MARKER}
 
 
 def first_date(text: str) -> str | None:
@@ -187,7 +192,11 @@ class Layout:
 
     def staging(self, manifest_id: str, attempt: int) -> str:
         """The folder of what one attempt writes before it is committed."""
-        return f"{self.staging_folder}{manifest_id}/{attempt}/"
+        return f"{self.staging_of(manifest_id)}{attempt}/"
+
+    def staging_of(self, manifest_id: str) -> str:
+        """The folder of all attempts of one manifest."""
+        return f"{self.staging_folder}{manifest_id}/"
 
     @property
     def schemas_folder(self) -> str:
@@ -211,6 +220,11 @@ class Layout:
     def checkpoint(self, run_id: str) -> str:
         """Spark's checkpoint of one run."""
         return f"{self.checkpoints_folder}{run_id}"
+
+    @property
+    def claims_file(self) -> str:
+        """The claims, where they are kept in SQLite."""
+        return f"{folder(self.state)}claims.sqlite"
 
     def output_day(self, day: str) -> str:
         """The folder of a day's Parquet files."""

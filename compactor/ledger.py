@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from compactor.attempts import AttemptState
 from compactor.errors import ObjectNotFound
 from compactor.layout import Layout, base_name
-from compactor.ports import Clock, ObjectStore
+from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import (
     OUTCOME,
     Accepted,
@@ -108,7 +108,7 @@ class Ledger:
 
     def open_markers(self) -> Iterator[OpenMarker]:
         """Every manifest that was begun and is not done."""
-        for info in self._store.list(self._layout.open_folder):
+        for info in self._records(self._layout.open_folder):
             data = self._read(info.uri)
             if data is not None:  # another driver may have closed it since the listing
                 yield OpenMarker.model_validate_json(data)
@@ -195,11 +195,15 @@ class Ledger:
         """Every manifest on record, or those of a day, as (date, manifest id)."""
         folder = self._layout.ledger_day(day) if day else self._layout.ledger_folder
         previous = None
-        for info in self._store.list(folder):
+        for info in self._records(folder):
             found_day, manifest_id, _ = info.uri.rsplit("/", 3)[1:]
             if (found_day, manifest_id) != previous:
                 previous = (found_day, manifest_id)
                 yield found_day, manifest_id
+
+    def _records(self, folder: str) -> Iterator[ObjectInfo]:
+        """What is in a folder, but for the empty objects that consoles of S3 show folders by."""
+        return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
 
     def _read(self, uri: str) -> bytes | None:
         try:

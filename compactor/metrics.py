@@ -61,7 +61,7 @@ CATALOGUE = {
         Metric(
             "FilesSetAside",
             "Count",
-            "input files that were missing, changed, unreadable or too large",
+            "input files that were missing, changed, unreadable, too large or had too many keys",
             "trace one of them",
         ),
         Metric("BytesIn", "Bytes", "stored size of the input files", "falls: producers or events stopped"),

@@ -24,6 +24,7 @@ from compactor.steps import OnStep, Step, ignore_step
 SKIP_REASONS = {
     "empty": "holds no bytes",
     "folder_marker": "its name ends in /",
+    "bad_name": "its name is no Unicode text or has . or .. for a folder, so no manifest can name it",
     "job_marker": "_SUCCESS, _started_1, _committed_1, or below _temporary: written by Spark and Hadoop beside data",
     "too_old": "written before the given time",
     "other_date": "belongs to another day than the given one",
@@ -33,6 +34,7 @@ SKIP_REASONS = {
 Fate = Literal["exists", "void", "unwritten"]
 
 _JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
+_SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows names on a disk that are not UTF-8
 _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 
@@ -104,7 +106,7 @@ class Planner:
         for info in self._store.list(folder(prefix)):
             day = date_of_file(info.uri, info.modified_at)
             name = info.uri.removeprefix(folder(prefix))
-            reason = _skip_reason(info, name, day, date=date, since=since)
+            reason = _skip_reason(info, name, day, date=date, since=since) or _name_fault(info.uri, prefix)
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
@@ -218,6 +220,12 @@ def claim_key(file: ManifestFile) -> str:
 
 def _file(info: ObjectInfo) -> ManifestFile:
     return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
+
+
+def _name_fault(uri: str, prefix: str) -> str | None:
+    """Why a manifest that names this file would be refused, with all of its other files."""
+    is_text = uri.isascii() or not _SURROGATE.search(uri)
+    return None if is_text and is_within(uri, prefix) else "bad_name"
 
 
 def _skip_reason(info: ObjectInfo, name: str, day: str, *, date: str | None, since: datetime | None) -> str | None:

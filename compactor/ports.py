@@ -1,6 +1,7 @@
 """What the use-cases need from the outside world, as protocols.
 
-Each port has one contract suite in `tests/contract`, which every implementation passes, the in-memory one included.
+Stores, claims and clocks have a contract suite each in `tests/contract`, which every implementation passes, the
+in-memory one included.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,9 +132,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The time now, in UTC, with its zone."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
 
 
 class MetricsSink(Protocol):

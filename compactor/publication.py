@@ -48,7 +48,9 @@ class Publisher:
             # Staging is only removed after done: then another driver was faster, and there is nothing left to publish.
             if self._ledger.is_done(commit.date, commit.manifest_id):
                 return False
-            raise
+            published = self._store.stat(file.final)
+            if published is None or published.size_bytes != file.size_bytes:
+                raise
         return True
 
     def _set_aside(self, accepted: Accepted, dead_letter: DeadLetter) -> None:
@@ -73,8 +75,7 @@ class Publisher:
     def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
         """Remove staging, take the manifest out of the watched prefix, and forget that it was open."""
         manifest_id = outcome.manifest_id
-        staging = self._layout.staging_folder + manifest_id + "/"
-        self._store.delete([info.uri for info in self._store.list(staging)])
+        self._store.delete([info.uri for info in self._store.list(self._layout.staging_of(manifest_id))])
         self._on_step(Step.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self._layout.archived_manifest(outcome.date, manifest_id)

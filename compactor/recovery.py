@@ -62,10 +62,10 @@ class Recovery:
 
     def drop_checkpoints(self) -> None:
         """Delete the checkpoints of this run, which nobody will use again; a later run sweeps what stays."""
-        folder = self._layout.checkpoints_folder
-        mine = folder + self._ledger.run_id
+        mine = self._layout.checkpoint(self._ledger.run_id)
+        listed = self._store.list(self._layout.checkpoints_folder)
         try:
-            self._store.delete([info.uri for info in self._store.list(folder) if info.uri.startswith(mine)])
+            self._store.delete([info.uri for info in listed if info.uri.startswith(mine)])
         except CompactorError as exc:
             log_event("checkpoints.kept", level="warning", error=str(exc)[:500])
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from compactor.batches import BatchResult, BatchRunner
 from compactor.compaction import CompactionResult, Ending, is_passing
 from compactor.errors import CompactorError, OperatorError, TryAgainError
-from compactor.layout import KEEP_MARKER, Layout, base_name
+from compactor.layout import Layout, is_delivery
 from compactor.logs import log_event
 from compactor.metrics import batch_metrics
 from compactor.ports import Clock, MetricsSink, ObjectStore
@@ -166,8 +166,6 @@ class Service:
             OperatorError: A person must act.
             CompactorError: The stream failed too many times in a row.
         """
-        self._store.create(self._layout.keep_marker, b"")
-        self._recovery.sweep()
         try:
             self._run(once=once)
         finally:
@@ -178,6 +176,8 @@ class Service:
         while not self._stopping.is_set():
             try:
                 self._report.failures.clear()
+                self._store.create(self._layout.keep_marker, b"")
+                self._recovery.sweep()
                 self._recover()
                 self._stream(once=once)
                 if once:
@@ -214,7 +214,8 @@ class Service:
                 now = self._clock.now()
                 if self._stopping.is_set():
                     break
-                if (now - last_beat).total_seconds() >= HEARTBEAT_SECONDS:
+                # Not while a batch is in work: this thread would go on beating beside one that hangs.
+                if (now - last_beat).total_seconds() >= HEARTBEAT_SECONDS and self._source.is_idle():
                     last_beat = now
                     self._metrics.emit({"Heartbeat": 1})
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS and self._source.is_idle():
@@ -234,9 +235,7 @@ class Service:
 
     def _deliver_unseen(self) -> None:
         """Work on what is in the prefix although the stream has nothing left: hidden, empty, and repeated names."""
-        unseen = [
-            info.uri for info in self._store.list(self._layout.manifests_folder) if base_name(info.uri) != KEEP_MARKER
-        ]
+        unseen = [info.uri for info in self._store.list(self._layout.manifests_folder) if is_delivery(info.uri)]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
             self._work(lambda: self._runner.run(unseen))
@@ -253,7 +252,7 @@ class Service:
                 raise
             seconds = (self._clock.now() - started).total_seconds()
             self._report.add(batch)
-            if any(result.ending is not Ending.ALREADY_DONE for result in batch.results):
+            if any(result.ending is Ending.COMMITTED for result in batch.results):
                 self._consecutive_failures = 0  # only progress shows that repeating helps
             if batch.results or batch.failures:
                 values = batch_metrics(

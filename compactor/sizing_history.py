@@ -2,7 +2,9 @@
 
 from threading import Lock
 
+from compactor.errors import TryAgainError
 from compactor.ledger import RECENT_SLOTS, Ledger
+from compactor.logs import log_event
 from compactor.records import Commit, FileStatus, RecentCommit
 from compactor.sizing import learned_ratio
 
@@ -29,7 +31,11 @@ class SizingHistory:
         summary = summarised(commit)
         with self._lock:
             self._recent = [*self._loaded(), summary][-RECENT_SLOTS:]
-        self._ledger.remember(summary)
+        try:
+            self._ledger.remember(summary)
+        except TryAgainError as exc:
+            # Only later runs would learn from it, and a decided manifest has to be published now.
+            log_event("commit.not_remembered", level="warning", manifest_id=commit.manifest_id, error=str(exc))
 
     def _loaded(self) -> list[RecentCommit]:
         if self._recent is None:

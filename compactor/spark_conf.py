@@ -60,8 +60,23 @@ _LOCAL = {
 """What a master of this process's own gets, that spark-submit or Glue would otherwise have decided."""
 
 
+def master_is_given(env: Mapping[str, str]) -> bool:
+    """Whether spark-submit, Glue or a variable has chosen a master already.
+
+    Args:
+        env: Environment variables.
+    """
+    return "PYSPARK_GATEWAY_PORT" in env or "SPARK_MASTER" in env
+
+
 def spark_properties(
-    *, master: str, conf: Mapping[str, str], region: str, endpoint_url: str, uses_s3: bool
+    *,
+    master: str,
+    conf: Mapping[str, str],
+    region: str,
+    endpoint_url: str,
+    uses_s3: bool,
+    is_master_given: bool = False,
 ) -> dict[str, str]:
     """All properties of a session.
 
@@ -71,9 +86,12 @@ def spark_properties(
         region: The AWS region; empty for that of the environment.
         endpoint_url: Another S3 than AWS; empty for AWS.
         uses_s3: Whether any place is in S3.
+        is_master_given: What `master_is_given` says.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
-    if not master or master.startswith("local"):
+    chosen = master or conf.get("spark.master", "")
+    # On a cluster these would tie the driver to an address that no executor can reach.
+    if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
     if uses_s3:
         properties |= _s3a(region, endpoint_url)

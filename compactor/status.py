@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.errors import ObjectNotFound
-from compactor.layout import KEEP_MARKER, Layout, base_name
+from compactor.layout import Layout, is_delivery
 from compactor.ledger import Ledger
 from compactor.ports import Clock, ObjectStore
 from compactor.records import DeadLetter, RecentCommit
@@ -57,7 +57,7 @@ class Status:
 def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, clock: Clock) -> Status:
     """Read how the job stands. The cost depends on what is open, not on what is done."""
     now = clock.now()
-    waiting = [info for info in store.list(layout.manifests_folder) if base_name(info.uri) != KEEP_MARKER]
+    waiting = [info for info in store.list(layout.manifests_folder) if is_delivery(info.uri)]
     oldest = min((info.modified_at for info in waiting), default=now)
     reasons = [info.uri for info in store.list(layout.failed_folder) if info.uri.endswith(".reason.json")]
     letters = list(_dead_letters(store, reasons[:DEAD_LETTERS_READ]))

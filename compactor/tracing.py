@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from compactor.errors import ManifestError, ObjectNotFound
-from compactor.layout import KEEP_MARKER, Layout, base_name, canonical, date_of_file
+from compactor.layout import Layout, canonical, date_of_file, is_delivery
 from compactor.ledger import Ledger
 from compactor.manifest import ManifestFile, parse_manifest
 from compactor.planning import claim_key
@@ -19,7 +19,7 @@ SEARCH_THREADS = 16
 class Whereabouts(StrEnum):
     """How far a file has come."""
 
-    UNKNOWN = "unknown"  # no manifest names it
+    UNKNOWN = "unknown"  # no manifest of its day names it, and none that waits
     CLAIMED = "claimed"  # claimed for a manifest that is not written
     WAITING = "waiting"  # in a manifest that nobody began
     IN_WORK = "in_work"  # in a manifest that was begun
@@ -152,7 +152,7 @@ class Tracer:
 
     def _waiting_manifests(self) -> Iterator[tuple[str, set[str]]]:
         for info in self._store.list(self._layout.manifests_folder):
-            if base_name(info.uri) == KEEP_MARKER:
+            if not is_delivery(info.uri):
                 continue
             try:
                 manifest = parse_manifest(

@@ -1,6 +1,5 @@
 """The computer's clock."""
 
-import time
 from datetime import UTC, datetime
 
 
@@ -9,6 +8,3 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)

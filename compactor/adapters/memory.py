@@ -14,7 +14,7 @@ from compactor.ports import Claim, Clock, ObjectInfo
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move. Sleeping moves it at once."""
+    """A clock that stands still until it is told to move."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
@@ -32,9 +32,6 @@ class ManualClock:
         """Move on."""
         with self._lock:
             self._now += timedelta(seconds=seconds)
-
-    def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
 
 
 class MemoryMetrics:

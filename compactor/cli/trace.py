@@ -15,7 +15,7 @@ from compactor.ports import ClaimTable
 from compactor.tracing import Trace, Tracer, Whereabouts
 
 MEANINGS = {
-    Whereabouts.UNKNOWN: "no manifest names it",
+    Whereabouts.UNKNOWN: "no manifest of its day names it, and none that waits",
     Whereabouts.CLAIMED: "claimed for a manifest that is not written yet",
     Whereabouts.WAITING: "in a manifest that nobody began yet",
     Whereabouts.IN_WORK: "in a manifest that was begun",
@@ -38,7 +38,7 @@ _CODES = {
 def trace(invocation: Invocation, *, uri: str, as_json: bool) -> ExitCode:
     """Tell where an input file is: manifest, state, output, rejects.
 
-    Exit codes: 0 found; 1 no manifest names it; 3 it was set aside, alone or with its manifest.
+    Exit codes: 0 found; 1 no manifest found; 3 it was set aside, alone or with its manifest.
     """
     app = App(invocation.settings())
     tracer = Tracer(

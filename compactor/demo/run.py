@@ -16,11 +16,12 @@ from rich.table import Table
 
 from compactor.app import App
 from compactor.cli.output import by_name, count, duration, rate, size
-from compactor.demo.events import DayCounts
+from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
 from compactor.demo.scene import BUCKETS, REGION, TABLE, Scene, in_buckets, in_folder
 from compactor.errors import CompactorError, SettingsError
+from compactor.layout import Layout
 from compactor.settings import load_settings
 
 DEEP_BYTES = 250_000_000
@@ -59,8 +60,10 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
         made = scene.write_events(app.store)
         run_seconds = _commands(scene, environment)
         found = read_outcome(app)
-        _show(made, found, run_seconds)
-        if folder is not None:
+        _show(made, found, run_seconds, app.layout)
+        if folder is None:
+            click.echo("\nThe stand-in forgets it all now; `compactor demo --local DIR` keeps the files to look at.")
+        else:
             click.echo(f"\nIt is all in {folder}; look at it, for example, with\n")
             click.echo(f"  duckdb -c \"FROM '{app.settings.paths.output}/*/*.parquet' LIMIT 5\"")
             click.echo(f"  compactor --config {config} status")
@@ -145,7 +148,7 @@ def _sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _show(made: DayCounts, found: Outcome, run_seconds: float) -> None:
+def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> None:
     table = Table(title="What went in and what came out", title_justify="left", title_style="bold", show_header=False)
     sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:6]))
     more = f" and {len(found.output_sizes) - 6} more" if len(found.output_sizes) > 6 else ""  # noqa: PLR2004 - one line
@@ -158,6 +161,9 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float) -> None:
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
         ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
+        ("Parquet in", layout.output_day(DAY)),
+        ("rejects in", layout.rejects_folder),
+        ("ledger in", layout.ledger_folder),
     ):
         table.add_row(name, value)
     click.echo()

@@ -171,3 +171,23 @@ def test_results_are_told_once(world: World) -> None:
     batch_runner.run(world.waiting())
     assert told == ["m1"]
     assert world.waiting() == []
+
+
+@pytest.mark.parametrize("record", ["accepted", "attempt"])
+def test_a_record_that_cannot_be_read(world: World, record: str) -> None:
+    """A record of a newer release, or a damaged one, fails its own manifest and no other."""
+    uris = [world.deliver("m1", GOOD), world.deliver("m2", GOOD)]
+    layout = world.layout
+    world.store.put(layout.accepted("m1") if record == "accepted" else layout.attempt(DAY, "m1", 1), b"?")
+    batch = runner(world, WatchedEngine(world)).run(uris)
+    assert (list(batch.failures), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+
+
+def test_an_open_manifest_whose_record_cannot_be_read(world: World) -> None:
+    """Recovery goes on with the other open manifests."""
+    uris = [world.deliver("m1", GOOD), world.deliver("m2", GOOD)]
+    engine = WatchedEngine(world, {"m1": StoreUnavailable("busy"), "m2": StoreUnavailable("busy")})
+    runner(world, engine).run(uris)
+    world.store.put(world.layout.accepted("m1"), b"?")
+    batch = runner(world, WatchedEngine(world)).resume(["m1", "m2"])
+    assert (list(batch.failures), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])

@@ -365,3 +365,12 @@ def test_declared_discovery_leaves_the_lines_to_the_engine(store):
     (uri,) = put(store, file=MIXED)
     (file,) = run(store, uri, discovery="declared").files
     assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uri, (), 3, 1)
+
+
+def test_a_full_scratch_disk_is_passing_trouble(monkeypatch, tmp_path):
+    """Where a task cannot write its scratch files, no attempt is held against the manifest."""
+    store = MemoryStore()
+    files = put(store, **{"a.ndjson": GOOD})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with pytest.raises(StoreUnavailable, match="scratch files"):
+        run(store, *files)

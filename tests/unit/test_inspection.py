@@ -301,6 +301,13 @@ def test_numbers_beyond_a_double_are_records(text):
     assert (found.records, rejects) == (1, [])
 
 
+def test_quotes_without_end_cost_no_more_than_their_length():
+    """A string that never ends, behind a number beyond a double, is a reject at once however many quotes it holds."""
+    line = b'{"a":1e400,"' + b'\\"' * 2_000_000
+    found, _, _ = run(line + b"\n", Limits(1 << 23, 1 << 24))
+    assert (found.records, found.rejects) == (0, {"invalid_json": 1})
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -243,3 +243,13 @@ def test_prefix_outside(world: World) -> None:
     for prefix in ("/w/elsewhere", "/w/raw/../elsewhere", "/w/rawer"):
         with pytest.raises(SettingsError, match=r"expected a folder within input\.allowed_prefixes: /w/raw"):
             world.app().planner.plan(prefix)
+
+
+@pytest.mark.parametrize("name", ["../beside.ndjson", "./dot.ndjson", "a/../b.ndjson", "caf\udce9.ndjson"])
+def test_a_name_that_no_manifest_can_hold(world: World, name: str) -> None:
+    """A file that would have its whole manifest refused is left out, and all other files are compacted."""
+    before = all_inputs(world)
+    world.store.put(f"/w/raw/{name}", ROW)
+    assert plan(world).skipped == {"bad_name": 1}
+    world.run_once()
+    assert committed(world) == before

@@ -52,6 +52,17 @@ def test_staging_lost_before_done() -> None:
     assert world.waiting() == [world.layout.manifest("m1")]
 
 
+def test_staging_lost_after_publishing() -> None:
+    """A file that is in its final place, as long as the commit says, needs its staging no more."""
+    world = World()
+    accepted, commit = decided(world)
+    world.store.copy(commit.outputs[0].staged, commit.outputs[0].final)
+    world.store.delete([commit.outputs[0].staged])
+    publisher(world).roll_forward(accepted, commit)
+    assert world.ledger.is_done(DAY, "m1")
+    world.check_exact()
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_original_taken_away_meanwhile(replaced: bool) -> None:
     """A manifest that was removed or replaced after its acceptance is archived as accepted; its successor stays."""

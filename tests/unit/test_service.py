@@ -11,7 +11,7 @@ from compactor.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.records import Commit
 from compactor.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, SWEEP_SECONDS, Service
 from compactor.steps import Step
-from tests.scenes import FLAWED, GOOD, DiedError, World
+from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
 from tests.twins import ListSource, PlainEngine
 
 
@@ -249,6 +249,26 @@ def test_heartbeat(world: World) -> None:
     assert world.metrics.emitted == [{"Heartbeat": 1}] * 5
 
 
+def test_no_heartbeat_beside_a_batch(world: World) -> None:
+    """A run whose stream is busy leaves the heartbeat to its batches, so that one that hangs is missed."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    beats: list[int] = []
+
+    def on_wait() -> None:
+        world.clock.advance(HEARTBEAT_SECONDS)
+        beats.append(1)
+        if len(beats) > 5:
+            job.stop()
+
+    job = service(world, BusySource(world.store, world.layout.manifests_folder, on_wait=on_wait))
+    job.run(once=False)
+    assert world.metrics.emitted == []
+
+
 def test_checkpoints_of_the_run_are_dropped(world: World) -> None:
     """A run deletes its own checkpoints at its end, and leaves those of others."""
     app = world.app()
@@ -272,3 +292,15 @@ def test_recovery_before_the_stream(world: World) -> None:
 def _die_when_decided(step: Step, _manifest_id: str) -> None:
     if step == Step.DECIDED:
         raise DiedError
+
+
+def test_markers_of_folders(world: World) -> None:
+    """The empty objects that consoles make for folders are no manifests, no records, and in nobody's way."""
+    places = world.layout
+    markers = [places.manifests_folder, places.manifests_folder + "sub/", places.open_folder, places.ledger_folder]
+    for uri in (*markers, places.ledger_day(DAY)):
+        world.store.put(uri, b"")
+    world.deliver("m1", GOOD)
+    report = service(world, source(world)).run(once=True)
+    assert (report.committed, report.dead_lettered) == (1, 0)
+    assert list(world.ledger.manifests()) == list(world.ledger.manifests(DAY)) == [(DAY, "m1")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.engine import Staged, StageRequest
@@ -100,6 +101,10 @@ class SparkEngine:
             TryAgainError: Passing trouble.
             OperatorError: A person must act.
         """
+        with translated(request.manifest.manifest_id):
+            return self._stage(request)
+
+    def _stage(self, request: StageRequest) -> Staged:
         discovery: Discovery = self._rules.discovery
         refused: dict[int, frozenset[bytes]] = {}
         for round_number in range(1, 4):
