@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from compactor.adapters.clock import SystemClock
+from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.batches import BatchRunner
 from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
@@ -20,6 +21,7 @@ from compactor.logs import MetricsLog
 from compactor.metrics import DroppedMetrics
 from compactor.planning import Planner
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
+from compactor.presence import Presence
 from compactor.publication import Publisher
 from compactor.recovery import Recovery
 from compactor.registry import SchemaRegistry
@@ -82,7 +84,9 @@ class App:
     @cached_property
     def store_spec(self) -> StoreSpec:
         aws = self.settings.aws
-        return StoreSpec(region=aws.region or None, endpoint_url=aws.endpoint_url or None)
+        return StoreSpec(
+            region=aws.region or None, endpoint_url=aws.endpoint_url or None, timeout_seconds=aws.timeout_seconds
+        )
 
     @cached_property
     def store(self) -> ObjectStore:
@@ -102,6 +106,10 @@ class App:
         return SizingHistory(self.ledger)
 
     @cached_property
+    def presence(self) -> Presence:
+        return Presence(self.store, self.layout, self.clock, self.run_id, MachineProcesses())
+
+    @cached_property
     def metrics(self) -> MetricsSink:
         metrics = self.settings.metrics
         return MetricsLog(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
@@ -112,7 +120,8 @@ class App:
         if builder.claims:
             from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
 
-            client = dynamodb_client(self.store_spec.region, self.store_spec.endpoint_url)
+            spec = self.store_spec
+            client = dynamodb_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds)
             return DynamoClaims(client, builder.claims, builder.claim_ttl_days)
         self.settings.require_claims()
         from compactor.adapters.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
@@ -146,6 +155,7 @@ class App:
             conf=settings.spark.conf,
             region=settings.aws.region,
             endpoint_url=settings.aws.endpoint_url,
+            timeout_seconds=settings.aws.timeout_seconds,
             uses_s3=uses_s3,
             is_master_given=master_is_given(os.environ),
         )
@@ -164,6 +174,7 @@ class App:
             runner=runner,
             recovery=Recovery(self.store, self.layout, self.ledger, runner, self.clock),
             source=source,
+            presence=self.presence,
             metrics=self.metrics,
             clock=self.clock,
             target_file_bytes=self.settings.output.target_file_bytes,
@@ -185,7 +196,10 @@ class App:
                 max_attempts=settings.stream.max_attempts,
                 metadata_columns=settings.schema.metadata_columns,
                 manifests_in_flight=settings.stream.manifests_in_flight,
+                max_line_bytes=settings.input.max_line_bytes,
+                max_decompressed_bytes=settings.input.max_decompressed_bytes,
             ),
+            living_runs=self.presence.living,
             on_step=self.on_step,
         )
         intake = Intake(

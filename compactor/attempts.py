@@ -1,6 +1,6 @@
 """Which attempts are held against a manifest. Decisions, no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from compactor.records import Attempt, AttemptFailure
@@ -14,25 +14,25 @@ class AttemptState:
     failure: AttemptFailure | None
 
 
-def held_against(attempts: Sequence[AttemptState], run_id: str) -> int:
+def held_against(attempts: Sequence[AttemptState], living_runs: Collection[str]) -> int:
     """How many attempts show that the manifest itself is the trouble.
 
     An attempt counts if the manifest was alone in flight and the driver died of it or the trouble was not passing.
-    With neighbours in flight any of them may be to blame, and an attempt of this very run without an end is no death.
+    With neighbours in flight any of them may be to blame, and an attempt without an end is none while its run lives.
 
     Args:
         attempts: All attempts of a manifest that has no outcome.
-        run_id: The run that asks.
+        living_runs: Runs that are known to live, the one that asks included.
     """
-    return sum(_counts(state, run_id) for state in attempts)
+    return sum(_counts(state, living_runs) for state in attempts)
 
 
-def _counts(state: AttemptState, run_id: str) -> bool:
+def _counts(state: AttemptState, living_runs: Collection[str]) -> bool:
     if not state.attempt.alone:
         return False
     if state.failure is not None:
         return not state.failure.passing
-    return state.attempt.run_id != run_id
+    return state.attempt.run_id not in living_runs
 
 
 def is_suspect(attempts: Sequence[AttemptState]) -> bool:

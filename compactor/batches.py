@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from compactor.attempts import is_suspect
 from compactor.compaction import CompactionResult, Ending, ManifestCompactor
-from compactor.errors import OperatorError
+from compactor.errors import OperatorError, StuckError
 from compactor.intake import Delivery, Intake
 from compactor.layout import id_from_name
 from compactor.ledger import Ledger
@@ -26,11 +26,13 @@ class BatchResult:
 
     Attributes:
         results: One for each manifest that came to an end.
-        failures: The error of each manifest that did not, by its id.
+        failures: The error of each manifest that did not, by its id; trying again may help.
+        stuck: What is wrong with each manifest that only a person can put right, by its id.
     """
 
     results: list[CompactionResult] = field(default_factory=list)
     failures: dict[str, Exception] = field(default_factory=dict)
+    stuck: dict[str, StuckError] = field(default_factory=dict)
 
 
 class BatchRunner:
@@ -155,6 +157,10 @@ def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | N
         return work()
     except OperatorError:
         raise
+    except StuckError as exc:
+        log_event("manifest.stuck", level="error", manifest_id=manifest_id, error=str(exc))
+        batch.stuck[manifest_id] = exc
+        return None
     except Exception as exc:  # noqa: BLE001 - whatever it is, such as a record of another release that cannot be read
         log_event("manifest.failed", level="error", manifest_id=manifest_id, error=str(exc)[:500])
         batch.failures[manifest_id] = exc

@@ -1,18 +1,26 @@
 """One manifest's life, from delivered to done: attempt, stage, verify, decide, publish."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from compactor.attempts import AttemptState, held_against, last_error
 from compactor.engine import Engine, Staged, StageRequest
-from compactor.errors import CompactorError, ManifestError, OperatorError, StagingError, TryAgainError
+from compactor.errors import (
+    AccessError,
+    CompactorError,
+    ManifestError,
+    OperatorError,
+    StagingError,
+    StuckError,
+    TryAgainError,
+)
 from compactor.intake import Delivery
 from compactor.layout import Layout
 from compactor.ledger import Ledger, LedgerState
 from compactor.ports import Clock, ObjectStore
 from compactor.publication import Publisher
-from compactor.records import Accepted, Attempt, Commit, DeadLetter, StagedFile
+from compactor.records import Accepted, Attempt, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.registry import SchemaRegistry
 from compactor.sizing_history import SizingHistory
 from compactor.staged_files import VerifiedFile, verify_staged
@@ -55,11 +63,15 @@ class CompactionRules:
         max_attempts: Attempts that may be held against a manifest before it is a dead letter.
         metadata_columns: Metadata columns of the output.
         manifests_in_flight: How many manifests are worked on at once.
+        max_line_bytes: What inspection was told; on record with every commit.
+        max_decompressed_bytes: Likewise.
     """
 
     max_attempts: int
     metadata_columns: tuple[str, ...]
     manifests_in_flight: int
+    max_line_bytes: int
+    max_decompressed_bytes: int
 
 
 class ManifestCompactor:
@@ -77,6 +89,7 @@ class ManifestCompactor:
         history: SizingHistory,
         clock: Clock,
         rules: CompactionRules,
+        living_runs: Callable[[Iterable[str]], Collection[str]],
         on_step: OnStep = ignore_step,
     ) -> None:
         self._store = store
@@ -88,6 +101,7 @@ class ManifestCompactor:
         self._history = history
         self._clock = clock
         self._rules = rules
+        self._living_runs = living_runs
         self._on_step = on_step
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
@@ -129,7 +143,7 @@ class ManifestCompactor:
         self._ledger.open(accepted.date, manifest_id)
         self._on_step(Step.OPENED, manifest_id)
         self._close_own(accepted, state.attempts)
-        held = held_against(state.attempts, self._ledger.run_id)
+        held = self._held(state.attempts)
         if held >= self._rules.max_attempts:
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(state.attempts)}"
             return self._decide(
@@ -139,6 +153,13 @@ class ManifestCompactor:
         attempt = self._ledger.begin(accepted.date, manifest_id, after=after, alone=alone)
         self._on_step(Step.ATTEMPTED, manifest_id)
         return self._attempt(accepted, attempt)
+
+    def _held(self, attempts: Sequence[AttemptState]) -> int:
+        """How many attempts count; other runs are only asked for signs of life where it makes a difference."""
+        held = held_against(attempts, {self._ledger.run_id})
+        if held < self._rules.max_attempts:
+            return held
+        return held_against(attempts, self._living_runs({each.attempt.run_id for each in attempts}))
 
     def _close_own(self, accepted: Accepted, attempts: Sequence[AttemptState]) -> None:
         """Give attempts of this very run the end that the store failed to keep; later runs would see deaths in them."""
@@ -156,12 +177,16 @@ class ManifestCompactor:
             decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
             if decided is not None:
                 return self._finished(accepted, decided, attempts=attempt.number)
-            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=is_passing(exc))
+            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=self._is_passing(exc))
             raise
         schema = self._registry.version(commit.schema_version)
         brought = [column for column in schema.columns if column.added_in == schema.version]
         new_columns = len(brought) if schema.manifest_id == accepted.manifest_id else 0
         return self._decide(accepted, commit, attempts=attempt.number, new_columns=new_columns)
+
+    def _is_passing(self, error: Exception) -> bool:
+        """Whether a failed attempt is not the manifest's fault; an engine that can do nothing at all fails them all."""
+        return is_passing(error) or not (isinstance(error, CompactorError) or self._engine.is_well())
 
     def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> Commit:
         manifest = accepted.manifest
@@ -180,6 +205,7 @@ class ManifestCompactor:
             )
         )
         self._on_step(Step.CONVERTED, manifest_id)
+        _check_access(staged.reports)
         outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)
         self._on_step(Step.VERIFIED, manifest_id)
         return self._commit(accepted, attempt, staged, outputs, rejects)
@@ -209,6 +235,8 @@ class ManifestCompactor:
                 for part, file in enumerate(rejects)
             ],
             files=list(staged.reports),
+            max_line_bytes=self._rules.max_line_bytes,
+            max_decompressed_bytes=self._rules.max_decompressed_bytes,
             started_at=attempt.started_at,
             decided_at=self._clock.now(),
         )
@@ -243,7 +271,20 @@ class ManifestCompactor:
 
 def is_passing(error: Exception) -> bool:
     """Whether trouble is not the manifest's, so that it is not held against it."""
-    return isinstance(error, TryAgainError | OperatorError) and not isinstance(error, StagingError)
+    return isinstance(error, TryAgainError | OperatorError | StuckError) and not isinstance(error, StagingError)
+
+
+def _check_access(reports: Sequence[FileReport]) -> None:
+    """Tell a few files that nobody may read, which are set aside, from input that is closed altogether.
+
+    Raises:
+        AccessError: Access was denied, and not one file of the manifest could be read.
+    """
+    denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
+    # Without the right to list, S3 denies objects that do not exist: a missing file is no sign of access.
+    silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
+    if denied and all(report.status in silent for report in reports):
+        raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
 def _staged_file(file: VerifiedFile, final: str) -> StagedFile:

@@ -61,6 +61,9 @@ class Engine(Protocol):
     def name(self) -> str:
         """What the ledger calls this engine."""
 
+    def is_well(self) -> bool:
+        """Whether the engine can do anything at all. Asked after trouble that nobody foresaw. Never raises."""
+
     def stage(self, request: StageRequest) -> Staged:
         """Do the work of one attempt. May be called from several threads at once.
 

@@ -9,6 +9,9 @@
     │   ├── ObjectNotFound        an object that was expected is not there
     │   ├── ObjectChanged         an object is no longer the version that was asked for
     │   └── StagingError          a staged result that does not add up, so it was not committed
+    ├── StuckError            a person must put one manifest right: leave it as it is, go on with the others
+    │   ├── RecordUnreadable      a record of the ledger that cannot be read
+    │   └── StagingLost           staged files of a commit that are gone, and were not published
     └── OperatorError         a person must act: stop and say so
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
@@ -79,6 +82,18 @@ class ObjectChanged(TryAgainError):
 
 class StagingError(TryAgainError):
     """What an attempt staged does not add up. It was not committed; the attempt counts."""
+
+
+class StuckError(CompactorError):
+    """A person must put one manifest right. It stays as it is; all others go on."""
+
+
+class RecordUnreadable(StuckError):
+    """A record of the ledger that is damaged, or of a release that this one does not understand."""
+
+
+class StagingLost(StuckError):
+    """A committed manifest whose staged files are gone before they were published."""
 
 
 class OperatorError(CompactorError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from compactor.codecs import SNIFF_BYTES, decode, sniff
-from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.errors import AccessError, FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.inspection import Discovery, Inspected, Limits, Reject, inspect_lines
 from compactor.manifest import ManifestFile
 from compactor.object_reading import FILES_AHEAD, Opened, ahead, open_file, read_ranges
@@ -132,7 +132,11 @@ class _Inspector:
                 yield self._inspect_file(index, file, opening)
 
     def _open(self, file: ManifestFile) -> Opened:
-        return open_file(self.store, file, any_version=self.task.on_changed_file == "read")
+        try:
+            return open_file(self.store, file, any_version=self.task.on_changed_file == "read")
+        except AccessError as exc:
+            # One object may have an owner or a key of its own; whether all are closed is for the caller to tell.
+            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _inspect_file(self, index: int, file: ManifestFile, opening: Future[Opened]) -> InspectedFile:
         change = ""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compactor.errors import ManifestError, ObjectNotFound
-from compactor.layout import Layout, base_name, canonical, date_of_file, digest, id_from_name
+from compactor.errors import ManifestError, ObjectNotFound, StuckError
+from compactor.layout import Layout, base_name, canonical, date_of_file, digest, id_from_name, is_text
 from compactor.ledger import Ledger
 from compactor.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from compactor.ports import Clock, ObjectInfo, ObjectStore
@@ -63,7 +63,12 @@ class Intake:
 
         A manifest that cannot be accepted comes back with a refusal. Its id is made from the object's name then,
         because nothing inside it can be trusted.
+
+        Raises:
+            StuckError: The object's name is no Unicode text, so no record can name it.
         """
+        if not is_text(uri):
+            raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
         info = self._store.stat(uri)
         if info is None:
             return None
@@ -94,7 +99,13 @@ class Intake:
             )
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
-        return parse_manifest(data, uri=info.uri, modified_at=info.modified_at, allowed_prefixes=self._allowed_prefixes)
+        return parse_manifest(
+            data,
+            uri=info.uri,
+            modified_at=info.modified_at,
+            allowed_prefixes=self._allowed_prefixes,
+            redriven_folder=self._layout.redriven_folder,
+        )
 
     def _name_below(self, uri: str) -> str:
         return canonical(uri).removeprefix(canonical(self._layout.manifests_folder))

@@ -17,9 +17,14 @@ KEEP_MARKER = "_keep"
 """A hidden object that keeps the watched prefix in being: the file source cannot start on a prefix without objects."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
+_PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SLASHES = re.compile(r"/+")
 _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and no pattern to Spark
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
+_REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
 _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and set-aside manifests
 
 
@@ -62,9 +67,24 @@ def base_name(uri: str) -> str:
     return posixpath.basename(uri)
 
 
+def is_text(uri: str) -> bool:
+    """Whether a name is Unicode text; Python shows names on a disk that are not UTF-8 with lone surrogates."""
+    return uri.isascii() or not _SURROGATE.search(uri)
+
+
 def is_delivery(uri: str) -> bool:
     """Whether an object in the watched prefix is a delivery: no marker of this folder or of one below it."""
     return base_name(uri) not in {"", KEEP_MARKER}
+
+
+def is_seen_by_stream(name: str, size_bytes: int) -> bool:
+    """Whether Spark's file source delivers an object: not if it is hidden, in a folder below, or empty.
+
+    Args:
+        name: From the watched prefix on.
+        size_bytes: Its length.
+    """
+    return bool(size_bytes) and "/" not in name and not name.startswith(("_", "."))
 
 
 def first_date(text: str) -> str | None:
@@ -97,7 +117,25 @@ def id_from_name(uri: str) -> str:
     if MANIFEST_ID.fullmatch(stem) and len(stem) <= _ID_MAX_CHARACTERS:
         return stem
     safe = _ID_UNSAFE.sub("_", stem).strip("._-")[:_ID_MAX_CHARACTERS] or "manifest"
-    return f"{safe}-{digest(canonical(uri).encode())[:8]}"
+    # A name on a disk need not be UTF-8; Python shows the other bytes as lone surrogates.
+    return f"{safe}-{digest(canonical(uri).encode(errors='surrogatepass'))[:8]}"
+
+
+def redriven_id(root: str, number: int) -> str:
+    """The id of what is put back for the nth time from one manifest or its successors."""
+    return f"{root}-r{number}"
+
+
+def root_id(manifest_id: str) -> str:
+    """The id that an id made by `redriven_id` goes back to; any other id is its own root."""
+    found = _REDRIVEN_ID.fullmatch(manifest_id)
+    return found["root"] if found else manifest_id
+
+
+def redrive_number(name: str) -> int | None:
+    """The number in the name of a record of a redrive; None for any other record."""
+    found = _REDRIVE_NAME.fullmatch(name)
+    return int(found["number"]) if found else None
 
 
 def digest(data: bytes) -> str:
@@ -137,7 +175,21 @@ class Layout:
 
     def archived_manifest(self, day: str, manifest_id: str) -> str:
         """Where a manifest goes when all of it is done."""
-        return f"{folder(self.state)}archive/{day}/{manifest_id}.json"
+        return f"{self.archive_day(day)}{manifest_id}.json"
+
+    @property
+    def archive_folder(self) -> str:
+        return f"{folder(self.state)}archive/"
+
+    def archive_day(self, day: str) -> str:
+        return f"{self.archive_folder}{day}/"
+
+    def archived_id(self, uri: str) -> tuple[str, str] | None:
+        """The date and the id of an archived manifest; None for anything else."""
+        day, _, name = canonical(uri).removeprefix(canonical(self.archive_folder)).partition("/")
+        manifest_id = name.removesuffix(".json")
+        is_one = is_date(day) and manifest_id != name and MANIFEST_ID.fullmatch(manifest_id)
+        return (day, manifest_id) if is_one else None
 
     def failed_manifest(self, manifest_id: str) -> str:
         """Where the original of a dead letter is kept."""
@@ -153,7 +205,11 @@ class Layout:
 
     def accepted(self, manifest_id: str) -> str:
         """The record that ties an id to one manifest for good."""
-        return f"{folder(self.state)}accepted/{manifest_id}.json"
+        return f"{self.accepted_folder}{manifest_id}.json"
+
+    @property
+    def accepted_folder(self) -> str:
+        return f"{folder(self.state)}accepted/"
 
     def open_marker(self, manifest_id: str) -> str:
         """There while a manifest was begun and is not done."""
@@ -185,6 +241,25 @@ class Layout:
 
     def done(self, day: str, manifest_id: str) -> str:
         return f"{self.ledger_records(day, manifest_id)}done.json"
+
+    def redrive(self, day: str, root: str, number: int) -> str:
+        """The record of what was put back; its place is that of the root, whichever successor it was taken from."""
+        return f"{self.ledger_records(day, root)}redrive-{number}.json"
+
+    @property
+    def redriven_folder(self) -> str:
+        """The folder of rejected lines that were put back as input."""
+        return f"{folder(self.state)}redriven/"
+
+    def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
+        """Where one run writes rejected lines for a manifest of its own; two runs may try for the same id."""
+        return f"{self.redriven_folder}{manifest_id}/{run_id}/"
+
+    def redriven_owner(self, uri: str) -> str | None:
+        """The manifest that a file of redriven lines was written for; None for a file anywhere else."""
+        if not is_within(uri, self.redriven_folder):
+            return None
+        return canonical(uri).removeprefix(canonical(self.redriven_folder)).partition("/")[0]
 
     @property
     def staging_folder(self) -> str:
@@ -222,6 +297,19 @@ class Layout:
         return f"{self.checkpoints_folder}{run_id}"
 
     @property
+    def runs_folder(self) -> str:
+        return f"{folder(self.state)}runs/"
+
+    def run(self, run_id: str) -> str:
+        """The latest sign of life of a run."""
+        return f"{self.runs_folder}{run_id}.json"
+
+    @property
+    def last_cleaning(self) -> str:
+        """When a run cleaned up last."""
+        return f"{folder(self.state)}cleaned.json"
+
+    @property
     def claims_file(self) -> str:
         """The claims, where they are kept in SQLite."""
         return f"{folder(self.state)}claims.sqlite"
@@ -234,13 +322,45 @@ class Layout:
         """The final name of one output file; the same for every attempt."""
         return f"{self.output_day(day)}{manifest_id}-{part:05d}.{self.compression}.parquet"
 
+    def output_owner(self, uri: str) -> tuple[str, str] | None:
+        """Whose output a file below `output` would be, by its name.
+
+        Returns:
+            A date and a manifest id, which is empty where the name is none that the compactor gives; None outside the
+            folders of days.
+        """
+        before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
+        return _owner(uri, re.compile(f"{re.escape(canonical(folder(self.output)))}{before}{_DAY}{after}/"))
+
     @property
     def rejects_folder(self) -> str:
         return f"{folder(self.state)}rejects/"
 
     def rejects_file(self, day: str, manifest_id: str, part: int) -> str:
         """The final name of one file of rejects; the same for every attempt."""
-        return f"{self.rejects_folder}date={day}/{manifest_id}-{part:05d}.parquet"
+        return f"{self.rejects_day(day)}{manifest_id}-{part:05d}.parquet"
+
+    def rejects_day(self, day: str) -> str:
+        """The folder of a day's rejects."""
+        return f"{self.rejects_folder}date={day}/"
+
+    def rejects_owner(self, uri: str) -> tuple[str, str] | None:
+        """Whose rejects a file below `rejects_folder` would be, as `output_owner` tells it."""
+        return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DAY}/"))
+
+
+def is_data(uri: str) -> bool:
+    """Whether a reader of a folder takes an object for data: no marker of a folder, and no name hidden by _ or `.`."""
+    name = base_name(uri)
+    return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
+
+
+def _owner(uri: str, day_folder: re.Pattern[str]) -> tuple[str, str] | None:
+    found = day_folder.match(canonical(uri))
+    if found is None or not is_date(found["day"]):
+        return None
+    named = _PARQUET_NAME.fullmatch(canonical(uri)[found.end() :])
+    return found["day"], named["manifest_id"] if named else ""
 
 
 def output_folder_faults(template: str) -> list[str]:

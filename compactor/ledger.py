@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from compactor.attempts import AttemptState
-from compactor.errors import ObjectNotFound
+from compactor.errors import ObjectNotFound, RecordUnreadable
 from compactor.layout import Layout, base_name
 from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import (
@@ -62,8 +63,9 @@ class Ledger:
 
     def accepted(self, manifest_id: str) -> Accepted | None:
         """The manifest that this id is tied to, if any."""
-        data = self._read(self._layout.accepted(manifest_id))
-        return Accepted.model_validate_json(data) if data is not None else None
+        uri = self._layout.accepted(manifest_id)
+        data = self._read(uri)
+        return _parsed(Accepted, uri, data) if data is not None else None
 
     def accept(self, record: Accepted) -> Accepted:
         """Tie an id to a manifest, unless it is tied already.
@@ -74,7 +76,7 @@ class Ledger:
         uri = self._layout.accepted(record.manifest_id)
         if self._store.create(uri, _json(record)):
             return record
-        return Accepted.model_validate_json(self._store.read(uri))
+        return _parsed(Accepted, uri, self._store.read(uri))
 
     def state(self, day: str, manifest_id: str) -> LedgerState:
         """How far a manifest has come."""
@@ -94,8 +96,8 @@ class Ledger:
         failure_uri = self._layout.attempt_failure(day, manifest_id, number)
         failure = None
         if base_name(failure_uri) in names:
-            failure = AttemptFailure.model_validate_json(self._store.read(failure_uri))
-        return AttemptState(Attempt.model_validate_json(self._store.read(attempt_uri)), failure)
+            failure = _parsed(AttemptFailure, failure_uri, self._store.read(failure_uri))
+        return AttemptState(_parsed(Attempt, attempt_uri, self._store.read(attempt_uri)), failure)
 
     def open(self, day: str, manifest_id: str) -> None:
         """Enter a manifest into the index of open ones."""
@@ -106,12 +108,9 @@ class Ledger:
         """Take a manifest out of the index of open ones."""
         self._store.delete([self._layout.open_marker(manifest_id)])
 
-    def open_markers(self) -> Iterator[OpenMarker]:
+    def open_ids(self) -> Iterator[str]:
         """Every manifest that was begun and is not done."""
-        for info in self._records(self._layout.open_folder):
-            data = self._read(info.uri)
-            if data is not None:  # another driver may have closed it since the listing
-                yield OpenMarker.model_validate_json(data)
+        return (base_name(info.uri).removesuffix(".json") for info in self._records(self._layout.open_folder))
 
     def begin(self, day: str, manifest_id: str, *, after: int, alone: bool) -> Attempt:
         """Put a new attempt on record, before any work.
@@ -147,8 +146,14 @@ class Ledger:
 
         Raises:
             ObjectNotFound: It has none.
+            RecordUnreadable: It has one that cannot be understood.
         """
-        return OUTCOME.validate_json(self._store.read(self._layout.outcome(day, manifest_id)))
+        uri = self._layout.outcome(day, manifest_id)
+        data = self._store.read(uri)
+        try:
+            return OUTCOME.validate_json(data)
+        except ValidationError as exc:
+            raise _unreadable(uri, "a commit or a dead letter", exc) from exc
 
     def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
         """Record the outcome, unless there is one already. This is the commit point.
@@ -201,6 +206,19 @@ class Ledger:
                 previous = (found_day, manifest_id)
                 yield found_day, manifest_id
 
+    def record(self, uri: str, kind: "type[Record]") -> "Record":
+        """One record of whatever kind.
+
+        Raises:
+            ObjectNotFound: There is none.
+            RecordUnreadable: There is one that cannot be understood.
+        """
+        return _parsed(kind, uri, self._store.read(uri))
+
+    def record_names(self, day: str, manifest_id: str) -> frozenset[str]:
+        """The names of all records of one manifest, such as `attempt-1.json`; nothing if it was never begun."""
+        return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(day, manifest_id)))
+
     def _records(self, folder: str) -> Iterator[ObjectInfo]:
         """What is in a folder, but for the empty objects that consoles of S3 show folders by."""
         return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
@@ -210,6 +228,22 @@ class Ledger:
             return self._store.read(uri)
         except ObjectNotFound:
             return None
+
+
+Record = TypeVar("Record", bound=Document)
+
+
+def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as exc:
+        raise _unreadable(uri, f"a record of kind {kind.__name__}", exc) from exc
+
+
+def _unreadable(uri: str, expected: str, error: ValidationError) -> RecordUnreadable:
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(map(str, first["loc"])) or "the document"
+    return RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}")
 
 
 def _json(document: Document) -> bytes:

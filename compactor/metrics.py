@@ -44,6 +44,12 @@ CATALOGUE = {
             "read failed/*.reason.json under the state",
         ),
         Metric(
+            "ManifestsStuck",
+            "Count",
+            "manifests that only a person can put right; they stay as they are",
+            "the log's manifest.stuck says what is wrong",
+        ),
+        Metric(
             "BatchDurationSeconds",
             "Seconds",
             "time from the batch's start to its end",
@@ -89,13 +95,14 @@ class DroppedMetrics:
 
 
 def batch_metrics(
-    results: Sequence[CompactionResult], *, failed: int, seconds: float, target_file_bytes: int
+    results: Sequence[CompactionResult], *, failed: int, stuck: int, seconds: float, target_file_bytes: int
 ) -> dict[str, float]:
     """The figures of one batch.
 
     Args:
         results: One for each manifest that came to an end.
         failed: How many manifests did not.
+        stuck: How many manifests wait for a person.
         seconds: How long the batch took.
         target_file_bytes: How large an output file should be.
     """
@@ -109,6 +116,7 @@ def batch_metrics(
     values: dict[str, float] = {
         "ManifestsCommitted": len(commits),
         "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
+        "ManifestsStuck": stuck,
         "BatchDurationSeconds": seconds,
         "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
         "RecordsOut": sum(report.records for report in reports),

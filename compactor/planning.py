@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from compactor.errors import SettingsError
-from compactor.layout import Layout, base_name, canonical, date_of_file, folder, is_within
+from compactor.layout import Layout, base_name, canonical, date_of_file, folder, is_text, is_within
 from compactor.ledger import Ledger
 from compactor.manifest import Manifest, ManifestFile
 from compactor.packing import fill
@@ -34,7 +34,6 @@ SKIP_REASONS = {
 Fate = Literal["exists", "void", "unwritten"]
 
 _JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
-_SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows names on a disk that are not UTF-8
 _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 
@@ -224,8 +223,7 @@ def _file(info: ObjectInfo) -> ManifestFile:
 
 def _name_fault(uri: str, prefix: str) -> str | None:
     """Why a manifest that names this file would be refused, with all of its other files."""
-    is_text = uri.isascii() or not _SURROGATE.search(uri)
-    return None if is_text and is_within(uri, prefix) else "bad_name"
+    return None if is_text(uri) and is_within(uri, prefix) else "bad_name"
 
 
 def _skip_reason(info: ObjectInfo, name: str, day: str, *, date: str | None, since: datetime | None) -> str | None:

@@ -134,6 +134,29 @@ class Clock(Protocol):
         """The time now, in UTC, with its zone."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessName:
+    """A process that can be found again from the same machine.
+
+    Attributes:
+        host: The machine, its boot, and its table of processes: containers have tables of their own.
+        process_id: Its number there.
+    """
+
+    host: str
+    process_id: int
+
+
+class Processes(Protocol):
+    """The processes of this machine."""
+
+    def this(self) -> ProcessName:
+        """The process that asks."""
+
+    def is_gone(self, process: ProcessName) -> bool:
+        """Whether a process is known to have ended; False also where this machine cannot tell."""
+
+
 class MetricsSink(Protocol):
     """Where measurements go. Never raises."""
 

@@ -1,6 +1,6 @@
 """Carries a decided manifest to its end: final places, done, clean-up. Every step may be repeated by anybody."""
 
-from compactor.errors import ObjectNotFound
+from compactor.errors import ObjectNotFound, StagingLost
 from compactor.layout import Layout, digest
 from compactor.ledger import Ledger
 from compactor.ports import ObjectStore
@@ -44,13 +44,18 @@ class Publisher:
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
         try:
             self._store.copy(file.staged, file.final)
-        except ObjectNotFound:
+        except ObjectNotFound as exc:
             # Staging is only removed after done: then another driver was faster, and there is nothing left to publish.
             if self._ledger.is_done(commit.date, commit.manifest_id):
                 return False
             published = self._store.stat(file.final)
             if published is None or published.size_bytes != file.size_bytes:
-                raise
+                found = "nothing" if published is None else f"{published.size_bytes} bytes"
+                raise StagingLost(
+                    f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
+                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; restore either of them, and the "
+                    "next run goes on"
+                ) from exc
         return True
 
     def _set_aside(self, accepted: Accepted, dead_letter: DeadLetter) -> None:

@@ -23,6 +23,7 @@ class FileStatus(StrEnum):
 
     COMPACTED = "compacted"
     MISSING = "missing"
+    FORBIDDEN = "forbidden"
     CHANGED = "changed"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
@@ -138,6 +139,8 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: The audit, one report a file of the manifest, in its order.
         engine: Which engine did it.
+        max_line_bytes: What was too long a line then; None in records of older releases.
+        max_decompressed_bytes: What was too large a file then; None in records of older releases.
         started_at: When the winning attempt began.
     """
 
@@ -151,6 +154,8 @@ class Commit(Document):
     outputs: list[StagedFile]
     rejects: list[StagedFile]
     files: list[FileReport]
+    max_line_bytes: int | None = None
+    max_decompressed_bytes: int | None = None
     started_at: datetime
     decided_at: datetime
 
@@ -186,11 +191,62 @@ class Done(Document):
     done_at: datetime
 
 
+class RedrivenInput(Document):
+    """One file of rejected lines that were put back.
+
+    Attributes:
+        uri: The new file.
+        source_uri: The file whose lines they were.
+        lines: How many.
+    """
+
+    uri: str
+    source_uri: str
+    lines: int
+
+
+class Redrive(Document):
+    """What was put back as a new manifest. Written before that manifest, which it holds.
+
+    Attributes:
+        kind: `manifests` for a whole dead letter; `files` for files that were set aside; `rejects` for rejected lines.
+        source: The manifest that it was taken from: the root of this record's place, or a successor of it.
+        number: Of this record; part of the new manifest's id.
+        counts: What was taken, by reason: files for the first two kinds, lines for the last one.
+        inputs: For rejects: where the lines of each new file came from.
+        manifest: The new manifest.
+    """
+
+    kind: Literal["manifests", "files", "rejects"]
+    source: str
+    number: int
+    counts: dict[str, int]
+    inputs: list[RedrivenInput] = Field(default_factory=list)
+    manifest: Manifest
+    run_id: str
+    redriven_at: datetime
+
+
 class OpenMarker(Document):
     """Says that a manifest was begun; removed when it is done. An index, so that recovery need not read the ledger."""
 
     manifest_id: str
     date: str
+
+
+class RunBeat(Document):
+    """A run's sign of life. The one record that is written over and over; it goes with the run.
+
+    Attributes:
+        host: The machine and its boot, where the process can be looked for.
+        process_id: The driver's process there.
+    """
+
+    run_id: str
+    host: str
+    process_id: int
+    started_at: datetime
+    beat_at: datetime
 
 
 class RecentCommit(Document):

@@ -39,7 +39,7 @@ class Recovery:
 
         The cost depends on the number of open manifests only, however many are done.
         """
-        open_ids = [marker.manifest_id for marker in self._ledger.open_markers()]
+        open_ids = list(self._ledger.open_ids())
         if open_ids:
             log_event("recovery.started", open_manifests=len(open_ids))
         return self._runner.resume(open_ids)
@@ -50,7 +50,7 @@ class Recovery:
         Returns:
             How many objects were deleted.
         """
-        still_open = {marker.manifest_id for marker in self._ledger.open_markers()}
+        still_open = set(self._ledger.open_ids())
         orphans = [
             *self._old_objects(self._layout.staging_folder, ORPHAN_AGE_SECONDS, spared=still_open),
             *self._old_objects(self._layout.checkpoints_folder, CHECKPOINT_AGE_SECONDS, spared=set()),

@@ -1,27 +1,31 @@
 """The job: recovery, then the stream of manifests, restarted with back-off when a batch fails, until told to stop."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Protocol
 
+from compactor.backoff import pause_seconds
 from compactor.batches import BatchResult, BatchRunner
 from compactor.compaction import CompactionResult, Ending, is_passing
 from compactor.errors import CompactorError, OperatorError, TryAgainError
-from compactor.layout import Layout, is_delivery
+from compactor.layout import Layout, is_delivery, is_seen_by_stream
 from compactor.logs import log_event
 from compactor.metrics import batch_metrics
 from compactor.ports import Clock, MetricsSink, ObjectStore
+from compactor.presence import Presence
 from compactor.records import NEEDS_OPERATOR, Commit
 from compactor.recovery import Recovery
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without one batch that went through: more than `max_attempts` needs by default."""
 
-BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
 SWEEP_SECONDS = 300.0
-"""How often an idle run lists the watched prefix for manifests that the stream cannot see."""
+"""How often a run lists the watched prefix for manifests that the stream cannot see."""
 
 
 class BatchFailed(TryAgainError):
@@ -76,6 +80,7 @@ class RunReport:
         output_bytes: Parquet bytes.
         output_files: Parquet files of rows.
         failures: Manifests that came to no end, with the last error of each.
+        stuck: Manifests that only a person can put right, with what is wrong.
     """
 
     committed: int = 0
@@ -87,6 +92,7 @@ class RunReport:
     output_bytes: int = 0
     output_files: int = 0
     failures: dict[str, str] = field(default_factory=dict)
+    stuck: dict[str, str] = field(default_factory=dict)
 
     def add(self, batch: BatchResult) -> None:
         """Count one batch."""
@@ -94,7 +100,9 @@ class RunReport:
             if result.ending is not Ending.ALREADY_DONE:
                 self._add_result(result)
             self.failures.pop(result.manifest_id, None)
+            self.stuck.pop(result.manifest_id, None)
         self.failures.update({manifest_id: str(error) for manifest_id, error in batch.failures.items()})
+        self.stuck.update({manifest_id: str(error) for manifest_id, error in batch.stuck.items()})
 
     def _add_result(self, result: CompactionResult) -> None:
         if not isinstance(result.outcome, Commit):
@@ -119,6 +127,7 @@ class Service:
         runner: Works through batches.
         recovery: Puts right what earlier runs left.
         source: The stream of manifests.
+        presence: Gives this run's signs of life.
         metrics: Where measurements go.
         clock: Time.
         target_file_bytes: For the hit rate of file sizes.
@@ -133,6 +142,7 @@ class Service:
         runner: BatchRunner,
         recovery: Recovery,
         source: ManifestSource,
+        presence: Presence,
         metrics: MetricsSink,
         clock: Clock,
         target_file_bytes: int,
@@ -143,6 +153,7 @@ class Service:
         self._runner = runner
         self._recovery = recovery
         self._source = source
+        self._presence = presence
         self._metrics = metrics
         self._clock = clock
         self._target_file_bytes = target_file_bytes
@@ -166,10 +177,11 @@ class Service:
             OperatorError: A person must act.
             CompactorError: The stream failed too many times in a row.
         """
-        try:
-            self._run(once=once)
-        finally:
-            self._recovery.drop_checkpoints()
+        with self._presence:
+            try:
+                self._run(once=once)
+            finally:
+                self._recovery.drop_checkpoints()
         return self._report
 
     def _run(self, *, once: bool) -> None:
@@ -177,6 +189,7 @@ class Service:
             try:
                 self._report.failures.clear()
                 self._store.create(self._layout.keep_marker, b"")
+                self._presence.forget_dead()
                 self._recovery.sweep()
                 self._recover()
                 self._stream(once=once)
@@ -218,24 +231,35 @@ class Service:
                 if (now - last_beat).total_seconds() >= HEARTBEAT_SECONDS and self._source.is_idle():
                     last_beat = now
                     self._metrics.emit({"Heartbeat": 1})
-                if (now - last_sweep).total_seconds() >= SWEEP_SECONDS and self._source.is_idle():
+                if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
-                    if self._unrecovered is not None:
-                        self._recover()
-                    self._deliver_unseen()
+                    self._sweep_prefix()
         finally:
             with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down
                 self._stream_ended.set()
             self._source.stop()  # which may wait for a batch that came meanwhile, so not with the lock
         if once and not self._stopping.is_set():
-            self._deliver_unseen()
+            self._deliver_unseen(all_of_them=True)
 
     def _on_batch(self, uris: Sequence[str]) -> None:
         self._work(lambda: BatchResult() if self._stream_ended.is_set() else self._runner.run(uris))
 
-    def _deliver_unseen(self) -> None:
-        """Work on what is in the prefix although the stream has nothing left: hidden, empty, and repeated names."""
-        unseen = [info.uri for info in self._store.list(self._layout.manifests_folder) if is_delivery(info.uri)]
+    def _sweep_prefix(self) -> None:
+        """Look after what the stream alone would leave lying."""
+        idle = self._source.is_idle()
+        if idle and self._unrecovered is not None:
+            self._recover()
+        self._deliver_unseen(all_of_them=idle)
+
+    def _deliver_unseen(self, *, all_of_them: bool) -> None:
+        """Work on what the stream does not deliver: hidden, nested, empty; and all that is left once it is idle."""
+        folder = self._layout.manifests_folder
+        unseen = [
+            info.uri
+            for info in self._store.list(folder)
+            if is_delivery(info.uri)
+            and (all_of_them or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
+        ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
             self._work(lambda: self._runner.run(unseen))
@@ -254,10 +278,11 @@ class Service:
             self._report.add(batch)
             if any(result.ending is Ending.COMMITTED for result in batch.results):
                 self._consecutive_failures = 0  # only progress shows that repeating helps
-            if batch.results or batch.failures:
+            if batch.results or batch.failures or batch.stuck:
                 values = batch_metrics(
                     batch.results,
                     failed=len(batch.failures),
+                    stuck=len(batch.stuck),
                     seconds=seconds,
                     target_file_bytes=self._target_file_bytes,
                 )
@@ -272,7 +297,12 @@ class Service:
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             raise CompactorError(f"the stream failed {self._consecutive_failures} times in a row: {error}") from error
-        seconds = BACKOFF_SECONDS[min(self._consecutive_failures, len(BACKOFF_SECONDS)) - 1]
+        seconds = pause_seconds(
+            self._consecutive_failures,
+            first_seconds=FIRST_PAUSE_SECONDS,
+            longest_seconds=LONGEST_PAUSE_SECONDS,
+            chance=random.random(),  # noqa: S311 - it spreads pauses, nothing else
+        )
         log_event(
             "stream.restarting",
             level="warning",

@@ -196,10 +196,12 @@ class Aws(Section):
     Attributes:
         region: As in `eu-central-1`.
         endpoint_url: A stand-in for AWS.
+        timeout_seconds: How long to wait for the answer to one request.
     """
 
     region: Annotated[str, _matching(_REGION, "a region such as eu-central-1, or nothing")] = ""
     endpoint_url: Annotated[str, _matching(_ENDPOINT, "http://host:port or https://host, or nothing")] = ""
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)] = 60
 
 
 class Metrics(Section):

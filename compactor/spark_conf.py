@@ -76,6 +76,7 @@ def spark_properties(
     region: str,
     endpoint_url: str,
     uses_s3: bool,
+    timeout_seconds: float = 60,
     is_master_given: bool = False,
 ) -> dict[str, str]:
     """All properties of a session.
@@ -86,6 +87,7 @@ def spark_properties(
         region: The AWS region; empty for that of the environment.
         endpoint_url: Another S3 than AWS; empty for AWS.
         uses_s3: Whether any place is in S3.
+        timeout_seconds: How long S3A waits for the answer to one request.
         is_master_given: What `master_is_given` says.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
@@ -94,17 +96,18 @@ def spark_properties(
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
     if uses_s3:
-        properties |= _s3a(region, endpoint_url)
+        properties |= _s3a(region, endpoint_url, timeout_seconds)
     return {**properties, **conf}
 
 
-def _s3a(region: str, endpoint_url: str) -> dict[str, str]:
+def _s3a(region: str, endpoint_url: str, timeout_seconds: float) -> dict[str, str]:
     properties = {
         # As on Glue, s3:// is S3A.
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
         "spark.hadoop.fs.s3a.connection.maximum": "96",
         "spark.hadoop.fs.s3a.threads.max": "64",
+        "spark.hadoop.fs.s3a.connection.timeout": f"{round(timeout_seconds * 1000)}ms",
         # Parquet is written once, front to back: buffering in memory needs no local disk.
         "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
     }

@@ -67,7 +67,7 @@ def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: Sc
         as_of=now,
         waiting_manifests=len(waiting),
         oldest_waiting_seconds=max(0.0, (now - oldest).total_seconds()),
-        open_manifests=sum(1 for _ in ledger.open_markers()),
+        open_manifests=sum(1 for _ in ledger.open_ids()),
         dead_letters=len(reasons),
         dead_letters_by_reason=dict(Counter(letter.reason for letter in letters)),
         schema_version=schema.version,

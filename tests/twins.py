@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.engine import Staged, StageRequest
-from compactor.errors import StoreUnavailable
+from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
 from compactor.inspection import Limits
 from compactor.ports import ObjectInfo, ObjectStore
@@ -31,6 +31,9 @@ class PlainEngine:
         self._store = store
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
+
+    def is_well(self) -> bool:
+        return True
 
     def stage(self, request: StageRequest) -> Staged:
         task = InspectTask(
@@ -193,11 +196,16 @@ class FaultyStore:
         self.calls: Counter[str] = Counter()
         self._store = store
         self._refusals: dict[tuple[str, int], bool] = {}
+        self._denied: set[str] = set()
         self._lock = threading.Lock()
 
     def unavailable_at(self, call: int, method: str = "any") -> None:
         """The nth call of a method, or of all of them, is not carried out."""
         self._refusals[method, call] = False
+
+    def deny(self, uri: str) -> None:
+        """Nobody may read or write this object."""
+        self._denied.add(uri)
 
     def lose_answer_at(self, call: int, method: str = "any") -> None:
         """The nth call of a method, or of all of them, is carried out, but nobody learns of it."""
@@ -231,6 +239,8 @@ class FaultyStore:
         self._call("delete", "", lambda: self._store.delete(uris))
 
     def _call(self, method: str, uri: str, work: Callable[[], T]) -> T:
+        if uri in self._denied:
+            raise AccessError(f"{uri}: access denied")
         with self._lock:
             self.calls.update([method, "any"])
             lost = self._refusals.get((method, self.calls[method]), self._refusals.get(("any", self.calls["any"])))

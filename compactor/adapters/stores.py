@@ -25,10 +25,12 @@ class StoreSpec:
     Attributes:
         region: Of AWS; None to take it from the surroundings.
         endpoint_url: A server other than AWS; None for AWS itself.
+        timeout_seconds: How long to wait for the answer to one request to AWS.
     """
 
     region: str | None = None
     endpoint_url: str | None = None
+    timeout_seconds: float = 60
 
     def open(self) -> ObjectStore:
         """The store of this process for these settings; always the same one."""
@@ -104,5 +106,6 @@ class RoutedStore:
                 # boto3 takes a third of a second to load, which runs on plain folders need not wait for.
                 from compactor.adapters.aws import S3Store, s3_client  # noqa: PLC0415
 
-                self._s3 = S3Store(s3_client(self._spec.region, self._spec.endpoint_url))
+                spec = self._spec
+                self._s3 = S3Store(s3_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds))
             return self._s3

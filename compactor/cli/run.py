@@ -82,6 +82,8 @@ def _show(report: RunReport, seconds: float) -> None:
     )
     for manifest_id, error in report.failures.items():
         say(f"manifest {manifest_id} is not done: {error}")
+    for manifest_id, fault in report.stuck.items():
+        say(f"manifest {manifest_id} waits for somebody to put it right: {fault}")
     if report.dead_lettered or report.files_set_aside:
         say("something was set aside: `compactor verify` counts it, `compactor trace URI` says why")
 
@@ -93,4 +95,5 @@ def _aside(files: int) -> str:
 def _exit_code(report: RunReport) -> ExitCode:
     if report.failures:
         return ExitCode.FAILED
-    return ExitCode.NEEDS_OPERATOR if report.dead_lettered or report.files_set_aside else ExitCode.DONE
+    needs_operator = report.dead_lettered or report.files_set_aside or report.stuck
+    return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE

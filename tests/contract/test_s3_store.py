@@ -57,7 +57,8 @@ def test_a_conflict_with_a_write_at_the_same_time_is_tried_again(aws_endpoint: s
         stub.add_response("put_object", {"ETag": '"1"'})
         assert store.create("s3://b/k", b"")
         stub.assert_no_pending_responses()
-    assert pauses == [0.1, 0.2]
+    assert 0.1 <= pauses[0] <= 0.2 <= pauses[1] <= 0.4
+    assert len(pauses) == 2
     with stubbed(aws_endpoint) as (store, stub, pauses):
         for _ in range(5):
             stub.add_client_error("put_object", "ConditionalRequestConflict", http_status_code=409)
@@ -147,7 +148,7 @@ def test_objects_that_could_not_be_deleted_are_not_passed_over(aws_endpoint: str
         stub.add_response("delete_objects", {}, {"Bucket": "x", "Delete": {"Objects": [{"Key": "b"}], "Quiet": True}})
         store.delete(["s3://x/a", "s3://x/b"])
         stub.assert_no_pending_responses()
-        assert pauses == [0.1]
+        assert len(pauses) == 1
         for _ in range(5):
             stub.add_response("delete_objects", {"Errors": [slow]})
         with pytest.raises(StoreUnavailable, match=r"s3://x/b.*SlowDown"):

@@ -39,7 +39,7 @@ def attempt(run_id: str, end: str, *, alone: bool, number: int = 1) -> AttemptSt
 def test_one_attempt(run_id: str, alone: bool, end: str, held: int, suspect: bool) -> None:
     """Only a lone attempt counts, and only if it failed for a reason of its own or its driver died of it."""
     states = [attempt(run_id, end, alone=alone)]
-    assert (held_against(states, ME), is_suspect(states)) == (held, suspect)
+    assert (held_against(states, {ME}), is_suspect(states)) == (held, suspect)
 
 
 def test_many_attempts() -> None:
@@ -49,8 +49,8 @@ def test_many_attempts() -> None:
         attempt("run-1", "passing", alone=True, number=2),
         attempt("run-1", "silent", alone=True, number=3),
     ]
-    assert (held_against(states, ME), is_suspect(states)) == (2, True)
-    assert (held_against([], ME), is_suspect([])) == (0, False)
+    assert (held_against(states, {ME}), is_suspect(states)) == (2, True)
+    assert (held_against([], {ME}), is_suspect([])) == (0, False)
 
 
 @pytest.mark.parametrize(

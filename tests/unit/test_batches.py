@@ -90,7 +90,7 @@ def test_resumed_run_alone(world: World) -> None:
     with pytest.raises(DiedError):
         world.runner(on_step=_die_after_staging).run(uris)
     engine = WatchedEngine(world)
-    open_ids = [marker.manifest_id for marker in world.ledger.open_markers()]
+    open_ids = list(world.ledger.open_ids())
     runner(world, engine).resume(open_ids)
     assert all(len(group) == 1 for group in engine.together)
     assert {in_flight for _, in_flight in engine.seen} <= {1}
@@ -175,12 +175,13 @@ def test_results_are_told_once(world: World) -> None:
 
 @pytest.mark.parametrize("record", ["accepted", "attempt"])
 def test_a_record_that_cannot_be_read(world: World, record: str) -> None:
-    """A record of a newer release, or a damaged one, fails its own manifest and no other."""
+    """A record of a newer release, or a damaged one, holds up its own manifest and no other."""
     uris = [world.deliver("m1", GOOD), world.deliver("m2", GOOD)]
     layout = world.layout
     world.store.put(layout.accepted("m1") if record == "accepted" else layout.attempt(DAY, "m1", 1), b"?")
     batch = runner(world, WatchedEngine(world)).run(uris)
-    assert (list(batch.failures), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (batch.failures, world.layout.state in str(batch.stuck["m1"])) == ({}, True)
 
 
 def test_an_open_manifest_whose_record_cannot_be_read(world: World) -> None:
@@ -190,4 +191,14 @@ def test_an_open_manifest_whose_record_cannot_be_read(world: World) -> None:
     runner(world, engine).run(uris)
     world.store.put(world.layout.accepted("m1"), b"?")
     batch = runner(world, WatchedEngine(world)).resume(["m1", "m2"])
-    assert (list(batch.failures), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+
+
+def test_a_name_that_is_no_text(world: World) -> None:
+    """An object whose name no record can hold is told of, and holds up nothing else."""
+    world.deliver("m1", GOOD)
+    strange = world.put_manifest("strange-\udcff.json", b"{}")
+    batch = runner(world, WatchedEngine(world)).run(world.waiting())
+    assert [result.manifest_id for result in batch.results] == ["m1"]
+    assert ["rename" in str(error) for error in batch.stuck.values()] == [True]
+    assert world.waiting() == [strange]

@@ -7,7 +7,15 @@ import pytest
 
 from compactor import service
 from compactor.engine import Staged, StageRequest
-from compactor.errors import ManifestError, OperatorError, StagingError, StoreUnavailable, TryAgainError
+from compactor.errors import (
+    AccessError,
+    CompactorError,
+    ManifestError,
+    OperatorError,
+    StagingError,
+    StoreUnavailable,
+    TryAgainError,
+)
 from compactor.layout import base_name
 from compactor.records import Commit
 from compactor.steps import Step
@@ -40,7 +48,7 @@ def world() -> World:
 
 @pytest.fixture(autouse=True)
 def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "BACKOFF_SECONDS", (0.0,))
+    monkeypatch.setattr(service, "FIRST_PAUSE_SECONDS", 0.0)
 
 
 def dying_at(step: Step, occurrence: int = 1) -> Callable[[Step, str], None]:
@@ -255,3 +263,72 @@ def test_new_columns_are_counted_once(world: World) -> None:
     uris = [world.deliver("m1", GOOD), world.deliver("m2", GOOD)]
     results = [world.runner().run([uri]).results[0] for uri in uris]
     assert [result.new_columns for result in results] == [3, 0]
+
+
+def test_a_driver_that_lives_is_no_death(world: World) -> None:
+    """An attempt of another run that is still at work is not held against a manifest, where one would be enough."""
+    world = World(stream={"max_attempts": 1})
+    uri = world.deliver("m1", GOOD)
+    other = world.app()
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowEngine(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            begun.set()
+            assert go_on.wait(30)
+            return super().stage(request)
+
+    def work() -> None:
+        with other.presence:
+            other.batch_runner(SlowEngine(world.store, rows_per_file=2)).run([uri])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(30)
+    batch = world.runner().run([uri])
+    go_on.set()
+    thread.join(30)
+    assert [result.outcome.kind for result in batch.results if result.outcome] == ["commit"]
+    world.check_exact()
+
+
+def test_a_driver_that_is_gone_is_a_death(world: World) -> None:
+    """Once a run gives no sign of life, its attempts count, and the manifest runs out of them."""
+    world = World(stream={"max_attempts": 1})
+    uri = world.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        world.runner(on_step=dying_at(Step.ATTEMPTED)).run([uri])
+    world.run_once()
+    assert world.dead_letter("m1").reason == "retries_exhausted"
+
+
+def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(world: World) -> None:
+    """Trouble that nobody foresaw counts only while the engine can do anything at all."""
+
+    class BrokenEngine(FailingEngine):
+        def is_well(self) -> bool:
+            return False
+
+    world = World(stream={"max_attempts": 1})
+    world.deliver("m1", GOOD)
+    with pytest.raises(CompactorError):
+        world.run_once(engine=BrokenEngine(world, "m1", RuntimeError("the JVM is gone")))
+    world.run_once()
+    world.check_exact()
+
+
+def test_input_that_nobody_may_read_stops_the_job(world: World) -> None:
+    """Denied altogether, the job ends with one clear message and no dead letter; one closed file is set aside."""
+    uri = world.deliver("m1", GOOD, FLAWED)
+    first, second = (f"/w/raw/m1-{number}.ndjson" for number in range(2))
+    closed = FaultyStore(world.store)
+    for each in (first, second):
+        closed.deny(each)
+    with pytest.raises(AccessError, match=r"m1-0\.ndjson.*expected to be allowed to read"):
+        world.run_once(store=closed)
+    assert world.waiting() == [uri]
+    half_closed = FaultyStore(world.store)
+    half_closed.deny(second)
+    world.run_once(store=half_closed)
+    assert [file.status for file in world.commit("m1").files] == ["compacted", "forbidden"]
+    world.check_exact([first])

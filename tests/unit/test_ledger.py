@@ -75,7 +75,7 @@ def test_open_markers(world: World) -> None:
         world.ledger.open(DAY, name)
     world.ledger.close("a")
     world.ledger.close("a")
-    assert [marker.manifest_id for marker in world.ledger.open_markers()] == ["b"]
+    assert list(world.ledger.open_ids()) == ["b"]
 
 
 def test_manifests_of_a_day(world: World) -> None:

@@ -21,7 +21,7 @@ def test_figures_of_a_batch() -> None:
     uris = [world.deliver("m1", GOOD, FLAWED), world.deliver("m2", GOOD), world.put_manifest("bad.json", b"{")]
     world.store.delete(["/w/raw/m2-0.ndjson"])
     results = world.runner().run(uris).results
-    values = batch_metrics(results, failed=1, seconds=2.0, target_file_bytes=TARGET)
+    values = batch_metrics(results, failed=1, stuck=2, seconds=2.0, target_file_bytes=TARGET)
     assert set(values) <= set(CATALOGUE)
     output_bytes = sum(info.size_bytes for info in world.store.list("/w/output/"))
     expected = {
@@ -48,7 +48,7 @@ def test_hit_rate(target: int, rate: float | None) -> None:
     """The hit rate is told only where files could have been right-sized."""
     world = World()
     results = world.runner().run([world.deliver("m1", GOOD)]).results
-    values = batch_metrics(results, failed=0, seconds=0.0, target_file_bytes=target)
+    values = batch_metrics(results, failed=0, stuck=0, seconds=0.0, target_file_bytes=target)
     assert values.get("OutputFileSizeHitRate") == rate
     assert "InputBytesPerSecond" not in values
 
@@ -62,7 +62,7 @@ def test_repeats_count_nothing() -> None:
     world.put_manifest("bad.json", b"{")
     results = world.runner().run(uris).results
     assert len(results) == 2
-    values = batch_metrics(results, failed=0, seconds=1.0, target_file_bytes=TARGET)
+    values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
     assert {name for name, value in values.items() if value} == {"BatchDurationSeconds", "Heartbeat"}
 
 
@@ -70,7 +70,7 @@ def test_rolled_forward_counts_once() -> None:
     """A commit that an earlier driver decided, and did not live to count, is counted when it becomes visible."""
     world = World()
     [result] = world.runner().run([world.deliver("m1", GOOD)]).results
-    values = batch_metrics([replace(result, attempts=0)], failed=0, seconds=1.0, target_file_bytes=TARGET)
+    values = batch_metrics([replace(result, attempts=0)], failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
     assert (values["ManifestsCommitted"], values["RecordsOut"], values["Attempts"]) == (1, 2, 0)
 
 

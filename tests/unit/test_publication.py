@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.errors import ObjectNotFound
+from compactor.errors import StagingLost
 from compactor.publication import Publisher
 from compactor.records import Accepted, Commit
 from compactor.steps import Step
@@ -46,7 +46,7 @@ def test_staging_lost_before_done() -> None:
     world = World()
     accepted, commit = decided(world)
     world.store.delete([commit.outputs[0].staged])
-    with pytest.raises(ObjectNotFound):
+    with pytest.raises(StagingLost, match=r"m1.*found nothing at .*expected \d+ bytes"):
         publisher(world).roll_forward(accepted, commit)
     assert not world.ledger.is_done(DAY, "m1")
     assert world.waiting() == [world.layout.manifest("m1")]

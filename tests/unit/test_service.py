@@ -22,7 +22,7 @@ def world() -> World:
 
 @pytest.fixture(autouse=True)
 def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "BACKOFF_SECONDS", (0.0,))
+    monkeypatch.setattr(service_module, "FIRST_PAUSE_SECONDS", 0.0)
 
 
 class FailingEngine(PlainEngine):
@@ -103,6 +103,47 @@ def test_unseen_manifests_while_idle(world: World) -> None:
     job = service(world, stream)
     report = job.run(once=False)
     assert (report.dead_lettered, world.waiting()) == (1, [])
+
+
+def test_unseen_manifests_while_busy(world: World) -> None:
+    """A run whose stream is never idle finds what the stream cannot see all the same, and leaves the rest to it."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    def on_wait() -> None:
+        world.clock.advance(SWEEP_SECONDS)
+        waits.append(1)
+        if world.waiting() == [seen] or len(waits) > 5_000:
+            job.stop()
+
+    waits: list[int] = []
+    seen = world.deliver("seen", GOOD)
+    for name in ("_hidden.json", "empty.json", "sub/nested.json"):
+        world.put_manifest(name, b"")
+    stream = BusySource(world.store, world.layout.manifests_folder, hidden=["seen.json"], on_wait=on_wait)
+    job = service(world, stream)
+    assert (job.run(once=False).dead_lettered, world.waiting()) == (3, [seen])
+
+
+def test_a_manifest_that_a_person_must_put_right_stops_no_other(world: World) -> None:
+    """Neither a committed manifest without its staging nor an unreadable record keeps the stream from going on."""
+    for manifest_id in ("lost", "unreadable"):
+        uri = world.deliver(manifest_id, GOOD)
+        with pytest.raises(DiedError):
+            world.runner(on_step=_die_when_decided).run([uri])
+    world.store.delete([info.uri for info in world.store.list(world.layout.staging_of("lost"))])
+    held_up = {"lost": world.layout.state, "unreadable": world.layout.accepted("unreadable")}
+    record = world.store.read(held_up["unreadable"])
+    world.store.put(held_up["unreadable"], b'{"kind": "of another release"}')
+    world.deliver("good", GOOD)
+    report = service(world, source(world)).run(once=True)
+    assert (report.committed, report.failures, set(report.stuck)) == (1, {}, set(held_up))
+    assert all(place in report.stuck[manifest_id] for manifest_id, place in held_up.items())
+    world.store.put(held_up["unreadable"], record)
+    report = service(world, source(world)).run(once=True)
+    assert (report.committed, set(report.stuck)) == (1, {"lost"})
 
 
 def test_new_work_arrives(world: World) -> None:

@@ -9,11 +9,18 @@ from compactor.adapters.aws.errors import translated
 
 _CONNECTIONS = 64  # as many as there are threads that share a client
 _CONNECT_TIMEOUT_SECONDS = 5
-_READ_TIMEOUT_SECONDS = 60
+_TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 8
 
 
-def aws_client(service: str, *, region: str | None, endpoint_url: str | None, attempts: int = _ATTEMPTS) -> Any:
+def aws_client(
+    service: str,
+    *,
+    region: str | None,
+    endpoint_url: str | None,
+    attempts: int = _ATTEMPTS,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+) -> Any:
     """A client that is safe to share between threads, but not between processes.
 
     Args:
@@ -21,6 +28,7 @@ def aws_client(service: str, *, region: str | None, endpoint_url: str | None, at
         region: None to take it from the surroundings.
         endpoint_url: A server other than AWS; None for AWS itself.
         attempts: How often a request is sent at most, with growing pauses. Throttling and 5xx are repeated.
+        timeout_seconds: How long to wait for the answer to a request before it is sent again.
 
     Raises:
         AccessError: There is no region, or the surroundings are set up wrong.
@@ -28,8 +36,8 @@ def aws_client(service: str, *, region: str | None, endpoint_url: str | None, at
     config = Config(
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=_CONNECTIONS,
-        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-        read_timeout=_READ_TIMEOUT_SECONDS,
+        connect_timeout=min(_CONNECT_TIMEOUT_SECONDS, timeout_seconds),
+        read_timeout=timeout_seconds,
         # Only AWS gives every bucket a host name of its own.
         s3={"addressing_style": "path" if endpoint_url else "auto"},
     )
@@ -38,11 +46,27 @@ def aws_client(service: str, *, region: str | None, endpoint_url: str | None, at
         return make_client(service, endpoint_url=endpoint_url, config=config)
 
 
-def s3_client(region: str | None = None, endpoint_url: str | None = None, *, attempts: int = _ATTEMPTS) -> Any:
+def s3_client(
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    *,
+    attempts: int = _ATTEMPTS,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+) -> Any:
     """A client of S3, as `aws_client` makes it."""
-    return aws_client("s3", region=region, endpoint_url=endpoint_url, attempts=attempts)
+    return aws_client(
+        "s3", region=region, endpoint_url=endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds
+    )
 
 
-def dynamodb_client(region: str | None = None, endpoint_url: str | None = None, *, attempts: int = _ATTEMPTS) -> Any:
+def dynamodb_client(
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    *,
+    attempts: int = _ATTEMPTS,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+) -> Any:
     """A client of DynamoDB, as `aws_client` makes it."""
-    return aws_client("dynamodb", region=region, endpoint_url=endpoint_url, attempts=attempts)
+    return aws_client(
+        "dynamodb", region=region, endpoint_url=endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds
+    )

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.aws.errors import error_code, pause_before_try, translated
 from compactor.errors import StoreUnavailable
 from compactor.ports import Claim
 
 _THREADS = 16
 _READ_BATCH = 100  # the most that BatchGetItem takes [DynamoDB API]
 _TRIES = 5
-_FIRST_PAUSE_SECONDS = 0.1  # doubled from try to try
 _SECONDS_PER_DAY = 86_400
 
 S = TypeVar("S")
@@ -111,7 +110,7 @@ class DynamoClaims:
             wanted = answer.get("UnprocessedKeys") or {}
             if not wanted:
                 return found
-            self._sleep(_FIRST_PAUSE_SECONDS * 2**tried)
+            self._sleep(pause_before_try(tried + 1))
         raise StoreUnavailable(f"claims in table {self._table}: some were left unread in each of {_TRIES} tries")
 
     def _each(self, items: Sequence[S], do: Callable[[S], T]) -> list[T]:

@@ -1,5 +1,6 @@
 """What AWS's errors mean for the compactor."""
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,7 @@ from botocore.exceptions import (
 )
 from urllib3.exceptions import HTTPError
 
+from compactor.backoff import pause_seconds
 from compactor.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
@@ -49,6 +51,7 @@ _PASSING = {
     "PriorRequestNotComplete",
     "EC2ThrottledException",
 }
+_FIRST_PAUSE_SECONDS = 0.2
 _SET_UP_WRONG = (
     NoCredentialsError,
     PartialCredentialsError,
@@ -61,6 +64,16 @@ _SET_UP_WRONG = (
     InvalidRegionError,
     ParamValidationError,
 )
+
+
+def pause_before_try(failures: int) -> float:
+    """Seconds to wait before repeating what the client does not repeat by itself.
+
+    Args:
+        failures: How often it failed by now; from 1.
+    """
+    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+    return pause_seconds(failures, first_seconds=_FIRST_PAUSE_SECONDS, longest_seconds=5.0, chance=chance)
 
 
 def error_code(exc: ClientError) -> str:

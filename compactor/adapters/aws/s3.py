@@ -13,14 +13,13 @@ from boto3.exceptions import S3UploadFailedError
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, error_for, translated
+from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated
 from compactor.adapters.listing import start_within
 from compactor.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.layout import canonical, is_s3
 from compactor.ports import ObjectInfo
 
 _TRIES = 5
-_FIRST_PAUSE_SECONDS = 0.1  # doubled from try to try
 _DELETE_BATCH = 1000  # the most that DeleteObjects takes [S3 API]
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # which lists of keys are sent as
 _MIB = 1024 * 1024
@@ -172,7 +171,7 @@ class S3Store:
         bucket, key = _split(uri)
         if etag is not None:
             more = {**more, "IfMatch": f'"{etag}"'}
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             with translated(uri):
                 try:
                     answer = self._client.get_object(Bucket=bucket, Key=key, **more)
@@ -187,10 +186,11 @@ class S3Store:
                     return content
             except StoreUnavailable as exc:  # the client repeats requests, but not the reading of their answers
                 failure = exc
+            self._pause(tried)
         raise failure
 
     def _pause(self, tried: int) -> None:
-        self._sleep(_FIRST_PAUSE_SECONDS * 2**tried)
+        self._sleep(pause_before_try(tried + 1))
 
     def _require_bucket(self, bucket: str) -> None:
         """Tell a bucket that is missing from an object that is: a HEAD request answers both alike."""

@@ -92,6 +92,13 @@ class SparkEngine:
         self._inspect_rules = inspect_rules
         self._rules = convert_rules
 
+    def is_well(self) -> bool:
+        try:
+            counted = self._session.sparkContext.parallelize([1], 1).map(lambda each: each + 1).collect()
+            return counted == [2] and self._session.range(1).count() == 1
+        except Exception:  # noqa: BLE001 - whatever it is, the answer is no
+            return False
+
     def stage(self, request: StageRequest) -> Staged:
         """Inspect and convert; where the two see different lines, look closer and do it again.
 
