@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
@@ -60,18 +59,3 @@ def configure_logs(*, as_json: bool, level: Level = "info", stream: TextIO | Non
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(level.upper())
     LOGGER.propagate = False
-
-
-class MetricsLog:
-    """A metrics sink that logs each set of values as one event.
-
-    Args:
-        namespace: What they are filed under.
-    """
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-
-    def emit(self, values: Mapping[str, float]) -> None:
-        """Log the values."""
-        log_event("metrics.emitted", namespace=self._namespace, values=dict(values))

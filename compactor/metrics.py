@@ -1,6 +1,6 @@
 """The catalogue of metrics: name, unit, meaning, and what to do when one moves. Nothing else may be emitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,13 +85,6 @@ CATALOGUE = {
     )
 }
 """All metrics by name."""
-
-
-class DroppedMetrics:
-    """A metrics sink for when nobody wants to know."""
-
-    def emit(self, values: Mapping[str, float]) -> None:
-        """Drop the values."""
 
 
 def batch_metrics(

@@ -60,13 +60,22 @@ _LOCAL = {
 """What a master of this process's own gets, that spark-submit or Glue would otherwise have decided."""
 
 
+def is_submitted(env: Mapping[str, str]) -> bool:
+    """Whether spark-submit or Glue has started this process, inside a JVM of theirs.
+
+    Args:
+        env: Environment variables.
+    """
+    return "PYSPARK_GATEWAY_PORT" in env
+
+
 def master_is_given(env: Mapping[str, str]) -> bool:
     """Whether spark-submit, Glue or a variable has chosen a master already.
 
     Args:
         env: Environment variables.
     """
-    return "PYSPARK_GATEWAY_PORT" in env or "SPARK_MASTER" in env
+    return is_submitted(env) or "SPARK_MASTER" in env
 
 
 def spark_properties(

@@ -10,7 +10,8 @@ from compactor.errors import ObjectNotFound
 from compactor.layout import Layout, is_delivery
 from compactor.ledger import Ledger
 from compactor.ports import Clock, ObjectStore
-from compactor.records import DeadLetter, RecentCommit
+from compactor.presence import Runs
+from compactor.records import DeadLetter, RecentCommit, RunBeat
 from compactor.registry import SchemaRegistry
 from compactor.sizing import learned_ratio
 
@@ -23,6 +24,7 @@ class Status:
 
     Attributes:
         as_of: When this was read.
+        runs: The last sign of life of each job that gave one lately.
         waiting_manifests: In the watched prefix.
         oldest_waiting_seconds: Age of the oldest of them; 0 if there is none.
         open_manifests: Begun and not done.
@@ -36,6 +38,7 @@ class Status:
     """
 
     as_of: datetime
+    runs: tuple[RunBeat, ...]
     waiting_manifests: int
     oldest_waiting_seconds: float
     open_manifests: int
@@ -54,7 +57,9 @@ class Status:
         return sum(commit.input_bytes for commit in self.recent) / seconds if seconds else 0.0
 
 
-def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, clock: Clock) -> Status:
+def read_status(
+    store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, runs: Runs, clock: Clock
+) -> Status:
     """Read how the job stands. The cost depends on what is open, not on what is done."""
     now = clock.now()
     waiting = [info for info in store.list(layout.manifests_folder) if is_delivery(info.uri)]
@@ -65,6 +70,7 @@ def read_status(store: ObjectStore, layout: Layout, ledger: Ledger, registry: Sc
     recent = ledger.recent()
     return Status(
         as_of=now,
+        runs=tuple(runs.living()),
         waiting_manifests=len(waiting),
         oldest_waiting_seconds=max(0.0, (now - oldest).total_seconds()),
         open_manifests=sum(1 for _ in ledger.open_ids()),

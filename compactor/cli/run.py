@@ -17,6 +17,7 @@ from compactor.errors import SettingsError
 from compactor.java import java_fault
 from compactor.service import RunReport
 from compactor.settings import Settings
+from compactor.spark_conf import is_submitted
 
 
 @click.command("run")
@@ -45,7 +46,7 @@ def check_java() -> None:
         SettingsError: There is no Java, or one that Spark does not run on.
     """
     # A driver that spark-submit or Glue has started runs in a JVM already.
-    fault = None if "PYSPARK_GATEWAY_PORT" in os.environ else java_fault(os.environ)
+    fault = None if is_submitted(os.environ) else java_fault(os.environ)
     if fault:
         raise SettingsError([fault])
 

@@ -22,7 +22,7 @@ SHOWN_COMMITS = 10
 def status(invocation: Invocation, *, as_json: bool) -> ExitCode:
     """Show backlog, latest commits, dead letters and schema."""
     app = App(invocation.settings())
-    found = read_status(app.store, app.layout, app.ledger, app.registry, app.clock)
+    found = read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
     if as_json:
         print_json(_document(found))
     else:
@@ -49,6 +49,10 @@ def _show(found: Status, layout: Layout) -> None:
     print_fields(
         [
             ("as of", f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"),
+            (
+                "running",
+                "\n".join(f"{run.run_id}, since {run.started_at:%m-%d %H:%M:%S}" for run in found.runs) or "no job",
+            ),
             ("waiting", waiting),
             ("begun, not done", count(found.open_manifests, "manifest")),
             ("dead letters", letters),

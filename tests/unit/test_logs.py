@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from compactor.adapters.metrics_sinks import LogMetrics
 from compactor.errors import AccessError, CompactorError, FileError, ManifestError, SettingsError, TryAgainError
-from compactor.logs import LOGGER, MetricsLog, configure_logs, log_event
+from compactor.logs import LOGGER, configure_logs, log_event
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def test_json_lines() -> None:
     configure_logs(as_json=True, stream=stream)
     log_event("manifest.committed", manifest_id="m\n1", rows=3, place=Path("/x"))
     log_event("too.quiet", level="debug")
-    MetricsLog("ns").emit({"Heartbeat": 1})
+    LogMetrics("ns").emit({"Heartbeat": 1})
     committed, metrics = (json.loads(line) for line in stream.getvalue().splitlines())
     assert committed.pop("time").endswith("+00:00")
     assert committed == {

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.metrics import CATALOGUE, DroppedMetrics, batch_metrics
+from compactor.adapters.metrics_sinks import DroppedMetrics
+from compactor.metrics import CATALOGUE, batch_metrics
 from tests.scenes import FLAWED, GOOD, World
 
 TARGET = 1000

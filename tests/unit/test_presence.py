@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from compactor.adapters.processes import MachineProcesses
-from compactor.ports import Processes, ProcessName
-from compactor.presence import LIFE_SECONDS, Presence
+from compactor.ports import ProcessName
+from compactor.presence import FORGET_SECONDS, LIFE_SECONDS, Presence, Runs
 from tests.scenes import World
 from tests.twins import FaultyStore
 
@@ -26,29 +27,34 @@ class NamedProcesses:
         return process.process_id in self._gone
 
 
-def presence(world: World, run_id: str, processes: Processes | None = None) -> Presence:
-    return Presence(world.store, world.layout, world.clock, run_id, processes or NamedProcesses(1))
+def presence(world: World, run_id: str, process_id: int = 1) -> Presence:
+    return Presence(world.store, world.layout, world.clock, run_id, ProcessName("here", process_id))
+
+
+def runs(world: World, *gone: int) -> Runs:
+    return Runs(world.store, world.layout, world.clock, NamedProcesses(1, *gone))
 
 
 def test_a_run_lives_as_long_as_its_context() -> None:
     """Others see a run while it lasts, and neither before nor after."""
     world = World()
-    asking = presence(world, "b")
-    assert asking.living(["a", "b"]) == {"b"}
-    with presence(world, "a"):
-        assert asking.living(["a", "unheard"]) == {"a"}
-    assert asking.living(["a"]) == set()
+    assert runs(world).living() == []
+    with presence(world, "a", 7):
+        (beat,) = runs(world).living()
+        assert (beat.run_id, beat.process_id) == ("a", 7)
+        assert runs(world).living_among(["a", "unheard"]) == {"a"}
+    assert runs(world).living_among(["a"]) == set()
 
 
 def test_a_run_without_a_sign_is_dead() -> None:
     """A run that gave no sign for long is dead, and so is one whose process is known to have ended."""
     world = World()
-    with presence(world, "a", NamedProcesses(7)):
+    with presence(world, "a", 7):
         world.clock.advance(LIFE_SECONDS)
-        assert presence(world, "b").living(["a"]) == {"a"}
-        assert presence(world, "b", NamedProcesses(1, 7)).living(["a"]) == set()
+        assert runs(world).living_among(["a"]) == {"a"}
+        assert (runs(world, 7).living_among(["a"]), runs(world, 7).living()) == (set(), [])
         world.clock.advance(1)
-        assert presence(world, "b").living(["a"]) == set()
+        assert (runs(world).living_among(["a"]), runs(world).living()) == (set(), [])
 
 
 def test_trouble_with_the_store_hinders_no_run() -> None:
@@ -57,20 +63,36 @@ def test_trouble_with_the_store_hinders_no_run() -> None:
     store = FaultyStore(world.store)
     for method in ("put", "delete"):
         store.unavailable_at(1, method)
-    with Presence(store, world.layout, world.clock, "a", NamedProcesses(1)):
+    with Presence(store, world.layout, world.clock, "a", ProcessName("here", 1)):
         pass
     world.store.put(world.layout.run("c"), b"{")
-    assert presence(world, "b").living(["a", "c"]) == set()
+    assert runs(world).living_among(["a", "c"]) == set()
 
 
 def test_signs_of_the_long_dead_are_removed() -> None:
     """Only those that nobody has renewed for long."""
     world = World()
     world.store.put(world.layout.run("old"), b"{}")
-    world.clock.advance(100 * LIFE_SECONDS + 1)
+    world.clock.advance(FORGET_SECONDS + 1)
     world.store.put(world.layout.run("young"), b"{}")
-    presence(world, "b").forget_dead()
+    runs(world).forget_dead()
     assert [info.uri for info in world.store.list(world.layout.runs_folder)] == [world.layout.run("young")]
+
+
+def test_a_run_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request reaches its run with the next beat, no other run, and is gone with the run."""
+    monkeypatch.setattr("compactor.presence.BEAT_SECONDS", 0.01)
+    world = World()
+    asked = {"a": threading.Event(), "b": threading.Event()}
+    with ExitStack() as stack:
+        for run_id, event in asked.items():
+            each = presence(world, run_id)
+            each.on_stop_request(event.set)
+            stack.enter_context(each)
+        runs(world).ask_to_stop("a")
+        assert asked["a"].wait(10)
+        assert not asked["b"].wait(0.1)
+    assert list(world.store.list(world.layout.runs_folder)) == []
 
 
 @pytest.mark.parametrize("reaped", [False, True])

@@ -9,7 +9,7 @@ from tests.twins import FaultyStore
 
 def status(world: World, store: FaultyStore | None = None) -> Status:
     app = world.app(store=store)
-    return read_status(app.store, app.layout, app.ledger, app.registry, app.clock)
+    return read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
 
 
 def test_of_nothing() -> None:
@@ -74,3 +74,12 @@ def test_dead_letter_that_is_put_back_meanwhile() -> None:
             return super().read(uri, etag=etag)
 
     assert status(world, VanishingStore(world.store)).dead_letters_by_reason == {}
+
+
+def test_running_jobs() -> None:
+    """A job is shown while it gives signs of life."""
+    world = World()
+    app = world.app()
+    with app.presence:
+        assert [run.run_id for run in status(world).runs] == [app.run_id]
+    assert status(world).runs == ()

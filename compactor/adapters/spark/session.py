@@ -11,7 +11,7 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
+from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
 
 JVM_END_SECONDS = 30.0
 """Time for a JVM whose session was stopped to run its shutdown hooks; it takes about one."""
@@ -44,13 +44,13 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     # Workers run the very Python of the driver, whatever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     quiet = Path(__file__).with_name("log4j2.properties")
-    if not _is_submitted() and quiet.exists():  # it does not where the package is shipped as an archive
+    if not is_submitted(os.environ) and quiet.exists():  # it does not where the package is shipped as an archive
         # Read as the JVM starts, before any property could say so: it keeps Spark's greetings off the screen.
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     builder = SparkSession.builder.appName("compactor")
     if master:
         builder = builder.master(master)
-    elif "spark.master" not in properties and "SPARK_MASTER" not in os.environ and not _is_submitted():
+    elif "spark.master" not in properties and "SPARK_MASTER" not in os.environ and not is_submitted(os.environ):
         builder = builder.master("local[*]")
     jars = s3a_jar_properties() if uses_s3 else {}
     for key, value in {**jars, **properties}.items():
@@ -79,7 +79,3 @@ def close_session() -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _is_submitted() -> bool:
-    return "PYSPARK_GATEWAY_PORT" in os.environ
