@@ -2,16 +2,20 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
+MINUTES ?= 20
+SEED ?=
 PYTEST_ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+VERSITYGW := .tools/versitygw
+VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-large lint format bench clean
+.PHONY: help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw clean
 
 ##@ Use
 help: ## Show this
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Set up .venv with everything that the other targets need
 
@@ -26,6 +30,17 @@ test: $(INSTALLED) ## Run the tests (PYTEST_ARGS="-k ledger")
 test-large: $(INSTALLED) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
+test-faults: $(INSTALLED) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
+	@$(BIN)/python -m compactor.java
+	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
+
+test-guards: $(INSTALLED) ## Take each guard out of the code, one at a time, and see a test fail
+	@$(BIN)/python -m tests.guards
+
+soak: $(INSTALLED) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1)
+	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -38,8 +53,13 @@ format: $(INSTALLED) ## Format the code
 bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
+bench-scale: $(INSTALLED) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
+	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
+
+versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
+
 clean: ## Remove what the other targets made
-	rm -rf .venv .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(INSTALLED): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -51,3 +71,10 @@ $(INSTALLED): pyproject.toml requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@$(BIN)/python -m compactor.adapters.spark.s3a_jars
 	@touch $@
+
+# Not to be had without Go: what needs it says so, and runs against moto where that serves as well.
+$(VERSITYGW):
+	@if command -v go >/dev/null; then \
+		echo "Building versitygw $(VERSITYGW_VERSION) into .tools ..."; \
+		GOBIN=$(CURDIR)/.tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION); \
+	else echo "Go is not installed: the tests of faults go without versitygw, a real S3 server" >&2; fi
