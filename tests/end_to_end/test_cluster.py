@@ -3,27 +3,24 @@
 import gzip
 import json
 import os
-import re
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
+from tests.clusters import PATIENCE_SECONDS, standalone_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
-PATIENCE_SECONDS = 240
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
@@ -60,41 +57,11 @@ def worker_python(tmp_path: Path) -> Path:
     return script
 
 
-def started(command: list[str], log: Path, folder: Path, pattern: str) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a part of the cluster and wait for what it says of itself."""
-    environment = {**os.environ, **CREDENTIALS, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (found := re.search(pattern, log.read_text())):
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
-    return process, found.group(1)
-
-
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """A standalone cluster of two workers with one core each, every process with a folder of its own."""
-    launcher = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    local = ["--host", "127.0.0.1", "--webui-port", "0", "--port", "0"]
-    processes = []
-    try:
-        command = [launcher, "org.apache.spark.deploy.master.Master", *local]
-        process, url = started(command, tmp_path / "master.log", tmp_path, r"Starting Spark master at (spark://\S+)")
-        processes.append(process)
-        for number in (1, 2):
-            folder = tmp_path / f"worker-{number}"
-            folder.mkdir()
-            command = [launcher, "org.apache.spark.deploy.worker.Worker", *local, "-c", "1", "-m", "1g"]
-            command += ["--work-dir", str(folder), url]
-            log = tmp_path / f"worker-{number}.log"
-            processes.append(started(command, log, folder, r"(Successfully registered with master)")[0])
-        yield url
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(timeout=60)
+    with standalone_cluster(tmp_path, CREDENTIALS) as cluster:
+        yield cluster.url
 
 
 def settings(endpoint: str, master: str, package: Path) -> str:

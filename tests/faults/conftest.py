@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.manifest import Manifest, ManifestFile
+from tests.faults.nursery import Nursery
+from tests.faults.tally import TALLY
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = "2025-12-21"
@@ -44,16 +46,21 @@ class Lake:
         ]
         self.config.write_text("\n".join(sections))
 
-    def add_manifest(self, manifest_id: str, *, files: int = 3, lines: int = 40) -> None:
-        """Write some files and the manifest that names them."""
+    def add_files(self, name: str, *, files: int = 3, lines: int = 40) -> list[ManifestFile]:
+        """Write some files, each with one bad line at its end."""
         named = []
         for number in range(files):
-            path = self.folder / "input" / f"{DAY}-{manifest_id}-{number}.ndjson"
+            path = self.folder / "input" / f"{DAY}-{name}-{number}.ndjson"
             path.parent.mkdir(exist_ok=True)
-            good = [f'{{"id":"{manifest_id}-{number}-{line}","n":{line}.10}}' for line in range(lines)]
+            good = [f'{{"id":"{name}-{number}-{line}","n":{line}.10}}' for line in range(lines)]
             self.lines += good
             path.write_text("\n".join([*good, "not json", ""]))
             named.append(ManifestFile(uri=str(path), size_bytes=path.stat().st_size))
+        return named
+
+    def add_manifest(self, manifest_id: str, *, files: int = 3, lines: int = 40) -> None:
+        """Write some files and the manifest that names them."""
+        named = self.add_files(manifest_id, files=files, lines=lines)
         manifest = Manifest(manifest_id=manifest_id, date=DAY, created_at="2025-12-21T10:00:00Z", files=tuple(named))
         folder = self.folder / "manifests"
         folder.mkdir(exist_ok=True)
@@ -101,11 +108,6 @@ class Lake:
         left = [path for name in ("open", "staging") for path in (self.state / name).rglob("*") if path.is_file()]
         assert not [path for path in left if not path.name.startswith(".~")]
 
-    def assert_verified(self) -> None:
-        """`verify --deep` agrees."""
-        code, output = self.run("verify", "--deep")
-        assert code == 0, output
-
 
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[str]) -> None:
     """Wait for something that a process is about to do."""
@@ -141,3 +143,25 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     for process in made.started:
         if process.poll() is None:
             kill_group(process)
+
+
+@pytest.fixture
+def two_manifests(lake: Lake) -> Lake:
+    """A lake with two manifests to do."""
+    lake.add_manifest("one")
+    lake.add_manifest("two")
+    return lake
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Starts plain jobs in milliseconds."""
+    with Nursery() as started:
+        yield started
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what was done to the job, and what became of its lines."""
+    if TALLY.cases:
+        terminalreporter.section("deaths, held-up drivers, and every line looked for")
+        terminalreporter.write("\n".join([*TALLY.table(), ""]))

@@ -1,35 +1,108 @@
-"""The process dies by SIGKILL right after each step, and the next one puts everything right."""
+"""The process dies by SIGKILL right after a step, its successor perhaps too, and the last one puts everything right."""
 
+import itertools
 import signal
-import sys
+import time
+from collections import Counter
 
 import pytest
 
 from compactor.steps import Step
-from tests.faults.conftest import PATIENCE_SECONDS, Lake
+from tests.faults.accounts import check, manifests_in_effect
+from tests.faults.conftest import Lake
+from tests.faults.nursery import Nursery
+from tests.faults.tally import TALLY, Case, Kind
 
-OF_A_MANIFEST = [step for step in Step if step not in {Step.CLAIMED, Step.PLANNED}]
+OF_A_PLANNER = (Step.CLAIMED, Step.PLANNED)
+OF_A_MANIFEST = [step for step in Step if step not in OF_A_PLANNER]
+LEASE_SECONDS = 0.5
 
 
-def run_plain(lake: Lake, *arguments: str) -> int:
-    process = lake.start_process([sys.executable, "-m", "tests.faults.plain_job", str(lake.config), *arguments])
-    output, _ = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode in {0, 1, 3, -signal.SIGKILL}, output
-    return process.returncode
+def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
+    """One plain job, from its start to its end."""
+    job = nursery.start(lake.config, *arguments)
+    ended = job.wait()
+    assert ended in {0, 3, -signal.SIGKILL}, job.printed()
+    return ended
+
+
+def dies(nursery: Nursery, lake: Lake, case: Case, step: Step, *arguments: str) -> bool:
+    """Whether a job that is to die at a step came to it."""
+    died = run(nursery, lake, *arguments, "--die-at", step) == -signal.SIGKILL
+    case.died += died
+    case.not_reached += not died
+    return died
+
+
+def pairs() -> list[object]:
+    """Every step followed by every step in the next run; the short form has each once as first and once as second."""
+    steps = OF_A_MANIFEST
+    short = {(step, steps[(number + 1) % len(steps)]) for number, step in enumerate(steps)}
+    marks = {pair: () if pair in short else (pytest.mark.faults,) for pair in itertools.product(steps, steps)}
+    return [pytest.param(*pair, marks=mark, id="-".join(pair)) for pair, mark in marks.items()]
 
 
 @pytest.mark.parametrize("step", OF_A_MANIFEST)
-def test_a_death_at_any_step_loses_and_doubles_nothing(lake: Lake, step: Step) -> None:
-    """Killed at a step, killed again there in the next run, then left alone: every line is there once."""
-    lake.add_manifest("one")
-    lake.add_manifest("two")
-    assert run_plain(lake, "--die-at", step) == -signal.SIGKILL
-    run_plain(lake, "--die-at", step)  # recovery may have less to do than to reach this step again
-    assert run_plain(lake) == 0
-    lake.assert_exact()
+def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_manifests: Lake, step: Step) -> None:
+    """Killed once, then left alone: every line is there once. Every step of the list is one that a job comes to."""
+    case = TALLY.case(Kind.SINGLE)
+    assert dies(nursery, two_manifests, case, step)
+    assert run(nursery, two_manifests) == 0
+    check(two_manifests, case)
 
 
-def test_a_manifest_that_kills_its_driver_is_set_aside_and_its_neighbours_commit(lake: Lake) -> None:
+@pytest.mark.parametrize(("first", "second"), pairs())
+def test_two_deaths_in_a_row_lose_and_double_nothing(
+    nursery: Nursery, two_manifests: Lake, first: Step, second: Step
+) -> None:
+    """Killed at one step, its successor at another, then left alone: every line is there once.
+
+    What the first one left comes before a manifest that arrives meanwhile, so the second death is a death in recovery
+    wherever recovery comes to that step.
+    """
+    case = TALLY.case(Kind.PAIRS)
+    assert dies(nursery, two_manifests, case, first)
+    two_manifests.add_manifest("late")
+    dies(nursery, two_manifests, case, second)
+    assert run(nursery, two_manifests) == 0
+    check(two_manifests, case)
+
+
+def planner_cases() -> list[object]:
+    """Where the first planner dies, at which manifest, where the second dies if it does, and how the rest start."""
+    chosen = {(step, 1, None, True) for step in OF_A_PLANNER}
+    every = itertools.product(OF_A_PLANNER, (1, 2), (None, *OF_A_PLANNER), (False, True))
+    return [
+        pytest.param(*each, marks=() if each in chosen else pytest.mark.faults, id="-".join(map(str, each)))
+        for each in every
+    ]
+
+
+@pytest.mark.parametrize(("first", "visit", "second", "together"), planner_cases())
+def test_dead_planners_leave_every_file_in_one_manifest(
+    nursery: Nursery, lake: Lake, first: Step, visit: int, second: Step | None, together: bool
+) -> None:
+    """Planners die between claim and manifest; two more, one after the other or at once, plan what is left, once."""
+    case = TALLY.case(Kind.PLANNER)
+    lake.settings["builder"] = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 2_000}
+    lake.write_settings()
+    lake.add_files("raw", files=6)
+    planning = ("--plan", str(lake.folder / "input"))
+    assert dies(nursery, lake, case, first, *planning, "--visit", str(visit))
+    if second is not None:
+        time.sleep(LEASE_SECONDS)
+        dies(nursery, lake, case, second, *planning)
+    time.sleep(LEASE_SECONDS)
+    if together:
+        assert [job.wait() for job in [nursery.start(lake.config, *planning) for _ in range(2)]] == [0, 0]
+    else:
+        assert [run(nursery, lake, *planning) for _ in range(2)] == [0, 0]
+    assert manifests_in_effect(lake) == Counter(str(path) for path in (lake.folder / "input").iterdir())
+    assert run(nursery, lake) == 0
+    check(lake, case)
+
+
+def test_a_manifest_that_kills_its_driver_is_set_aside_and_its_neighbours_commit(nursery: Nursery, lake: Lake) -> None:
     """The first death may be anybody's fault; after `max_attempts` deaths alone, the manifest is a dead letter."""
     lake.settings["stream"]["max_attempts"] = 2
     lake.write_settings()
@@ -38,10 +111,10 @@ def test_a_manifest_that_kills_its_driver_is_set_aside_and_its_neighbours_commit
     expected = sorted(lake.lines)
     lake.add_manifest("killer")
     deaths = 0
-    while run_plain(lake, "--die-at", Step.INSPECTED, "--only", "killer") == -signal.SIGKILL:
+    while run(nursery, lake, "--die-at", Step.INSPECTED, "--only", "killer") == -signal.SIGKILL:
         deaths += 1
         assert deaths <= 3
     assert deaths in {2, 3}
     assert lake.output_lines() == expected
     assert "retries_exhausted" in (lake.state / "failed" / "killer.reason.json").read_text()
-    assert run_plain(lake) == 0, "the next run does not trip over it again"
+    assert run(nursery, lake) == 0, "the next run does not trip over it again"

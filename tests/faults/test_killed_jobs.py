@@ -6,7 +6,11 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
+from tests.faults.accounts import check
 from tests.faults.conftest import DAY, Lake, kill_group, wait_until
+from tests.faults.tally import TALLY, Kind
 
 SEED = 20251221
 
@@ -15,22 +19,25 @@ def attempts(lake: Lake) -> int:
     return len(list((lake.state / "ledger").rglob("attempt-*.json")))
 
 
-def test_killed_again_and_again_then_delivered_again(lake: Lake) -> None:
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.faults)])
+def test_killed_again_and_again_then_delivered_again(lake: Lake, kills: int) -> None:
     """`kill -9` of the process group at any moment, then one run: exact. Checkpoint gone, manifests again: the same."""
+    case = TALLY.case(Kind.ANY_MOMENT)
     chance = random.Random(SEED)  # noqa: S311 - for moments, not for secrets
     for number in range(4):
         lake.add_manifest(f"m-{number}")
-    for _ in range(3):
+    for _ in range(kills):
         before = attempts(lake)
         job = lake.start("run", "--once")
         wait_until(lambda before=before: attempts(lake) > before, job)
         time.sleep(chance.uniform(0.0, 4.0))
         if job.poll() is None:
             kill_group(job)
+            case.died += 1
     code, output = lake.run("run", "--once")
     assert code == 0, output
-    lake.assert_exact()
-    lake.assert_verified()
+    check(lake, case)
     written = {path: path.stat().st_mtime_ns for path in (lake.folder / "output").rglob("*.parquet")}
 
     shutil.rmtree(lake.state / "checkpoint", ignore_errors=True)
@@ -49,8 +56,7 @@ def test_two_jobs_at_once(lake: Lake) -> None:
     jobs = [lake.start("run", "--once") for _ in range(2)]
     outputs = [job.communicate(timeout=240)[0] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0], "\n".join(outputs)
-    lake.assert_exact()
-    lake.assert_verified()
+    check(lake, TALLY.case(Kind.TWO_DRIVERS))
 
 
 def test_a_running_job_takes_what_arrives_and_ends_on_sigterm(lake: Lake) -> None:

@@ -1,0 +1,168 @@
+"""A job whose places are all in S3, behind a proxy that spoils calls, and what must hold of its lines at the end."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
+
+from compactor.adapters.aws import S3Store
+from compactor.app import App
+from compactor.audit import Auditor, AuditReport
+from compactor.deep_audit import DeepAuditor
+from compactor.errors import CompactorError, OperatorError
+from compactor.layout import KEEP_MARKER, base_name
+from compactor.manifest import Manifest, ManifestFile
+from compactor.settings import parse_settings
+from tests.faults.s3_server import REGION, S3Server
+from tests.twins import LIMITS, ListSource, PlainEngine
+
+BUCKET = "lake"
+DAY = "2025-12-21"
+RESTARTS = 6
+"""So often a supervisor starts a job again that ended with exit code 1."""
+
+ROWS_PER_FILE = 5
+
+
+def as_toml(settings: Mapping[str, Mapping[str, object]]) -> str:
+    """Settings as the text of a file."""
+    lines = []
+    for section, values in settings.items():
+        lines.append(f"[{section}]")
+        for key, value in values.items():
+            inner = isinstance(value, dict) and ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in value.items())
+            lines.append(f"{key} = {{ {inner} }}" if inner else f"{key} = {json.dumps(value)}")
+    return "\n".join([*lines, ""])
+
+
+@dataclass
+class S3Lake:
+    """One job's places below a prefix of their own.
+
+    Attributes:
+        server: Reached without faults: what is put in and looked at goes this way.
+        root: The prefix, as `s3://bucket/name`.
+        lines: Ids of the good lines that were put in.
+        bad_lines: The bad ones: their file and their number.
+    """
+
+    server: S3Server
+    root: str
+    lines: Counter[str] = field(default_factory=Counter)
+    bad_lines: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.store = S3Store(self.server.client())
+
+    def settings(self, endpoint_url: str) -> dict[str, dict[str, object]]:
+        """The settings of a job that goes through this endpoint."""
+        return {
+            "paths": {name: f"{self.root}/{name}" for name in ("manifests", "output", "state")},
+            "input": {"allowed_prefixes": [f"{self.root}/input"]},
+            "aws": {"region": REGION, "endpoint_url": endpoint_url, "timeout_seconds": 2},
+            "schema": {"metadata_columns": ["_source_file", "_manifest_id"]},
+            "stream": {"trigger_interval_seconds": 1},
+            "metrics": {"sink": "none"},
+            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g", "spark.ui.enabled": False}},
+        }
+
+    def app(self, endpoint_url: str, store: S3Store) -> App:
+        """The parts of a job on a given store."""
+        return App(parse_settings(self.settings(endpoint_url)), store=store)
+
+    def put_file(self, name: str, *, good: int, bad: int = 0) -> ManifestFile:
+        """Write an input file whose bad lines come after its good ones."""
+        uri = f"{self.root}/input/{DAY}-{name}.ndjson"
+        ids = [f"{name}-{number}" for number in range(good)]
+        lines = [*(f'{{"id":"{each}","n":1.10}}' for each in ids), *["no json"] * bad, ""]
+        self.lines.update(ids)
+        self.bad_lines.update((uri, good + number) for number in range(1, bad + 1))
+        self.store.put(uri, "\n".join(lines).encode())
+        info = self.store.stat(uri)
+        assert info is not None
+        return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag)
+
+    def deliver(self, manifest_id: str, files: Sequence[ManifestFile]) -> None:
+        """Write a manifest."""
+        manifest = Manifest(manifest_id=manifest_id, date=DAY, created_at="2025-12-21T10:00:00Z", files=tuple(files))
+        self.store.put(f"{self.root}/manifests/{manifest_id}.json", manifest.to_json())
+
+    def fill(self) -> None:
+        """What takes every path: a clean file, one with rejects, more rows than one output file has, a bad manifest."""
+        self.deliver("good", [self.put_file("clean", good=7), self.put_file("flawed", good=2, bad=2)])
+        self.store.put(f"{self.root}/manifests/broken.json", b'{"version": 7}')
+
+    def run_job(self, endpoint_url: str, *, attempts: int, timeout_seconds: float) -> int:
+        """Run the job on the plain engine until it ends well, as a supervisor would.
+
+        Args:
+            endpoint_url: Where it finds S3.
+            attempts: How often its client sends a request at most.
+            timeout_seconds: How long its client waits.
+
+        Returns:
+            How often it had to be started again.
+
+        Raises:
+            CompactorError: It does not end well, or a person must act.
+        """
+        client = self.server.client(endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds)
+        for restarts in range(RESTARTS + 1):
+            app = self.app(endpoint_url, S3Store(client, sleep=lambda _: None))
+            service = app.service_on(
+                PlainEngine(app.store, metadata_columns=("_source_file", "_manifest_id"), rows_per_file=ROWS_PER_FILE),
+                ListSource(app.store, app.layout.manifests_folder),
+            )
+            try:
+                report = service.run(once=True)
+            except OperatorError:
+                raise
+            except CompactorError:
+                if restarts == RESTARTS:
+                    raise
+                continue
+            assert not report.stuck, report.stuck
+            if not report.failures:
+                return restarts
+        raise CompactorError(f"{self.root}: not done after {RESTARTS} restarts")
+
+    def lost_and_doubled(self) -> tuple[int, int]:
+        """How many lines, good and bad, are missing and how many are there once too often."""
+        rows = Counter(row["id"] for row in self._rows("output/"))
+        rejects = Counter((row["source_uri"], row["line_number"]) for row in self._rows("state/rejects/"))
+        lost = (self.lines - rows).total() + (self.bad_lines - rejects).total()
+        doubled = (rows - self.lines).total() + (rejects - self.bad_lines).total()
+        return lost, doubled
+
+    def _rows(self, folder: str) -> list[dict[str, object]]:
+        found = [info.uri for info in self.store.list(f"{self.root}/{folder}")]
+        return [row for uri in found for row in pq.read_table(io.BytesIO(self.store.read(uri))).to_pylist()]
+
+    def dead_letters(self) -> list[str]:
+        """The manifests that were set aside."""
+        names = [base_name(info.uri) for info in self.store.list(f"{self.root}/state/failed/")]
+        return sorted(name.removesuffix(".reason.json") for name in names if name.endswith(".reason.json"))
+
+    def left_over(self) -> list[str]:
+        """What a job that is through should not have left: manifests to do, open markers, staging."""
+        places = [f"{self.root}/{name}/" for name in ("manifests", "state/open", "state/staging")]
+        return [info.uri for place in places for info in self.store.list(place) if base_name(info.uri) != KEEP_MARKER]
+
+    def audit(self) -> AuditReport:
+        """What `verify --deep` says."""
+        app = self.app(self.server.url, self.store)
+        deep_check = DeepAuditor(app.store, app.registry, LIMITS).check
+        auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
+        return auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep_check)
+
+    def assert_exact(self) -> None:
+        """Every line is where it belongs, once; only the bad manifest was set aside; nothing is left lying about."""
+        assert self.lost_and_doubled() == (0, 0)
+        assert self.dead_letters() == ["broken"]
+        assert self.left_over() == []
+        report = self.audit()
+        assert report.discrepancies == []
+        assert report.unfinished == 0

@@ -1,0 +1,27 @@
+"""The job on Spark, which leaves a file for each step as it comes to it.
+
+python -m tests.faults.spark_job CONFIG STEPS_FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+from compactor.adapters.spark.session import close_session
+from compactor.app import App
+from compactor.settings import load_settings
+from compactor.steps import Step
+
+
+def main(config: Path, steps: Path) -> int:
+    def on_step(step: Step, manifest_id: str) -> None:
+        (steps / f"{manifest_id}-{step}").touch()
+
+    try:
+        report = App(load_settings(config, {}), on_step=on_step).service().run(once=True)
+    finally:
+        close_session()
+    return 3 if report.dead_lettered else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))

@@ -1,0 +1,391 @@
+"""The guards that keep the promises: the code that is each one, the same code without it, and who must notice."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One guard.
+
+    Attributes:
+        name: What it keeps from happening, or makes sure of.
+        module: Where it is, below the package.
+        text: The code that is it; it is there exactly once.
+        without: The same code without it.
+        tests: Where at least one test must fail without it.
+    """
+
+    name: str
+    module: str
+    text: str
+    without: str
+    tests: tuple[str, ...]
+
+
+_COMPACTION = "tests/unit/test_compaction.py"
+_BATCHES = "tests/unit/test_batches.py"
+_INTAKE = "tests/unit/test_intake.py"
+_MANIFEST = "tests/unit/test_manifest.py"
+_PLANNING = "tests/unit/test_planning.py"
+_INPUT_FILES = "tests/unit/test_input_files.py"
+_STAGED_FILES = "tests/unit/test_staged_files.py"
+_ATTEMPTS = "tests/unit/test_attempts.py"
+_CREATE = "tests/contract/test_object_store.py::test_create_leaves_another_object_alone"
+_CLAIM = "tests/contract/test_claims.py::test_the_first_to_claim_holds_a_key"
+_TAKE_OVER = "tests/contract/test_claims.py::test_taking_over"
+_CRASHES = "tests/faults/test_crash_points.py"
+_DRIVERS = "tests/faults/test_two_drivers.py"
+
+CREATE_ONLY = (
+    Guard(
+        "a record on a local disk is created once, never overwritten",
+        "adapters/local.py",
+        "place(path, lambda temporary: _write(temporary, data), os.link)",
+        "place(path, lambda temporary: _write(temporary, data))",
+        (_CREATE,),
+    ),
+    Guard(
+        "two drivers on local folders cannot both decide",
+        "adapters/local.py",
+        "place(path, lambda temporary: _write(temporary, data), os.link)",
+        "place(path, lambda temporary: _write(temporary, data))",
+        (_DRIVERS,),
+    ),
+    Guard(
+        "a record in memory is created once, never overwritten",
+        "adapters/memory.py",
+        "            if found is None:\n"
+        "                self.put(uri, data)\n"
+        "            return found is None or found.data == data",
+        "            self.put(uri, data)\n            return True",
+        (_CREATE,),
+    ),
+    Guard(
+        "a record in S3 is created once, never overwritten",
+        "adapters/aws/s3.py",
+        ', IfNoneMatch="*")',
+        ")",
+        (_CREATE,),
+    ),
+    Guard(
+        "the outcome that holds is read back by the driver that lost",
+        "ledger.py",
+        "        return self.outcome(outcome.date, outcome.manifest_id)",
+        "        return outcome",
+        (_DRIVERS,),
+    ),
+    Guard(
+        "an id is tied to its first manifest for good",
+        "ledger.py",
+        "            return record\n        return _parsed(Accepted, uri, self._store.read(uri))",
+        "            return record\n        return record",
+        (_INTAKE,),
+    ),
+    Guard(
+        "another manifest under a used id is set aside, not taken for a repeat",
+        "intake.py",
+        'if record.kind == "manifest" and record.digest == fingerprint:',
+        'if record.kind == "manifest":',
+        (_INTAKE,),
+    ),
+)
+
+VERSIONS = (
+    Guard(
+        "a file whose ETag is another one is not read in its place",
+        "object_reading.py",
+        "        if found.etag != file.etag:\n",
+        "        if False:\n",
+        (_INPUT_FILES,),
+    ),
+    Guard(
+        "a file whose size is another one is not read in its place",
+        "object_reading.py",
+        "    elif file.size_bytes is not None and found.size_bytes != file.size_bytes:\n",
+        "    elif False:\n",
+        (_INPUT_FILES,),
+    ),
+    Guard(
+        "the ranges of a file are all of one version",
+        "object_reading.py",
+        "store.read_range(opened.uri, start, length, etag=opened.etag)",
+        "store.read_range(opened.uri, start, length)",
+        (_INPUT_FILES,),
+    ),
+    Guard(
+        "a local file is read at the version that was asked for",
+        "adapters/local.py",
+        "    if etag is not None and _etag(status) != etag:\n",
+        "    if False:\n",
+        ("tests/contract/test_object_store.py::test_a_replaced_object_is_another_version",),
+    ),
+    Guard(
+        "an object in S3 is read at the version that was asked for",
+        "adapters/aws/s3.py",
+        """more = {**more, "IfMatch": f'"{etag}"'}""",
+        "more = {**more}",
+        ("tests/contract/test_object_store.py::test_a_replaced_object_is_another_version",),
+    ),
+    Guard(
+        "what Spark converts is what was inspected",
+        "adapters/spark/engine.py",
+        "            if not is_same:\n",
+        "            if False:\n",
+        ("tests/spark/test_changed_files.py",),
+    ),
+)
+
+VERIFICATION = (
+    Guard(
+        "the rows in the footers are the records that were inspected",
+        "staged_files.py",
+        "    found = sum(file.facts.rows for file in files)\n    if found != expected:\n",
+        "    found = sum(file.facts.rows for file in files)\n    if False:\n",
+        (_STAGED_FILES,),
+    ),
+    Guard(
+        "the columns in the footers are those of the schema",
+        "staged_files.py",
+        "    if facts.columns != columns:\n",
+        "    if False:\n",
+        (_STAGED_FILES,),
+    ),
+    Guard(
+        "the types in the footers are those of the schema",
+        "staged_files.py",
+        '        if found != expected:\n            raise StagingError(f"{where} has column {name!r} of type',
+        '        if False:\n            raise StagingError(f"{where} has column {name!r} of type',
+        (_STAGED_FILES,),
+    ),
+    Guard(
+        "rows, rejects and blank lines of each file are its lines",
+        "staged_files.py",
+        "        if accounted != report.lines:\n",
+        "        if False:\n",
+        (_STAGED_FILES,),
+    ),
+    Guard(
+        "every file of the manifest is reported on",
+        "staged_files.py",
+        "    if named != reported:\n",
+        "    if False:\n",
+        (_STAGED_FILES,),
+    ),
+    Guard(
+        "nothing is decided, and so published, before it was verified",
+        "compaction.py",
+        "outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)",
+        "from compactor.staged_files import parquet_facts as facts\n"
+        "        outputs = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.outputs]\n"
+        "        rejects = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.rejects]",
+        (_COMPACTION + "::test_staging_that_does_not_add_up",),
+    ),
+    Guard(
+        "done is put on record after all is in its final place, not before",
+        "publication.py",
+        "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
+        "        if isinstance(outcome, Commit):\n"
+        "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
+        "            self._publish(outcome)\n",
+        (_COMPACTION + "::test_death_at_each_step",),
+    ),
+    Guard(
+        "a death between publication and done loses nothing, with real processes",
+        "publication.py",
+        "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
+        "        if isinstance(outcome, Commit):\n"
+        "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
+        "            self._publish(outcome)\n",
+        (_CRASHES,),
+    ),
+)
+
+ONCE = (
+    Guard(
+        "a URI that comes twice in a batch is worked on once",
+        "batches.py",
+        "dict.fromkeys(uris)",
+        "list(uris)",
+        (_BATCHES,),
+    ),
+    Guard(
+        "a manifest that comes under two names in a batch is worked on once",
+        "batches.py",
+        "            if accepted.manifest_id in seen:\n",
+        "            if False:\n",
+        (_BATCHES,),
+    ),
+    Guard(
+        "a file that a manifest names twice is not compacted twice",
+        "manifest.py",
+        "        if path in seen:\n",
+        "        if False:\n",
+        (_MANIFEST,),
+    ),
+    Guard(
+        "a done manifest is a no-op",
+        "compaction.py",
+        "        if state.outcome is not None and state.is_done:\n",
+        "        if False:\n",
+        (_BATCHES,),
+    ),
+    Guard(
+        "a decided manifest is rolled forward, not worked on again",
+        "compaction.py",
+        "        if state.outcome is not None:\n"
+        "            return self._finished(accepted, state.outcome, attempts=0)\n",
+        "",
+        (_COMPACTION + "::test_decided_is_not_worked_on_again",),
+    ),
+    Guard(
+        "a driver whose staging was cleaned up under it finds that it lost",
+        "compaction.py",
+        "            if decided is not None:\n",
+        "            if False:\n",
+        (_COMPACTION + "::test_two_drivers",),
+    ),
+    Guard(
+        "a driver that finds staging gone looks for done",
+        "publication.py",
+        "            if self._ledger.is_done(commit.date, commit.manifest_id):\n",
+        "            if False:\n",
+        ("tests/unit/test_publication.py",),
+    ),
+    Guard(
+        "a manifest object that says something else by now is not removed",
+        "publication.py",
+        "        if self._still_says(uri, fingerprint):\n",
+        "        if True:\n",
+        ("tests/unit/test_publication.py",),
+    ),
+)
+
+ATTEMPTS = (
+    Guard(
+        "an attempt is on record before its work starts",
+        "ledger.py",
+        "            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):\n",
+        "            if True:\n",
+        (_COMPACTION + "::test_life_in_order",),
+    ),
+    Guard(
+        "a manifest that kills its driver each time runs out of attempts",
+        "compaction.py",
+        "        if held >= self._rules.max_attempts:\n",
+        "        if False:\n",
+        (_COMPACTION + "::test_killer_runs_out_of_attempts",),
+    ),
+    Guard(
+        "only a death alone counts",
+        "attempts.py",
+        "    if not state.attempt.alone:\n        return False\n",
+        "",
+        (_ATTEMPTS,),
+    ),
+    Guard(
+        "passing trouble does not count",
+        "attempts.py",
+        "        return not state.failure.passing\n",
+        "        return True\n",
+        (_ATTEMPTS,),
+    ),
+    Guard(
+        "an attempt of a run that lives is no death",
+        "attempts.py",
+        "    return state.attempt.run_id not in living_runs\n",
+        "    return True\n",
+        (_ATTEMPTS,),
+    ),
+    Guard(
+        "suspects are tried alone",
+        "batches.py",
+        "            elif is_suspect(state.attempts):\n",
+        "            elif False:\n",
+        (_BATCHES,),
+    ),
+    Guard(
+        "open manifests are found again after a death",
+        "ledger.py",
+        "        self._store.create(self._layout.open_marker(manifest_id), _json(marker))\n",
+        "        del marker\n",
+        (_COMPACTION + "::test_killer_runs_out_of_attempts",),
+    ),
+)
+
+PLACES = (
+    Guard(
+        "a manifest cannot name files outside the allowed prefixes",
+        "manifest.py",
+        "        if not is_allowed(file.uri, manifest.manifest_id, allowed_prefixes, redriven_folder):\n",
+        "        if False:\n",
+        (_MANIFEST,),
+    ),
+    Guard(
+        "nothing outside the allowed prefixes is planned",
+        "planning.py",
+        "        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):\n",
+        "        if False:\n",
+        (_PLANNING,),
+    ),
+)
+
+CLAIMS = (
+    Guard(
+        "a claim in memory is not overwritten",
+        "adapters/memory.py",
+        "self._claims.setdefault(key, fresh)",
+        "self._claims.__setitem__(key, fresh) or fresh",
+        (_CLAIM, _PLANNING),
+    ),
+    Guard(
+        "a claim in SQLite is not overwritten",
+        "adapters/sqlite_claims.py",
+        "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT OR REPLACE INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?)",
+        (_CLAIM,),
+    ),
+    Guard(
+        "a claim in DynamoDB is not overwritten",
+        "adapters/aws/dynamo_claims.py",
+        '"attribute_not_exists(pk)"',
+        '"attribute_not_exists(pk) OR attribute_exists(pk)"',
+        (_CLAIM,),
+    ),
+    Guard(
+        "a claim in SQLite is taken over from the holder that was named alone",
+        "adapters/sqlite_claims.py",
+        "WHERE key = ? AND holder = ?\n",
+        "WHERE key = ? AND holder <> ?\n",
+        (_TAKE_OVER,),
+    ),
+    Guard(
+        "a claim in DynamoDB is taken over from the holder that was named alone",
+        "adapters/aws/dynamo_claims.py",
+        '"holder = :from"',
+        '"holder = :from OR attribute_exists(pk)"',
+        (_TAKE_OVER,),
+    ),
+    Guard(
+        "files that another planner claimed are left to it while its lease lasts",
+        "planning.py",
+        'elif fate == "unwritten" and claim.lease_until > self._clock.now():',
+        "elif False:",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a late manifest whose files were taken over never takes effect",
+        "planning.py",
+        "        if not self._is_void_now(claim.holder, now):\n",
+        "        if False:\n",
+        (_PLANNING,),
+    ),
+    Guard(
+        "a planner that is held up beyond its lease doubles nothing, with real processes",
+        "planning.py",
+        "        if not self._is_void_now(claim.holder, now):\n",
+        "        if False:\n",
+        (_DRIVERS,),
+    ),
+)
+
+GUARDS = (*CREATE_ONLY, *VERSIONS, *VERIFICATION, *ONCE, *ATTEMPTS, *PLACES, *CLAIMS)

@@ -1,0 +1,128 @@
+"""Takes each guard out of a copy of the code, one at a time, and sees that a test fails.
+
+python -m tests.guards [WORD ...] does so for the guards whose name or module has one of these words.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.guard_list import GUARDS, Guard
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("compactor", "tests", "config", "pyproject.toml")
+PASSED, FAILED = 0, 1  # exit codes of pytest
+NOT_ENDED = -1
+PATIENCE_SECONDS = 900.0
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-rf", "--tb=line", "--no-header", "-p", "no:cacheprovider")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of taking a guard out.
+
+    Attributes:
+        noticed_by: The test that failed; empty if none did.
+        fault: Why the trial says nothing.
+        seconds: How long it took.
+    """
+
+    guard: Guard
+    noticed_by: str = ""
+    fault: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_well(self) -> bool:
+        return bool(self.noticed_by)
+
+
+def main(words: Sequence[str]) -> int:
+    chosen = [guard for guard in GUARDS if not words or any(word in guard.name + guard.module for word in words)]
+    with tempfile.TemporaryDirectory(prefix="compactor-guards-") as folder:
+        copy = Path(folder)
+        for name in COPIED:
+            _copy(ROOT / name, copy / name)
+        say(f"{len(chosen)} guards; first their tests with all of them in place ...")
+        code, output = run_tests(copy, sorted({test for guard in chosen for test in guard.tests}))
+        if code != PASSED:
+            say(f"{output}\nexpected these tests to pass before a guard is taken out")
+            return 1
+        trials = []
+        for guard in chosen:
+            trials.append(tried(guard, copy))
+            say(row(trials[-1]))
+    guarded = sum(trial.is_well for trial in trials)
+    say(f"{guarded} of {len(trials)} guards are needed and guarded: without any of them a test fails")
+    return 0 if guarded == len(trials) else 1
+
+
+def tried(guard: Guard, copy: Path) -> Trial:
+    """Run a guard's tests without it; the copy of the code is as before afterwards."""
+    module = copy / "compactor" / guard.module
+    code = module.read_text()
+    found = code.count(guard.text)
+    if found != 1:
+        fault = f"tests/guard_list.py is out of date: its text is in {guard.module} {found} times, expected once"
+        return Trial(guard, fault=fault)
+    started = time.monotonic()
+    module.write_text(code.replace(guard.text, guard.without))
+    try:
+        exit_code, output = run_tests(copy, guard.tests)
+    finally:
+        module.write_text(code)
+    seconds = time.monotonic() - started
+    if exit_code == PASSED:
+        return Trial(guard, fault="no test failed", seconds=seconds)
+    failures = re.findall(r"^FAILED (.+?)(?: - .*)?$", output, re.MULTILINE)
+    if exit_code != FAILED or not failures:
+        return Trial(guard, fault=f"the tests did not run: {output.strip()[-500:]}", seconds=seconds)
+    return Trial(guard, noticed_by=failures[0], seconds=seconds)
+
+
+def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
+    """Run tests of the copy: the exit code of pytest, and what it printed."""
+    # Byte code is told from stale byte code by whole seconds, which are too long here.
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            [*PYTEST, *tests],
+            cwd=copy,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return NOT_ENDED, f"they did not end in {PATIENCE_SECONDS:.0f} s"
+    return done.returncode, done.stdout
+
+
+def row(trial: Trial) -> str:
+    """A row of the table."""
+    return f"{trial.seconds:5.1f} s  {trial.guard.name}\n         {trial.noticed_by or 'UNGUARDED: ' + trial.fault}"
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copy(source, target)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Where a soak takes place: on a real S3 server behind a proxy that spoils calls, or in plain folders."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.fault_rules import FaultKind, Rule
+from tests.faults.proxy import FaultProxy
+from tests.faults.s3_server import REGION, versitygw, versitygw_path
+
+BUCKET = "soak"
+
+_PROBABILITIES = (0.0, 0.002, 0.01, 0.02)
+_WAITING = frozenset({FaultKind.SILENCE, FaultKind.DONE_SILENCE, FaultKind.SLOW_BODY})
+"""These cost the job seconds each, in which nothing else can go wrong."""
+
+_KINDS = tuple(kind for kind in FaultKind if kind not in {FaultKind.ACCESS_DENIED, FaultKind.NO_SUCH_BUCKET})
+
+
+@dataclass
+class Place:
+    """Where everything is.
+
+    Attributes:
+        root: The folder or prefix of all places.
+        region: Of S3; empty in plain folders.
+        direct_url: The server itself; empty in plain folders.
+        environment: What clients need to find in theirs.
+        proxy: In front of the server; None in plain folders.
+    """
+
+    root: str
+    region: str = ""
+    direct_url: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    proxy: FaultProxy | None = None
+
+    @property
+    def url(self) -> str:
+        """What the job uses as its endpoint."""
+        return self.proxy.url if self.proxy else ""
+
+    def change_weather(self, chance: random.Random) -> None:
+        """From now on, other calls go wrong."""
+        if self.proxy:
+            rules = [
+                Rule(
+                    kind, probability=chance.choice(_PROBABILITIES) / (5 if kind in _WAITING else 1), burst=_burst(kind)
+                )
+                for kind in _KINDS
+            ]
+            self.proxy.use(rules, seed=chance.getrandbits(32))
+
+    def calm(self) -> None:
+        """No faults any more."""
+        if self.proxy:
+            self.proxy.use()
+
+    def faults(self) -> Counter[FaultKind]:
+        """Those that took effect, by kind."""
+        return self.proxy.traffic.faults() if self.proxy else Counter()
+
+
+def _burst(kind: FaultKind) -> int:
+    return 3 if kind is FaultKind.SLOW_DOWN else 1  # S3 throttles for a while, not for a call
+
+
+@contextmanager
+def place(folder: Path, *, on_s3: bool) -> Iterator[Place]:
+    """A place that ends with its block.
+
+    Args:
+        folder: Where all data goes.
+        on_s3: Whether to use S3; versitygw has to be installed for it.
+    """
+    if not on_s3:
+        for name in ("manifests", "input"):
+            (folder / "lake" / name).mkdir(parents=True)
+        yield Place(str(folder / "lake"))
+        return
+    with versitygw(folder / "s3") as server, FaultProxy(server.url, slow_body_seconds=0.5) as proxy:
+        server.make_bucket(BUCKET)
+        yield Place(f"s3://{BUCKET}", REGION, server.url, server.environment, proxy)
+
+
+def s3_is_at_hand() -> bool:
+    """Whether there is an S3 server to start."""
+    return versitygw_path() is not None
