@@ -10,9 +10,11 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Literal
 
 from compactor.errors import SettingsError
+from compactor.file_search import FileSearch
 from compactor.layout import Layout, base_name, canonical, date_of_file, folder, is_text, is_within
 from compactor.ledger import Ledger
 from compactor.manifest import Manifest, ManifestFile
@@ -81,6 +83,7 @@ class Planner:
         self._target_manifest_bytes = target_manifest_bytes
         self._claim_lease_seconds = claim_lease_seconds
         self._on_step = on_step
+        self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes)
         self._settled_fates: dict[str, Fate] = {}
 
     def plan(
@@ -100,6 +103,8 @@ class Planner:
         if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):
             allowed = ", ".join(self._allowed_prefixes)
             raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
+        if not prefix.endswith("/") and self._store.stat(prefix) is not None:
+            raise SettingsError([f"plan: {prefix} -> is a file, expected the folder that it is in"])
         plan = Plan()
         by_day: dict[str, list[ManifestFile]] = {}
         for info in self._store.list(folder(prefix)):
@@ -119,26 +124,23 @@ class Planner:
     def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan) -> list[ManifestFile]:
         """The files that no manifest has, or ever will have by its claim."""
         claims = self._claims.get_many([claim_key(file) for file in files])
-        forgotten = self._forgotten(day, [file for file in files if claim_key(file) not in claims])
-        plan.planned_before += len(forgotten)
+        taken = self._taken(day, [file for file in files if claim_key(file) not in claims])
+        plan.planned_before += len(taken)
         return [
-            file
-            for file in files
-            if claim_key(file) not in forgotten and self._is_free(claims.get(claim_key(file)), plan)
+            file for file in files if claim_key(file) not in taken and self._is_free(claims.get(claim_key(file)), plan)
         ]
 
-    def _forgotten(self, day: str, files: Sequence[ManifestFile]) -> set[str]:
-        """Keys of files so old that their claims may have been forgotten, but that the ledger knows."""
-        if self._claims.lifetime_days is None:
+    def _taken(self, day: str, files: Sequence[ManifestFile]) -> set[str]:
+        """Keys of files without a claim that manifests of their day have all the same.
+
+        Somebody else may have written these manifests, or their claims may be lost or forgotten by now.
+        """
+        by_uri = {canonical(file.uri): file for file in files}
+        if not by_uri:
             return set()
-        limit = self._clock.now() - timedelta(days=self._claims.lifetime_days)
-        old = {claim_key(file) for file in files if file.event_time is not None and file.event_time < limit}
-        known: set[str] = set()
-        for _, manifest_id in self._ledger.manifests(day) if old else ():
-            record = self._ledger.accepted(manifest_id)
-            if record is not None and record.manifest is not None:
-                known.update(old.intersection(map(claim_key, record.manifest.files)))
-        return known
+        # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
+        found = chain(self._search.waiting(by_uri), self._search.in_day(day, by_uri))
+        return {claim_key(by_uri[naming.uri]) for naming in found if naming.has_had(by_uri[naming.uri].etag)}
 
     def _is_free(self, claim: Claim | None, plan: Plan) -> bool:
         """Whether a file may be planned; if not, the plan counts why."""

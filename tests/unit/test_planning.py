@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.memory import MemoryClaims
 from compactor.errors import SettingsError
-from compactor.manifest import parse_manifest
+from compactor.manifest import ManifestFile, parse_manifest
 from compactor.planning import SKIP_REASONS, Plan
 from compactor.records import Commit
 from compactor.steps import OnStep, Step, ignore_step
@@ -173,6 +173,42 @@ def test_forgotten_claims(world: World) -> None:
     again = plan(world)
     assert again.planned_before == 5
     assert [file.uri for manifest in again.manifests for file in manifest.files] == [f"/w/raw/{DAY}-young.ndjson"]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("names_versions", [False, True])
+def test_files_of_a_manifest_that_somebody_else_wrote(is_done: bool, names_versions: bool) -> None:
+    """Files without a claim are not planned again where a manifest that waits, or one of their day, has them."""
+    world = World()
+    file = world.file(f"{DAY}-a.ndjson", ROW)
+    named = file if names_versions else ManifestFile(uri=file.uri)
+    world.put_manifest("by-hand.json", world.manifest("by-hand", [named]).to_json())
+    if is_done:
+        world.run_once()
+    world.file(f"{DAY}-b.ndjson", ROW)
+    found = plan(world)
+    assert found.planned_before == 1
+    assert [each.uri for manifest in found.manifests for each in manifest.files] == [f"/w/raw/{DAY}-b.ndjson"]
+    world.run_once()
+    world.check_exact()
+
+
+def test_a_file_that_was_missing_is_planned_when_it_comes() -> None:
+    """A file that a manifest without versions named too early is not lost to planning."""
+    world = World()
+    early = ManifestFile(uri=f"/w/raw/{DAY}-late.ndjson")
+    world.put_manifest("by-hand.json", world.manifest("by-hand", [early]).to_json())
+    world.run_once()
+    world.file(f"{DAY}-late.ndjson", ROW)
+    assert [len(manifest.files) for manifest in plan(world).manifests] == [1]
+    world.run_once()
+    world.check_exact()
+
+
+def test_a_file_for_a_prefix(world: World) -> None:
+    """A file in place of a folder is refused in words, instead of planning nothing."""
+    with pytest.raises(SettingsError, match="is a file, expected the folder"):
+        world.app().planner.plan(f"/w/raw/{DAY}-0.ndjson")
 
 
 def test_dry_run(world: World) -> None:

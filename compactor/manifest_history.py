@@ -1,0 +1,140 @@
+"""All that is on record about one manifest: where it is, its attempts, its outcome, and what was redriven from it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from compactor.errors import ObjectNotFound
+from compactor.layout import MANIFEST_ID, Layout, base_name, id_from_name, is_within
+from compactor.ledger import Ledger
+from compactor.ports import ObjectStore
+from compactor.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, Redrive
+from compactor.redrive_trail import Trail, TrailEntry
+
+
+@dataclass(frozen=True, slots=True)
+class TracedAttempt:
+    """One attempt at a manifest.
+
+    Attributes:
+        alone: Whether no other manifest was in flight.
+        error: How it ended, where it ended without an outcome and its driver could say so.
+        passing: Whether that trouble was not the manifest's.
+    """
+
+    number: int
+    started_at: datetime
+    run_id: str
+    alone: bool
+    error: str = ""
+    passing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is known of a manifest.
+
+    Attributes:
+        uri: Where its object is now; empty if it is nowhere.
+        accepted: What its id is tied to; None while nobody began it.
+        attempts: In their order.
+        outcome: None while there is none.
+        is_done: Whether all that the outcome names is in its final place.
+        redriven_from: The redrive that made it, if it was one.
+        redriven_as: What was redriven from it.
+    """
+
+    manifest_id: str
+    uri: str
+    accepted: Accepted | None = None
+    attempts: tuple[TracedAttempt, ...] = ()
+    outcome: Commit | DeadLetter | None = None
+    is_done: bool = False
+    redriven_from: Redrive | None = None
+    redriven_as: tuple[TrailEntry, ...] = ()
+
+
+class Histories:
+    """Reads the histories of manifests.
+
+    Args:
+        store: Where the manifests are.
+        layout: The places.
+        ledger: The records.
+        trail: The redrives.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, trail: Trail) -> None:
+        self._store = store
+        self._layout = layout
+        self._ledger = ledger
+        self._trail = trail
+
+    def of(self, manifest_id: str) -> History | None:
+        """The history of a manifest; None if nothing is known of it."""
+        accepted = self._ledger.accepted(manifest_id)
+        family = self._trail.family_of(manifest_id)
+        entries = self._trail.entries(family) if family is not None else []
+        made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)
+        if accepted is None:
+            uri = self._first_there([self._layout.manifest(manifest_id)])
+            return History(manifest_id, uri, redriven_from=made_by) if uri or made_by else None
+        day = accepted.date
+        names = self._ledger.record_names(day, manifest_id)
+        return History(
+            manifest_id,
+            self._first_there(self._places(accepted)),
+            accepted,
+            tuple(self._attempts(day, manifest_id, names)),
+            self._ledger.outcome(day, manifest_id) if "outcome.json" in names else None,
+            "done.json" in names,
+            made_by,
+            tuple(each for each in entries if each.redrive.source == manifest_id),
+        )
+
+    def id_of_object(self, uri: str) -> str | None:
+        """The id of the manifest that is, or was, kept at a place; None if no manifests are kept there."""
+        if is_within(uri, self._layout.manifests):
+            return self._delivered_id(uri)
+        if is_within(uri, self._layout.failed_folder):
+            return base_name(uri).removesuffix(".json").removesuffix(".reason")
+        archived = self._layout.archived_id(uri)
+        return archived[1] if archived else None
+
+    def _delivered_id(self, uri: str) -> str:
+        """The id of an object in the watched prefix: that inside it where there is one, else that of its name."""
+        try:
+            document = orjson.loads(self._store.read(uri))
+        except (ObjectNotFound, orjson.JSONDecodeError):
+            document = None
+        inside = document.get("manifest_id") if isinstance(document, dict) else None
+        return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
+
+    def _places(self, accepted: Accepted) -> list[str]:
+        manifest_id = accepted.manifest_id
+        return [
+            accepted.source_uri or self._layout.manifest(manifest_id),
+            self._layout.archived_manifest(accepted.date, manifest_id),
+            self._layout.failed_manifest(manifest_id),
+        ]
+
+    def _first_there(self, uris: Sequence[str]) -> str:
+        return next((uri for uri in uris if self._store.stat(uri) is not None), "")
+
+    def _attempts(self, day: str, manifest_id: str, names: frozenset[str]) -> Iterator[TracedAttempt]:
+        number = 0
+        while base_name(uri := self._layout.attempt(day, manifest_id, number := number + 1)) in names:
+            attempt = self._ledger.record(uri, Attempt)
+            failure_uri = self._layout.attempt_failure(day, manifest_id, number)
+            is_failed = base_name(failure_uri) in names
+            failure = self._ledger.record(failure_uri, AttemptFailure) if is_failed else None
+            yield TracedAttempt(
+                number,
+                attempt.started_at,
+                attempt.run_id,
+                attempt.alone,
+                failure.error if failure else "",
+                failure.passing if failure else False,
+            )

@@ -1,0 +1,40 @@
+"""Redriving with the Spark engine: rejected lines become rows once the settings take them, on disk and on S3."""
+
+from dataclasses import replace
+
+import pytest
+
+from compactor.app import App
+from compactor.redrive_selection import Kind, Scope
+from tests.spark.conftest import DAY, NewScene, Scene
+
+LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
+
+
+def redrive(scene: Scene, kind: Kind) -> str:
+    """Redrive all there is of one manifest; the URI of the new one."""
+    report = scene.app.redriver().redrive(scene.app.surveyor.survey(Scope(kind)))
+    assert report.refused == []
+    [redriven] = report.redriven
+    assert redriven.manifest_id is not None
+    return scene.app.layout.manifest(redriven.manifest_id)
+
+
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_rejects_and_files(new_scene: NewScene, new_s3_scene: NewScene, place: str) -> None:
+    """Over-long lines and a file that was missing are put back, and every line is one row, byte for byte."""
+    new = new_scene if place == "disk" else new_s3_scene
+    first = new(input={"max_line_bytes": 40})
+    files = [first.write("a.ndjson", b'{"id": "short"}\n' + LONG + b"\n"), f"{first.raw}late.ndjson"]
+    first.run(first.deliver("m", files))
+    settings = first.app.settings
+    wider = settings.input.model_copy(update={"max_line_bytes": 1 << 20})
+    scene = Scene(App(replace(settings, input=wider)), first.raw)
+    scene.write("late.ndjson", b'{"id": "late"}\n')
+    assert scene.run(redrive(scene, "rejects"), redrive(scene, "files")).failures == {}
+    ids = [record["id"] for name in ("m", "m-r1", "m-r2") for record in scene.compacted(name).records]
+    assert sorted(ids) == ["late", "long", "short"]
+    [row] = scene.compacted("m-r1").records
+    assert row["text"] == "x" * 100
+    assert not scene.check().needs_operator
+    assert [day for day, _ in scene.app.ledger.manifests()] == [DAY] * 3
