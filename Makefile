@@ -35,6 +35,7 @@ test-faults: $(INSTALLED) $(VERSITYGW) ## Run the full matrices of kills, driver
 	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
 
 test-guards: $(INSTALLED) ## Take each guard out of the code, one at a time, and see a test fail
+	@$(BIN)/python -m compactor.java
 	@$(BIN)/python -m tests.guards
 
 soak: $(INSTALLED) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1)

@@ -3,33 +3,45 @@
 import itertools
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 from compactor.adapters.clock import SystemClock
+from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.batches import BatchRunner
+from compactor.cleaning import Cleaner
 from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
+from compactor.daily_cleaning import DailyCleaning
 from compactor.engine import Engine
+from compactor.errors import ObjectNotFound, SettingsError
+from compactor.file_search import FileSearch
 from compactor.inspection import Limits
 from compactor.intake import Intake
 from compactor.layout import Layout, is_s3
 from compactor.ledger import Ledger
-from compactor.logs import MetricsLog
-from compactor.metrics import DroppedMetrics
 from compactor.planning import Planner
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
-from compactor.presence import Presence
+from compactor.presence import Presence, Runs
 from compactor.publication import Publisher
 from compactor.recovery import Recovery
+from compactor.redrive_claims import RedriveClaims
+from compactor.redrive_drafts import Drafter
+from compactor.redrive_survey import Surveyor
+from compactor.redrive_trail import Trail
+from compactor.redriving import Redriver
 from compactor.registry import SchemaRegistry
+from compactor.retention import Retention
+from compactor.schema import DeclaredColumn
+from compactor.schema_file import parse_schema_file
 from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
 from compactor.sizing_history import SizingHistory
 from compactor.spark_conf import master_is_given, spark_properties
-from compactor.steps import OnStep, ignore_step
+from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
+from compactor.tracing import Tracer
 
 
 def new_run_id(clock: Clock) -> str:
@@ -98,8 +110,34 @@ class App:
 
     @cached_property
     def registry(self) -> SchemaRegistry:
+        """The schema versions, to read: what is on record holds, whatever the schema file says by now."""
+        return self._registry(())
+
+    @cached_property
+    def job_registry(self) -> SchemaRegistry:
+        """The schema versions, for who makes new ones: with the columns of the schema file."""
+        return self._registry(self._declared_columns())
+
+    def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
         schema = self.settings.schema
-        return SchemaRegistry(self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns)
+        return SchemaRegistry(
+            self.store,
+            self.layout,
+            self.clock,
+            names=schema.names,
+            max_columns=schema.max_columns,
+            declared=declared,
+        )
+
+    def _declared_columns(self) -> tuple[DeclaredColumn, ...]:
+        schema = self.settings.schema
+        if not schema.file:
+            return ()
+        try:
+            data = self.store.read(schema.file)
+        except ObjectNotFound as exc:
+            raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
+        return parse_schema_file(data, schema.file, names=schema.names, max_columns=schema.max_columns)
 
     @cached_property
     def history(self) -> SizingHistory:
@@ -107,12 +145,16 @@ class App:
 
     @cached_property
     def presence(self) -> Presence:
-        return Presence(self.store, self.layout, self.clock, self.run_id, MachineProcesses())
+        return Presence(self.store, self.layout, self.clock, self.run_id, MachineProcesses().this())
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.store, self.layout, self.clock, MachineProcesses())
 
     @cached_property
     def metrics(self) -> MetricsSink:
         metrics = self.settings.metrics
-        return MetricsLog(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
+        return LogMetrics(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
 
     @cached_property
     def claims(self) -> ClaimTable:
@@ -144,6 +186,61 @@ class App:
         )
 
     @cached_property
+    def cleaner(self) -> Cleaner:
+        retention = Retention(self.store, self.layout, self.ledger, self.runs.living_among)
+        return Cleaner(self.store, self.layout, self.clock, retention)
+
+    @cached_property
+    def claims_if_any(self) -> ClaimTable | None:
+        """The claims; None where the settings name no place for them, so that nobody plans."""
+        try:
+            return self.claims
+        except SettingsError:
+            return None
+
+    @cached_property
+    def trail(self) -> Trail:
+        return Trail(self.store, self.layout, self.ledger)
+
+    @cached_property
+    def surveyor(self) -> Surveyor:
+        return Surveyor(self.store, self.layout, self.ledger, self.trail)
+
+    def redriver(self, *, on_step: OnRedriveStep = ignore_redrive_step) -> Redriver:
+        """What puts back what was set aside."""
+        allowed_prefixes = self.settings.input.allowed_prefixes
+        lease_seconds = self.settings.builder.claim_lease_seconds
+        drafter = Drafter(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            claims=RedriveClaims(self.claims_if_any, self.clock, lease_seconds),
+            search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
+            allowed_prefixes=allowed_prefixes,
+        )
+        return Redriver(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            trail=self.trail,
+            drafter=drafter,
+            clock=self.clock,
+            on_step=on_step,
+        )
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        return Tracer(
+            self.store,
+            self.layout,
+            self.ledger,
+            self.trail,
+            self.claims_if_any,
+            self.clock,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+        )
+
+    @cached_property
     def spark(self) -> Any:
         """The Spark session; starts Spark."""
         from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - most commands need no Spark
@@ -162,7 +259,12 @@ class App:
         return open_session(settings.spark.master, properties, uses_s3=uses_s3)
 
     def service(self) -> Service:
-        """The streaming job, on Spark."""
+        """The streaming job, on Spark.
+
+        Raises:
+            SettingsError: The schema file is wrong, or contradicts what is on record. Spark was not started then.
+        """
+        self.job_registry.check_declared()
         return self.service_on(self.spark_engine(), self._spark_source())
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
@@ -172,8 +274,16 @@ class App:
             store=self.store,
             layout=self.layout,
             runner=runner,
-            recovery=Recovery(self.store, self.layout, self.ledger, runner, self.clock),
+            recovery=Recovery(self.store, self.layout, self.ledger, runner, self.cleaner),
+            cleaning=DailyCleaning(
+                self.cleaner,
+                self.store,
+                self.layout,
+                self.clock,
+                archive_days=self.settings.retention.archive_days,
+            ),
             source=source,
+            runs=self.runs,
             presence=self.presence,
             metrics=self.metrics,
             clock=self.clock,
@@ -187,7 +297,7 @@ class App:
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            registry=self.registry,
+            registry=self.job_registry,
             engine=engine,
             publisher=Publisher(self.store, self.layout, self.ledger, on_step=self.on_step),
             history=self.history,
@@ -199,7 +309,7 @@ class App:
                 max_line_bytes=settings.input.max_line_bytes,
                 max_decompressed_bytes=settings.input.max_decompressed_bytes,
             ),
-            living_runs=self.presence.living,
+            living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
             on_step=self.on_step,
         )
         intake = Intake(
@@ -237,7 +347,6 @@ class App:
             ),
             convert_rules=ConvertRules(
                 discovery=settings.input.discovery,
-                declared_keys=settings.schema.declared_keys,
                 metadata_columns=settings.schema.metadata_columns,
                 target_file_bytes=settings.output.target_file_bytes,
                 compression=settings.output.compression,

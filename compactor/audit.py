@@ -1,83 +1,51 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 
-from compactor.errors import StagingError
+from compactor.audit_report import AuditReport, Discrepancy
+from compactor.errors import ObjectChanged, ObjectNotFound, OperatorError, StagingError, StoreUnavailable, StuckError
 from compactor.layout import Layout
 from compactor.ledger import Ledger
-from compactor.parquet_files import parquet_facts
+from compactor.lookahead import ahead
+from compactor.parquet_files import ParquetFacts, parquet_facts
 from compactor.ports import ObjectStore
-from compactor.records import NEEDS_OPERATOR, Commit, DeadLetter, StagedFile
+from compactor.record_audit import RecordAuditor, RecordFindings
+from compactor.records import Commit, DeadLetter, StagedFile
 from compactor.registry import SchemaRegistry
 from compactor.rejects import REJECTS_SCHEMA
 from compactor.schema import METADATA_COLUMNS
+from compactor.surplus import SurplusFinder
 
+__all__ = ["AuditReport", "Auditor", "DeepCheck", "Discrepancy"]
 
-@dataclass(frozen=True, slots=True)
-class Discrepancy:
-    """One thing that is not as the ledger says.
-
-    Attributes:
-        manifest_id: The manifest it belongs to; empty where none is known.
-        where: The file or record.
-        expected: What the ledger says.
-        found: What is there.
-    """
-
-    manifest_id: str
-    where: str
-    expected: str
-    found: str
-
-
-@dataclass(slots=True)
-class AuditReport:
-    """What was proved.
-
-    `rows + rejected_lines + blank_lines == lines` holds for every file, or there is a discrepancy that says where not.
-
-    Attributes:
-        manifests: Committed manifests that were looked at.
-        dead_letters: Manifests that were set aside.
-        unfinished: Manifests on record that are not done; their input is still to be done.
-        files: Input files of the committed manifests.
-        files_by_status: The same, by what became of them.
-        inputs_gone: Inputs that a deep audit could not read again, because they are gone or another version by now.
-        inputs_compared: Inputs whose every value a deep audit compared.
-        discrepancies: Empty if all is well.
-    """
-
-    manifests: int = 0
-    dead_letters: int = 0
-    unfinished: int = 0
-    files: int = 0
-    files_by_status: Counter[str] = field(default_factory=Counter)
-    lines: int = 0
-    rows: int = 0
-    rejected_lines: int = 0
-    blank_lines: int = 0
-    rejects_by_reason: Counter[str] = field(default_factory=Counter)
-    output_files: int = 0
-    output_bytes: int = 0
-    inputs_gone: int = 0
-    inputs_compared: int = 0
-    discrepancies: list[Discrepancy] = field(default_factory=list)
-
-    @property
-    def needs_operator(self) -> bool:
-        """Whether a person has to look: something does not add up, or was set aside whole."""
-        set_aside = sum(self.files_by_status[status] for status in NEEDS_OPERATOR)
-        return bool(self.discrepancies or self.dead_letters or set_aside)
-
+_SCHEMAS_HELD = 32
+_SHOWN_CHARACTERS = 500
+_TRIES = 3  # for a file that another driver publishes once more while it is read
 
 DeepCheck = Callable[[Commit, AuditReport], None]
 """Compares the contents of a commit's inputs and outputs, and adds to the report."""
 
 
+@dataclass(slots=True)
+class _Examined:
+    """What was found about one manifest, apart from its contents.
+
+    Attributes:
+        lost_schema: The schema version of its commit is missing, which many commits may share.
+    """
+
+    manifest_id: str
+    records: RecordFindings
+    discrepancies: list[Discrepancy] = field(default_factory=list)
+    lost_schema: Discrepancy | None = None
+
+
 class Auditor:
-    """Holds the ledger against output and rejects.
+    """Holds the ledger against output and rejects. Memory does not grow with the number of days or manifests.
 
     Args:
         store: Where everything is.
@@ -91,6 +59,9 @@ class Auditor:
         self._layout = layout
         self._ledger = ledger
         self._registry = registry
+        self._records = RecordAuditor(store, layout, ledger)
+        self._surplus = SurplusFinder(store, layout, ledger)
+        self._columns = lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
 
     def audit(
         self,
@@ -103,93 +74,155 @@ class Auditor:
         """Check manifests.
 
         Args:
-            manifests: Their dates and ids.
+            manifests: Their dates and ids, day by day.
             whole_days: These are all manifests of their days, so any other file in the days' folders is one too many.
             deep_check: Compares contents as well.
             on_manifest: Told of each manifest that was checked.
         """
         report = AuditReport()
-        expected: dict[str, set[str]] = {}
-        decided: set[str] = set()
-        for day, manifest_id in manifests:
-            outputs = expected.setdefault(day, set())
-            state = self._ledger.state(day, manifest_id)
-            if state.outcome is not None:
-                decided.add(manifest_id)
-            if state.outcome is None or not state.is_done:
-                report.unfinished += 1
-                if isinstance(state.outcome, Commit):
-                    outputs.update(file.final for file in state.outcome.outputs)
-            elif isinstance(state.outcome, DeadLetter):
-                report.dead_letters += 1
+        for day, of_day in groupby(manifests, key=itemgetter(0)):
+            if whole_days:
+                self._check_manifests(report, of_day, deep_check, on_manifest)
+                self._check_day(report, day)
             else:
-                outputs.update(file.final for file in state.outcome.outputs)
-                self._check_commit(state.outcome, report)
-                if deep_check is not None:
-                    deep_check(state.outcome, report)
-            on_manifest(manifest_id)
-        if whole_days:
-            for day, names in expected.items():
-                report.discrepancies.extend(self._surplus(day, names, decided))
+                named = list(of_day)
+                self._check_manifests(report, named, deep_check, on_manifest)
+                for _, manifest_id in named:
+                    report.discrepancies.extend(self._surplus.of_manifest(day, manifest_id))
         return report
 
-    def _check_commit(self, commit: Commit, report: AuditReport) -> None:
-        report.manifests += 1
+    def audit_day(
+        self,
+        day: str,
+        *,
+        deep_check: DeepCheck | None = None,
+        on_manifest: Callable[[str], None] = lambda _: None,
+    ) -> AuditReport:
+        """Check all manifests of a day and the folders of that day, also of one that the ledger knows nothing of."""
+        report = AuditReport()
+        self._check_manifests(report, self._ledger.manifests(day), deep_check, on_manifest)
+        self._check_day(report, day)
+        return report
+
+    def audit_all(
+        self, *, deep_check: DeepCheck | None = None, on_manifest: Callable[[str], None] = lambda _: None
+    ) -> AuditReport:
+        """Check everything: the manifests of all days, the folders of all days, and that no manifest was forgotten."""
+        report = AuditReport()
+        self._check_manifests(report, self._ledger.manifests(), deep_check, on_manifest)
+        report.discrepancies.extend(self._surplus.everywhere())
+        report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_folder))
+        for lost in self._records.lost_of_accepted():
+            if lost is None:
+                report.unfinished += 1
+            else:
+                report.discrepancies.append(lost)
+        return report
+
+    def _check_day(self, report: AuditReport, day: str) -> None:
+        report.discrepancies.extend(self._surplus.of_day(day))
+        report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_day(day)))
+
+    def _check_manifests(
+        self,
+        report: AuditReport,
+        manifests: Iterable[tuple[str, str]],
+        deep_check: DeepCheck | None,
+        on_manifest: Callable[[str], None],
+    ) -> None:
+        for examined in ahead(self._examined, manifests):
+            self._add(report, examined, deep_check)
+            on_manifest(examined.manifest_id)
+
+    def _examined(self, manifest: tuple[str, str]) -> _Examined:
+        records = self._records.examine(*manifest)
+        found = _Examined(manifest[1], records, records.discrepancies)
+        if isinstance(records.outcome, Commit):
+            if records.is_done:
+                self._examine_files(records.outcome, found)
+            else:
+                found.discrepancies += self._lost_staging(records.outcome)
+        return found
+
+    def _lost_staging(self, commit: Commit) -> Iterator[Discrepancy]:
+        for file in (*commit.outputs, *commit.rejects):
+            # In this order, for a job publishes a file before it removes it from staging.
+            if all(self._store.stat(uri) is None for uri in (file.staged, file.final)):
+                expected = f"{file.rows} rows, staged or published"
+                yield Discrepancy(commit.manifest_id, file.staged, expected, "neither")
+
+    def _add(self, report: AuditReport, examined: _Examined, deep_check: DeepCheck | None) -> None:
+        outcome = examined.records.outcome
+        report.discrepancies += examined.discrepancies
+        if examined.lost_schema is not None and examined.lost_schema not in report.discrepancies:
+            report.discrepancies.append(examined.lost_schema)
+        if not examined.records.is_done:
+            report.unfinished += 1
+        elif isinstance(outcome, DeadLetter):
+            report.add_dead_letter(outcome, redriven=outcome.manifest_id in examined.records.redriven)
+        elif outcome is not None:
+            report.add_commit(outcome, redriven=examined.records.redriven)
+            if deep_check is not None and examined.lost_schema is None:
+                _compare(outcome, report, deep_check)
+
+    def _examine_files(self, commit: Commit, found: _Examined) -> None:
+        faults = found.discrepancies
         for file in commit.files:
-            report.files += 1
-            report.files_by_status[file.status] += 1
-            report.lines += file.lines
-            report.rows += file.records
-            report.rejected_lines += file.rejected_lines
-            report.blank_lines += file.blank_lines
-            report.rejects_by_reason.update(file.rejects)
             accounted = file.records + file.rejected_lines + file.blank_lines
             if accounted != file.lines:
-                report.discrepancies.append(
+                faults.append(
                     Discrepancy(commit.manifest_id, file.uri, f"{file.lines} lines", f"{accounted} accounted for")
                 )
-        columns = [column.name for column in self._registry.version(commit.schema_version).columns]
+        columns = self._columns(commit.schema_version)
+        if columns is None:
+            where = self._layout.schema(commit.schema_version)
+            found.lost_schema = Discrepancy("", where, "a schema version that commits name", "none that can be read")
         for output in commit.outputs:
-            report.output_files += 1
-            report.output_bytes += output.size_bytes
-            report.discrepancies.extend(self._check_file(commit, output, columns))
+            faults += self._check_file(commit, output, columns)
         for rejects in commit.rejects:
-            report.discrepancies.extend(self._check_file(commit, rejects, list(REJECTS_SCHEMA.names)))
-        report.discrepancies.extend(_check_sums(commit))
+            faults += self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
+        faults += _check_sums(commit)
 
-    def _check_file(self, commit: Commit, file: StagedFile, columns: list[str]) -> Iterator[Discrepancy]:
+    def _read_columns(self, version: int) -> list[str] | None:
         try:
-            facts = parquet_facts(self._store, file.final)
-        except StagingError as exc:
-            yield Discrepancy(commit.manifest_id, file.final, f"{file.rows} rows, {file.size_bytes} bytes", str(exc))
+            return [column.name for column in self._registry.version(version).columns]
+        except (ObjectNotFound, StuckError, ValueError):  # the last one: it holds something else
+            return None
+
+    def _check_file(self, commit: Commit, file: StagedFile, columns: list[str] | None) -> Iterator[Discrepancy]:
+        expected = f"{file.rows} rows, {file.size_bytes} bytes"
+        facts = self._facts(file.final)
+        if isinstance(facts, str):
+            yield Discrepancy(commit.manifest_id, file.final, expected, facts)
             return
         if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
-            yield Discrepancy(
-                commit.manifest_id,
-                file.final,
-                f"{file.rows} rows, {file.size_bytes} bytes",
-                f"{facts.rows} rows, {facts.size_bytes} bytes",
-            )
+            found_size = f"{facts.rows} rows, {facts.size_bytes} bytes"
+            yield Discrepancy(commit.manifest_id, file.final, expected, found_size)
         found = [name for name in facts.columns if name not in METADATA_COLUMNS]
-        if found != columns:
+        if columns is not None and found != columns:
             yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
 
-    def _surplus(self, day: str, expected: set[str], decided: set[str]) -> Iterator[Discrepancy]:
-        found = [
-            info
-            for info in self._store.list(self._layout.output_day(day))
-            if info.uri not in expected and info.uri.endswith(".parquet")
-        ]
-        named = self._named_since(day, decided) if found else set()
-        for info in found:
-            if info.uri not in named:
-                yield Discrepancy("", info.uri, "no such file: no commit names it", f"{info.size_bytes} bytes")
+    def _facts(self, uri: str) -> ParquetFacts | str:
+        """What a footer says, or in words why there is none to be read."""
+        fault = ""
+        for _ in range(_TRIES):
+            try:
+                return parquet_facts(self._store, uri)
+            except StagingError as exc:
+                return str(exc).removeprefix(f"{uri}: ")
+            except (ObjectChanged, ObjectNotFound) as exc:
+                fault = str(exc).removeprefix(f"{uri}: ")
+        return fault
 
-    def _named_since(self, day: str, decided: set[str]) -> set[str]:
-        """The outputs of manifests that a job decided on while the audit was looking at others."""
-        states = (self._ledger.state(day, each) for _, each in self._ledger.manifests(day) if each not in decided)
-        commits = (state.outcome for state in states if isinstance(state.outcome, Commit))
-        return {file.final for commit in commits for file in commit.outputs}
+
+def _compare(commit: Commit, report: AuditReport, deep_check: DeepCheck) -> None:
+    try:
+        deep_check(commit, report)
+    except (OperatorError, StoreUnavailable):
+        raise
+    except Exception as exc:  # noqa: BLE001 - damaged bytes make readers fail in ways that nobody foresaw
+        found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
+        report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))
 
 
 def _check_sums(commit: Commit) -> Iterator[Discrepancy]:

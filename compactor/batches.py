@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from compactor.attempts import is_suspect
 from compactor.compaction import CompactionResult, Ending, ManifestCompactor
-from compactor.errors import OperatorError, StuckError
+from compactor.errors import EngineLost, OperatorError, StuckError
 from compactor.intake import Delivery, Intake
 from compactor.layout import id_from_name
 from compactor.ledger import Ledger
@@ -68,6 +68,7 @@ class BatchRunner:
 
         Raises:
             OperatorError: A person must act; manifests in flight were finished, others not begun.
+            EngineLost: The engine is gone.
         """
         batch = BatchResult()
         fresh, suspects = self._sorted(self._received(uris, batch), batch)
@@ -76,18 +77,29 @@ class BatchRunner:
             self._run_one(delivery, batch, alone=True)
         return batch
 
-    def resume(self, manifest_ids: Iterable[str]) -> BatchResult:
+    def resume(self, manifest_ids: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> BatchResult:
         """Carry open manifests on, one at a time: whatever was in flight when a driver died is a suspect.
+
+        Args:
+            manifest_ids: The open manifests.
+            is_stopping: Whether to begin no other one.
 
         Raises:
             OperatorError: A person must act.
+            EngineLost: The engine is gone.
         """
         batch = BatchResult()
         for manifest_id in manifest_ids:
+            if is_stopping():
+                break
             accepted = _tried(partial(self._ledger.accepted, manifest_id), manifest_id, batch)
             if accepted is not None:
                 self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
         return batch
+
+    def record_failures(self) -> int:
+        """Put on record what the store had failed to keep about failed attempts; returns how many are left."""
+        return self._compactor.record_failures()
 
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         with ThreadPoolExecutor(INTAKE_THREADS) as pool:
@@ -133,7 +145,7 @@ class BatchRunner:
                 return
             try:
                 self._run_one(delivery, batch, alone=alone)
-            except OperatorError:
+            except (OperatorError, EngineLost):
                 stopped.set()
                 raise
 
@@ -155,7 +167,7 @@ def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | N
     """Do a step of one manifest; None if it failed, which the batch then knows and which stops no neighbour."""
     try:
         return work()
-    except OperatorError:
+    except (OperatorError, EngineLost):
         raise
     except StuckError as exc:
         log_event("manifest.stuck", level="error", manifest_id=manifest_id, error=str(exc))

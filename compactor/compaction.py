@@ -9,6 +9,7 @@ from compactor.engine import Engine, Staged, StageRequest
 from compactor.errors import (
     AccessError,
     CompactorError,
+    EngineLost,
     ManifestError,
     OperatorError,
     StagingError,
@@ -25,6 +26,10 @@ from compactor.registry import SchemaRegistry
 from compactor.sizing_history import SizingHistory
 from compactor.staged_files import VerifiedFile, verify_staged
 from compactor.steps import OnStep, Step, ignore_step
+
+COMMON_FAILURES = 3
+"""Where so many different manifests fail for reasons that nobody foresaw and none is committed, none of them is to
+blame: the surroundings are, or the code."""
 
 _ERROR_MAX_CHARACTERS = 2_000  # Spark's messages carry whole stack traces; the head says what happened
 
@@ -74,6 +79,19 @@ class CompactionRules:
     max_decompressed_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """How an attempt ended."""
+
+    day: str
+    attempt: Attempt
+    error: str
+    passing: bool
+
+    def put_on(self, ledger: Ledger) -> None:
+        ledger.fail(self.day, self.attempt, error=self.error, passing=self.passing)
+
+
 class ManifestCompactor:
     """Takes one manifest as far as it goes. Safe to call again for any manifest at any time, from any driver."""
 
@@ -102,6 +120,9 @@ class ManifestCompactor:
         self._clock = clock
         self._rules = rules
         self._living_runs = living_runs
+        self._unrecorded: list[_Failure] = []
+        self._failed_unforeseen: set[str] = set()
+        self._has_committed = False
         self._on_step = on_step
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
@@ -172,21 +193,51 @@ class ManifestCompactor:
             commit = self._staged_commit(accepted, attempt)
         except ManifestError as exc:
             return self._decide(accepted, self._dead_letter(accepted, exc.reason, exc.message), attempts=attempt.number)
+        except EngineLost:
+            raise  # the attempt stays without an end: if it was alone, the manifest may be what killed the engine
         except Exception as exc:
             # Another driver may have decided meanwhile, and cleaned this attempt's staging up under it.
             decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
             if decided is not None:
                 return self._finished(accepted, decided, attempts=attempt.number)
-            self._ledger.fail(accepted.date, attempt, error=_described(exc), passing=self._is_passing(exc))
+            self._put_failure_on_record(accepted.date, attempt, exc)
             raise
         schema = self._registry.version(commit.schema_version)
         brought = [column for column in schema.columns if column.added_in == schema.version]
         new_columns = len(brought) if schema.manifest_id == accepted.manifest_id else 0
         return self._decide(accepted, commit, attempts=attempt.number, new_columns=new_columns)
 
-    def _is_passing(self, error: Exception) -> bool:
-        """Whether a failed attempt is not the manifest's fault; an engine that can do nothing at all fails them all."""
-        return is_passing(error) or not (isinstance(error, CompactorError) or self._engine.is_well())
+    def _put_failure_on_record(self, day: str, attempt: Attempt, error: Exception) -> None:
+        failure = _Failure(day, attempt, _described(error), self._is_passing(attempt.manifest_id, error))
+        try:
+            failure.put_on(self._ledger)
+        except TryAgainError:
+            self._unrecorded.append(failure)
+
+    def record_failures(self) -> int:
+        """Try again to put on record how attempts of this run ended, where the store had failed to keep it.
+
+        Without it, later runs would take such an attempt for a death.
+
+        Returns:
+            How many are still not on record.
+        """
+        left = []
+        for failure in self._unrecorded:
+            try:
+                failure.put_on(self._ledger)
+            except CompactorError:
+                left.append(failure)
+        self._unrecorded = left
+        return len(left)
+
+    def _is_passing(self, manifest_id: str, error: Exception) -> bool:
+        """Whether a failed attempt is not the manifest's fault: what fails one after the other has another cause."""
+        if isinstance(error, CompactorError):
+            return is_passing(error)
+        self._failed_unforeseen.add(manifest_id)
+        is_common = len(self._failed_unforeseen) >= COMMON_FAILURES and not self._has_committed
+        return is_common or not self._engine.is_well()
 
     def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> Commit:
         manifest = accepted.manifest
@@ -235,6 +286,7 @@ class ManifestCompactor:
                 for part, file in enumerate(rejects)
             ],
             files=list(staged.reports),
+            rescued_values=staged.rescued_values,
             max_line_bytes=self._rules.max_line_bytes,
             max_decompressed_bytes=self._rules.max_decompressed_bytes,
             started_at=attempt.started_at,
@@ -258,6 +310,7 @@ class ManifestCompactor:
         winner = self._ledger.decide(outcome)
         self._on_step(Step.DECIDED, accepted.manifest_id)
         if winner == outcome and isinstance(outcome, Commit):
+            self._has_committed = True
             self._history.add(outcome)
         return self._finished(accepted, winner, attempts=attempts, new_columns=new_columns)
 

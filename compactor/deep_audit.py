@@ -1,12 +1,15 @@
 """Compares every value: reads the inputs again, line by line, and the Parquet files row by row.
 
+The text of an input becomes the value of its column's type as it should be, and that value its one canonical text,
+which any other value in the Parquet file differs from.
+
 Rows lose their order on the way, so each side is summed up as the number of its rows and the sum of their digests.
 Equal sums of 128-bit digests with equal counts mean equal rows, each as often; memory does not grow with their number.
 """
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,16 +20,17 @@ import pyarrow as pa
 
 from compactor.audit import AuditReport, Discrepancy
 from compactor.codecs import decode
+from compactor.column_types import ColumnType, canonical_text, value_of
 from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.inspection import Limits, Reject, inspect_lines
 from compactor.manifest import ManifestFile
 from compactor.object_reading import RANGES_AHEAD, open_file, read_ranges
-from compactor.parquet_files import open_parquet, parquet_facts
+from compactor.parquet_files import ParquetFacts, open_parquet, parquet_facts
 from compactor.ports import ObjectStore
 from compactor.rawjson import texts
 from compactor.records import Commit, FileReport, FileStatus
 from compactor.registry import SchemaRegistry
-from compactor.schema import SchemaVersion
+from compactor.schema import SchemaVersion, parquet_columns, parquet_types
 
 BATCH_BYTES = 32 * 1024 * 1024  # of Parquet values, uncompressed, that are held as Python objects at once
 _REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
@@ -59,7 +63,7 @@ class DeepAuditor:
     Args:
         store: Where everything is.
         registry: The schema versions.
-        limits: What inspection was told; it decides what a reject is.
+        limits: What inspection is told today, for commits that do not say what it was told then.
     """
 
     def __init__(self, store: ObjectStore, registry: SchemaRegistry, limits: Limits) -> None:
@@ -76,11 +80,11 @@ class DeepAuditor:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total = Sum()
+        total, limits = Sum(), self._limits_of(commit)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
-            read = self._input_sums(file, schema, refused.get(file.uri, frozenset()))
+            read = self._input_sums(file, schema, limits, refused.get(file.uri, frozenset()))
             if read is None:
                 report.inputs_gone += 1
                 continue
@@ -93,19 +97,31 @@ class DeepAuditor:
         if not by_source and not report.inputs_gone:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
-    def _input_sums(self, file: FileReport, schema: SchemaVersion, refused: frozenset[bytes]) -> tuple[Sum, Sum] | None:
+    def _limits_of(self, commit: Commit) -> Limits:
+        """What inspection was told when it decided what a reject is."""
+        line, decompressed = commit.max_line_bytes, commit.max_decompressed_bytes
+        return Limits(
+            max_line_bytes=self._limits.max_line_bytes if line is None else line,
+            max_decompressed_bytes=self._limits.max_decompressed_bytes if decompressed is None else decompressed,
+        )
+
+    def _input_sums(
+        self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]
+    ) -> tuple[Sum, Sum] | None:
         """Rows and rejects of an input file as they should be; None if that version is not there any more."""
         rows, rejects = Sum(), Sum()
         keys = [column.key for column in schema.columns if column.key is not None]
+        types = {
+            column.key: column.column_type for column in schema.columns if column.key is not None and column.is_typed
+        }
         known = frozenset(keys)
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
                 values = texts(line)
-                rescued = sorted(
-                    (key, value) for key, value in values.items() if key not in known and value is not None
-                )
-                rows.add([*map(values.get, keys), rescued])
+                rescued = [(key, value) for key, value in values.items() if key not in known and value is not None]
+                rescued += _replace_typed(values, types)
+                rows.add([*map(values.get, keys), sorted(rescued)])
 
         def on_reject(reject: Reject) -> None:
             rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
@@ -115,7 +131,7 @@ class DeepAuditor:
             opened = open_file(self._store, named, any_version=False)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self._store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
-                inspect_lines(pieces, self._limits, on_reject=on_reject, on_good=on_good, refused=refused)
+                inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
         except (ObjectNotFound, ObjectChanged):
             return None
         except FileError as exc:
@@ -138,20 +154,46 @@ class DeepAuditor:
         """Sums of the written rows by their source file, or all under "" where the files do not tell."""
         names = [column.name for column in schema.columns if column.key is not None]
         rescued_name = [column.name for column in schema.columns if column.key is None]
+        types = {column.name: column.column_type for column in schema.columns if column.is_typed}
         sums: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
-            by_source = "_source_file" in parquet_facts(self._store, file.final).columns
+            facts = parquet_facts(self._store, file.final)
+            _check_types(file.final, facts, schema)
+            by_source = "_source_file" in facts.columns
             source_name = ["_source_file"] if by_source else []
-            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name]):
+            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name], types):
                 rescued = sorted(row[len(names)] or []) if rescued_name else []
                 source = row[-1] if by_source else ""
                 sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
         return sums, by_source
 
 
-def _rows(store: ObjectStore, uri: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns, row by row."""
+def _replace_typed(values: dict[str, str | None], types: Mapping[str, ColumnType]) -> list[tuple[str, str]]:
+    """Put canonical texts in place of the texts of typed columns; returns those that do not fit, which become null."""
+    misfits: list[tuple[str, str]] = []
+    for key, column_type in types.items():
+        text = values.get(key)
+        if text is not None:
+            value = value_of(text, column_type)
+            values[key] = None if value is None else canonical_text(value, column_type)
+            if value is None:
+                misfits.append((key, text))
+    return misfits
+
+
+def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
+    found = dict(zip(facts.columns, facts.types, strict=True))
+    for name, expected in zip(parquet_columns(schema, ()), parquet_types(schema, ()), strict=True):
+        if name in found and found[name] != expected:
+            raise StagingError(f"{uri}: column {name!r} is of type {found[name]}; expected {expected}")
+
+
+def _rows(
+    store: ObjectStore, uri: str, names: Sequence[str], types: Mapping[str, ColumnType] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row; those of typed columns as canonical text."""
+    types = types or {}
     file, _ = open_parquet(store, uri)
     missing = [name for name in names if name not in file.schema_arrow.names]
     if missing:
@@ -160,11 +202,18 @@ def _rows(store: ObjectStore, uri: str, names: Sequence[str]) -> Iterator[tuple[
         # By column and then zipped: building a dictionary for each row takes several times as long.
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
             if names:
-                yield from zip(*[batch.column(name).to_pylist() for name in names], strict=True)
+                yield from zip(*[_values(batch.column(name), types.get(name)) for name in names], strict=True)
             else:
                 yield from itertools.repeat((), batch.num_rows)
-    except (pa.ArrowInvalid, OSError) as exc:
+    except (ValueError, OverflowError, OSError) as exc:  # a value may be out of Python's range
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+
+
+def _values(column: pa.Array, column_type: ColumnType | None) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if column_type is None:
+        return values
+    return [None if value is None else canonical_text(value, column_type) for value in values]
 
 
 def _batch_rows(metadata: Any) -> int:

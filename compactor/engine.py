@@ -1,6 +1,6 @@
 """The seam between a manifest's life and what turns its lines into Parquet: nothing outside knows which engine ran."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -17,7 +17,8 @@ class StageRequest:
     Attributes:
         manifest: What to compact.
         staging: A folder of this attempt's own; it ends with `/`.
-        columns_for: Gives the schema version that holds these keys, which are in first-seen order; makes it if need be.
+        columns_for: Gives the schema version that holds these keys, and makes it if need be. The keys are in first-seen
+            order, each with the URI of the first file that has it.
         ratio: Parquet bytes per decoded byte as learned so far; None where the engine has to measure a sample.
         manifests_in_flight: How many manifests are worked on at once, this one included.
         processed_at: The value of the column `_processed_at`.
@@ -26,7 +27,7 @@ class StageRequest:
 
     manifest: Manifest
     staging: str
-    columns_for: Callable[[Sequence[str]], SchemaVersion]
+    columns_for: Callable[[Mapping[str, str]], SchemaVersion]
     ratio: float | None
     manifests_in_flight: int
     processed_at: datetime
@@ -42,12 +43,14 @@ class Staged:
         schema: The version whose columns the outputs have.
         outputs: URIs of the Parquet files of rows, in the order in which they are to be numbered.
         rejects: URIs of the Parquet files of rejects, likewise.
+        rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
     """
 
     reports: tuple[FileReport, ...]
     schema: SchemaVersion
     outputs: tuple[str, ...]
     rejects: tuple[str, ...]
+    rescued_values: int = 0
 
 
 class Engine(Protocol):

@@ -12,6 +12,7 @@
     ├── StuckError            a person must put one manifest right: leave it as it is, go on with the others
     │   ├── RecordUnreadable      a record of the ledger that cannot be read
     │   └── StagingLost           staged files of a commit that are gone, and were not published
+    ├── EngineLost            the engine died with all that was in flight: end this process, another one goes on
     └── OperatorError         a person must act: stop and say so
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
@@ -94,6 +95,10 @@ class RecordUnreadable(StuckError):
 
 class StagingLost(StuckError):
     """A committed manifest whose staged files are gone before they were published."""
+
+
+class EngineLost(CompactorError):
+    """The engine died under this process. Attempts in flight end without a word, as if the process had died too."""
 
 
 class OperatorError(CompactorError):

@@ -22,8 +22,8 @@ REASONS = {
 """Why a line can be rejected: each reason with its meaning."""
 
 Discovery = Literal["full", "declared"]
-"""`full` parses every line. `declared` only tells blank and over-long lines apart: it finds no keys, takes anything
-else for a record, and leaves it to the engine to prove that it is one."""
+"""`full` parses every line. `declared` only looks at how a line begins and how long it is: it finds no keys, takes what
+begins with a brace for a record, and leaves it to the engine to prove that it is one."""
 
 MAX_KEYS = 20_000
 """Distinct top-level keys of one file or manifest. More of them are values that were written as keys."""
@@ -293,13 +293,18 @@ class _Inspection:
         return faults
 
     def _count(self, lines: list[bytes]) -> list[tuple[int, str]]:
-        """The blank lines, and those that were refused."""
+        """The blank lines, those that cannot be an object, and those that were refused."""
         faults = [
-            (index, _BLANK_LINE) for index, line in enumerate(lines) if line[:1] != b"{" and not line.strip(BLANK)
+            (index, fault)
+            for index, line in enumerate(lines)
+            if line[:1] != b"{" and (fault := _fault_of_start(line)) is not None
         ]
         if self._refused:
             stripped = ((index, line.strip(BLANK)) for index, line in enumerate(lines))
-            faults += [(index, "parsers_disagree") for index, line in stripped if line in self._refused]
+            known = {index for index, _ in faults}
+            faults += [
+                (index, "parsers_disagree") for index, line in stripped if line in self._refused and index not in known
+            ]
             faults.sort()
         return faults
 
@@ -352,6 +357,23 @@ def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> A
 
 def _is_beyond_double(token: bytes) -> bool:
     return token[:1] != b'"' and math.isinf(float(token))
+
+
+def _fault_of_start(line: bytes) -> str | None:
+    """What is wrong with a line that may begin with anything; None if it begins as an object does.
+
+    Spark makes a row of each element of an array, and none of an empty one, so counting its rows would prove nothing.
+    """
+    start = line.strip(BLANK)[:1]
+    if start == b"{":
+        return None
+    if not start:
+        return _BLANK_LINE
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError as exc:
+        return _fault(line, exc) if _with_numbers_beyond_double(line, exc) is None else "not_an_object"
+    return "not_an_object"
 
 
 def _fault(line: bytes, error: orjson.JSONDecodeError) -> str:

@@ -132,6 +132,13 @@ def root_id(manifest_id: str) -> str:
     return found["root"] if found else manifest_id
 
 
+def redriven_owner(uri: str, redriven_folder: str) -> str | None:
+    """The manifest that a file of redriven lines was written for; None for a file anywhere else."""
+    if not is_within(uri, redriven_folder):
+        return None
+    return canonical(uri).removeprefix(canonical(redriven_folder)).partition("/")[0]
+
+
 def redrive_number(name: str) -> int | None:
     """The number in the name of a record of a redrive; None for any other record."""
     found = _REDRIVE_NAME.fullmatch(name)
@@ -255,12 +262,6 @@ class Layout:
         """Where one run writes rejected lines for a manifest of its own; two runs may try for the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
-    def redriven_owner(self, uri: str) -> str | None:
-        """The manifest that a file of redriven lines was written for; None for a file anywhere else."""
-        if not is_within(uri, self.redriven_folder):
-            return None
-        return canonical(uri).removeprefix(canonical(self.redriven_folder)).partition("/")[0]
-
     @property
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"
@@ -303,6 +304,10 @@ class Layout:
     def run(self, run_id: str) -> str:
         """The latest sign of life of a run."""
         return f"{self.runs_folder}{run_id}.json"
+
+    def stop_request(self, run_id: str) -> str:
+        """There when a run is to end after the batch in flight."""
+        return f"{self.runs_folder}{run_id}.stop"
 
     @property
     def last_cleaning(self) -> str:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from compactor.attempts import AttemptState
 from compactor.errors import ObjectNotFound, RecordUnreadable
-from compactor.layout import Layout, base_name
+from compactor.layout import Layout, base_name, is_date
 from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import (
     OUTCOME,
@@ -205,6 +205,15 @@ class Ledger:
             if (found_day, manifest_id) != previous:
                 previous = (found_day, manifest_id)
                 yield found_day, manifest_id
+
+    def days(self) -> Iterator[str]:
+        """The days that have records, the earliest first. Asks the store once a day, however many records it has."""
+        folder, after = self._layout.ledger_folder, None
+        while (info := next(iter(self._store.list(folder, start_after=after)), None)) is not None:
+            day = info.uri.removeprefix(folder).partition("/")[0]
+            if is_date(day):
+                yield day
+            after = f"{folder}{day}0"  # sorts right behind everything in the folder of that day
 
     def record(self, uri: str, kind: "type[Record]") -> "Record":
         """One record of whatever kind.

@@ -75,7 +75,9 @@ class Manifest(BaseModel):
         return self.model_dump_json(exclude_none=True).encode()
 
 
-def parse_manifest(data: bytes, *, uri: str, modified_at: datetime, allowed_prefixes: Sequence[str]) -> Manifest:
+def parse_manifest(
+    data: bytes, *, uri: str, modified_at: datetime, allowed_prefixes: Sequence[str], redriven_folder: str = ""
+) -> Manifest:
     """Read the bytes of a manifest, in any of the accepted forms.
 
     Args:
@@ -83,6 +85,7 @@ def parse_manifest(data: bytes, *, uri: str, modified_at: datetime, allowed_pref
         uri: Where the object is; its name gives the id of the `fileLocations` form.
         modified_at: Time of the object's last write; the last resort for a date.
         allowed_prefixes: Folders that input may be in.
+        redriven_folder: Where the files of redriven lines are; a manifest may name those that were written for it.
 
     Raises:
         ManifestError: It cannot be accepted; the reason is one of `REASONS`.
@@ -96,7 +99,7 @@ def parse_manifest(data: bytes, *, uri: str, modified_at: datetime, allowed_pref
         raise ManifestError(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
         )
-    _check_files(manifest, uri, allowed_prefixes)
+    _check_files(manifest, uri, allowed_prefixes, redriven_folder)
     return manifest
 
 
@@ -187,7 +190,15 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime) -
     )
 
 
-def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str]) -> None:
+def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:
+    """Whether a manifest may name a file: below an allowed prefix, or redriven lines of its own or its predecessors."""
+    if any(layout.is_within(uri, prefix) for prefix in allowed_prefixes):
+        return True
+    owner = layout.redriven_owner(uri, redriven_folder) if redriven_folder else None
+    return owner is not None and layout.root_id(owner) == layout.root_id(manifest_id)
+
+
+def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> None:
     seen: set[str] = set()
     for file in manifest.files:
         path = layout.canonical(file.uri)
@@ -195,7 +206,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str]) 
             raise ManifestError(
                 "bad_uri", f"{uri}: {_shown(file.uri)} is not a file; expected s3://bucket/key, file:///path or /path"
             )
-        if not any(layout.is_within(file.uri, prefix) for prefix in allowed_prefixes):
+        if not is_allowed(file.uri, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
                 "outside_allowed_prefixes",
                 f"{uri}: {_shown(file.uri)} is not below one of the allowed prefixes: {', '.join(allowed_prefixes)}",

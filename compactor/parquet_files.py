@@ -7,8 +7,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.column_types import ColumnType
 from compactor.errors import StagingError
 from compactor.ports import ObjectStore
+
+_ARROW_TYPES = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+_NAMES = {arrow: name for name, arrow in _ARROW_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +29,13 @@ class ParquetFacts:
     Attributes:
         rows: Rows of all row groups.
         columns: Names of the top-level columns, in order.
+        types: Their types, as `compactor.column_types` names them; pyarrow's name for any other.
         size_bytes: The length of the whole file.
     """
 
     rows: int
     columns: tuple[str, ...]
+    types: tuple[str, ...]
     size_bytes: int
 
 
@@ -93,4 +106,25 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
     """
     file, size_bytes = open_parquet(store, uri)
     schema = file.schema_arrow
-    return ParquetFacts(rows=file.metadata.num_rows, columns=tuple(schema.names), size_bytes=size_bytes)
+    return ParquetFacts(
+        rows=file.metadata.num_rows,
+        columns=tuple(schema.names),
+        types=tuple(map(type_name, schema.types)),
+        size_bytes=size_bytes,
+    )
+
+
+def arrow_type(column_type: ColumnType) -> pa.DataType:
+    """How Parquet holds values of a type, as pyarrow shows it. A timestamp is INT64 in UTC; INT96 looks otherwise."""
+    if column_type.kind == "decimal":
+        return pa.decimal128(column_type.precision, column_type.scale)
+    return _ARROW_TYPES[column_type.kind]
+
+
+def type_name(found: pa.DataType) -> str:
+    """What the type of a column of a file is called, as `compactor.column_types` does."""
+    if pa.types.is_decimal128(found):
+        return f"decimal({found.precision},{found.scale})"
+    if pa.types.is_map(found):
+        return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
+    return _NAMES.get(found, str(found))

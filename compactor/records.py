@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from compactor.manifest import Manifest
 
@@ -139,6 +139,7 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: The audit, one report a file of the manifest, in its order.
         engine: Which engine did it.
+        rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
         max_line_bytes: What was too long a line then; None in records of older releases.
         max_decompressed_bytes: What was too large a file then; None in records of older releases.
         started_at: When the winning attempt began.
@@ -154,6 +155,7 @@ class Commit(Document):
     outputs: list[StagedFile]
     rejects: list[StagedFile]
     files: list[FileReport]
+    rescued_values: int = 0
     max_line_bytes: int | None = None
     max_decompressed_bytes: int | None = None
     started_at: datetime
@@ -247,6 +249,12 @@ class RunBeat(Document):
     process_id: int
     started_at: datetime
     beat_at: datetime
+
+
+class LastCleaning(Document):
+    """When a run cleaned up last. Written over and over."""
+
+    finished_at: AwareDatetime
 
 
 class RecentCommit(Document):

@@ -1,12 +1,15 @@
 """The schema registry: numbered, create-only versions under the state prefix, shared by any number of drivers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
+from pydantic import ValidationError
+
+from compactor.errors import RecordUnreadable, SettingsError
 from compactor.layout import Layout, base_name
 from compactor.ports import Clock, ObjectStore
-from compactor.schema import Names, SchemaVersion, extend
+from compactor.schema import DeclaredColumn, Names, SchemaVersion, contradictions, extend
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
 
@@ -20,14 +23,25 @@ class SchemaRegistry:
         clock: Dates new versions.
         names: How columns are named.
         max_columns: Columns that keys may have.
+        declared: The columns of the schema file, which the next version has first.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, *, names: Names, max_columns: int) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        layout: Layout,
+        clock: Clock,
+        *,
+        names: Names,
+        max_columns: int,
+        declared: Sequence[DeclaredColumn] = (),
+    ) -> None:
         self._store = store
         self._layout = layout
         self._clock = clock
         self._names: Names = names
         self._max_columns = max_columns
+        self._declared = declared
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
 
@@ -43,23 +57,44 @@ class SchemaRegistry:
             return EMPTY_SCHEMA
         if self._latest is not None and self._latest.version == number:
             return self._latest
-        return SchemaVersion.model_validate_json(self._store.read(self._layout.schema(number)))
+        return self._read(number)
 
-    def covering(self, keys: Sequence[str], manifest_id: str) -> SchemaVersion:
-        """A version that holds all these keys, made now if there is none.
+    def versions(self) -> Iterator[SchemaVersion]:
+        """All versions, oldest first.
+
+        Raises:
+            RecordUnreadable: One of them is damaged.
+        """
+        return map(self._read, self._numbers())
+
+    def check_declared(self) -> None:
+        """Make sure that the schema file does not contradict what is on record.
+
+        Raises:
+            SettingsError: With every column that already is something else.
+        """
+        self._check_declared(self.latest())
+
+    def covering(self, keys: Mapping[str, str], manifest_id: str) -> SchemaVersion:
+        """A version that holds all these keys and the declared columns, made now if there is none.
 
         Another driver may add other keys at the same time: whoever comes second builds on the winner's version.
 
         Args:
-            keys: What a manifest holds, in first-seen order.
+            keys: What a manifest holds, in first-seen order, with the first file that has it.
             manifest_id: The manifest, for the record.
+
+        Raises:
+            SettingsError: Another driver, with another schema file, was first: what is on record holds.
         """
         with self._lock:
             while True:
                 latest = self.latest()
+                self._check_declared(latest)
                 wanted = extend(
                     latest,
                     keys,
+                    declared=self._declared,
                     names=self._names,
                     max_columns=self._max_columns,
                     manifest_id=manifest_id,
@@ -72,9 +107,24 @@ class SchemaRegistry:
                     return wanted
                 self._latest = self._newest_stored()
 
+    def _check_declared(self, schema: SchemaVersion) -> None:
+        faults = list(contradictions(schema, self._declared))
+        if faults:
+            raise SettingsError(faults)
+
     def _newest_stored(self) -> SchemaVersion:
+        numbers = self._numbers()
+        return self._read(numbers[-1]) if numbers else EMPTY_SCHEMA
+
+    def _numbers(self) -> list[int]:
         names = [base_name(info.uri).removesuffix(".json") for info in self._store.list(self._layout.schemas_folder)]
-        number = max((int(name) for name in names if name.isdigit()), default=0)
-        if number == 0:
-            return EMPTY_SCHEMA
-        return SchemaVersion.model_validate_json(self._store.read(self._layout.schema(number)))
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _read(self, number: int) -> SchemaVersion:
+        uri = self._layout.schema(number)
+        try:
+            return SchemaVersion.model_validate_json(self._store.read(uri))
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, first["loc"])) or "the document"
+            raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected a schema version") from exc

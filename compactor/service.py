@@ -9,18 +9,20 @@ from typing import Protocol
 from compactor.backoff import pause_seconds
 from compactor.batches import BatchResult, BatchRunner
 from compactor.compaction import CompactionResult, Ending, is_passing
-from compactor.errors import CompactorError, OperatorError, TryAgainError
+from compactor.daily_cleaning import DailyCleaning
+from compactor.errors import CompactorError, EngineLost, OperatorError, TryAgainError
 from compactor.layout import Layout, is_delivery, is_seen_by_stream
 from compactor.logs import log_event
 from compactor.metrics import batch_metrics
 from compactor.ports import Clock, MetricsSink, ObjectStore
-from compactor.presence import Presence
+from compactor.presence import Presence, Runs
 from compactor.records import NEEDS_OPERATOR, Commit
 from compactor.recovery import Recovery
 
 MAX_CONSECUTIVE_FAILURES = 6
 """Restarts of the stream in a row without one batch that went through: more than `max_attempts` needs by default."""
 
+RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
@@ -126,7 +128,9 @@ class Service:
         layout: The places.
         runner: Works through batches.
         recovery: Puts right what earlier runs left.
+        cleaning: Cleans up once a day.
         source: The stream of manifests.
+        runs: Knows of other runs.
         presence: Gives this run's signs of life.
         metrics: Where measurements go.
         clock: Time.
@@ -141,7 +145,9 @@ class Service:
         layout: Layout,
         runner: BatchRunner,
         recovery: Recovery,
+        cleaning: DailyCleaning,
         source: ManifestSource,
+        runs: Runs,
         presence: Presence,
         metrics: MetricsSink,
         clock: Clock,
@@ -152,8 +158,11 @@ class Service:
         self._layout = layout
         self._runner = runner
         self._recovery = recovery
+        self._cleaning = cleaning
         self._source = source
+        self._runs = runs
         self._presence = presence
+        presence.on_stop_request(self.stop)
         self._metrics = metrics
         self._clock = clock
         self._target_file_bytes = target_file_bytes
@@ -163,7 +172,7 @@ class Service:
         self._batch_lock = Lock()
         self._consecutive_failures = 0
         self._unrecovered: BatchFailed | None = None
-        self._operator_error: OperatorError | None = None
+        self._final_error: OperatorError | EngineLost | None = None
         self._report = RunReport()
 
     def stop(self) -> None:
@@ -175,12 +184,14 @@ class Service:
 
         Raises:
             OperatorError: A person must act.
+            EngineLost: The engine is gone.
             CompactorError: The stream failed too many times in a row.
         """
         with self._presence:
             try:
                 self._run(once=once)
             finally:
+                self._record_failures()
                 self._recovery.drop_checkpoints()
         return self._report
 
@@ -189,13 +200,13 @@ class Service:
             try:
                 self._report.failures.clear()
                 self._store.create(self._layout.keep_marker, b"")
-                self._presence.forget_dead()
+                self._runs.forget_dead()
                 self._recovery.sweep()
                 self._recover()
                 self._stream(once=once)
                 if once:
                     self._check_recovered()
-            except OperatorError:
+            except (OperatorError, EngineLost):
                 raise
             except Exception as exc:  # noqa: BLE001 - Spark wraps whatever ended a batch in errors of its own
                 self._back_off(exc)
@@ -206,7 +217,7 @@ class Service:
     def _recover(self) -> None:
         self._unrecovered = None
         try:
-            self._work(self._recovery.recover)
+            self._work(lambda: self._recovery.recover(is_stopping=self._stopping.is_set))
         except BatchFailed as exc:
             # Attempts never run out on passing trouble, so waiting for it to pass would stop all other manifests.
             if not exc.is_passing:
@@ -234,6 +245,8 @@ class Service:
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
                     self._sweep_prefix()
+                if not once and self._source.is_idle():
+                    self._cleaning.step()
         finally:
             with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down
                 self._stream_ended.set()
@@ -271,8 +284,8 @@ class Service:
             started = self._clock.now()
             try:
                 batch = batch_of_work()
-            except OperatorError as exc:
-                self._operator_error = exc
+            except (OperatorError, EngineLost) as exc:
+                self._final_error = exc
                 raise
             seconds = (self._clock.now() - started).total_seconds()
             self._report.add(batch)
@@ -291,18 +304,20 @@ class Service:
         if batch.failures:
             raise BatchFailed(batch.failures) from next(iter(batch.failures.values()))
 
+    def _record_failures(self) -> None:
+        """Do not leave before attempts that failed in passing are told from deaths; but do not wait for ever."""
+        for tried in range(1, RECORD_TRIES + 1):
+            if not self._runner.record_failures():
+                return
+            Event().wait(_pause_seconds(tried))
+
     def _back_off(self, error: Exception) -> None:
-        if self._operator_error is not None:
-            raise self._operator_error
+        if self._final_error is not None:
+            raise self._final_error
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             raise CompactorError(f"the stream failed {self._consecutive_failures} times in a row: {error}") from error
-        seconds = pause_seconds(
-            self._consecutive_failures,
-            first_seconds=FIRST_PAUSE_SECONDS,
-            longest_seconds=LONGEST_PAUSE_SECONDS,
-            chance=random.random(),  # noqa: S311 - it spreads pauses, nothing else
-        )
+        seconds = _pause_seconds(self._consecutive_failures)
         log_event(
             "stream.restarting",
             level="warning",
@@ -311,3 +326,10 @@ class Service:
             error=str(error)[:500],
         )
         self._stopping.wait(seconds)
+
+
+def _pause_seconds(failures: int) -> float:
+    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+    return pause_seconds(
+        failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
+    )

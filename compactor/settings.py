@@ -19,6 +19,7 @@ from compactor.settings_sections import (
     Metrics,
     Output,
     Paths,
+    Retention,
     Schema,
     Spark,
     Stream,
@@ -37,6 +38,7 @@ class Settings:
     output: Output
     stream: Stream
     builder: Builder
+    retention: Retention
     aws: Aws
     metrics: Metrics
     spark: Spark
@@ -116,6 +118,10 @@ def _check_places(source: Source) -> None:
             source.fault(f"paths.{other}", texts[other], _apart_from(one, one_place))
     if len({layout.is_s3(place) for place in own.values()}) > 1:
         source.fault("paths", own, "manifests, output and state to be all on S3 or all local")
+    file = source.values.get("schema", {}).get("file")
+    for key, place in own.items():
+        if (found := _parsed(file, places.parse_place)) and places.overlap(found, place):
+            source.fault("schema.file", file, _apart_from(key, place))
     prefixes = source.values.get("input", {}).get("allowed_prefixes")
     for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
         prefix = _parsed(text, places.parse_place)
@@ -126,9 +132,9 @@ def _check_places(source: Source) -> None:
 
 def _check_declared(source: Source) -> None:
     discovery = source.values.get("input", {}).get("discovery")
-    declared = source.values.get("schema", {}).get("declared_keys", [])
-    if discovery == "declared" and isinstance(declared, list | tuple) and not declared:
-        source.fault("schema.declared_keys", declared, 'at least one key, as input.discovery is "declared"')
+    file = source.values.get("schema", {}).get("file", "")
+    if discovery == "declared" and file == "":
+        source.fault("schema.file", file, 'a schema file, as input.discovery is "declared"')
 
 
 def _apart_from(key: str, place: str) -> str:

@@ -18,6 +18,8 @@ REFUSED_SPARK_CONF = {
     "spark.sql.json.enableExactStringParsing": "values survive exactly as written",
     "spark.sql.columnNameOfCorruptRecord": "the compactor tells by its own column on which lines two parsers disagree",
     "spark.sql.adaptive.enabled": "the number of output files is planned, and the compactor switches this itself",
+    "spark.sql.parquet.outputTimestampType": "timestamps are INT64 microseconds in UTC, which all read alike",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "a date before 1582 would be written as another one, or not at all",
     "spark.speculation": "two copies of one task would stage the same rows twice",
     "spark.sql.files.maxRecordsPerFile": "it splits output files; output.target_file_bytes sizes them",
     "spark.sql.parquet.compression.codec": "set output.compression, which is part of the names of output files",
@@ -65,6 +67,13 @@ def _named(text: str) -> str:
     return text
 
 
+def _file_place(text: str) -> str:
+    place = places.parse_place(text) if text else ""
+    if text.endswith("/") or (layout.is_s3(place) and place.count("/") < 3):  # noqa: PLR2004 - s3://bucket/key
+        raise ValueError("s3://bucket/key, file:///file or a path, or nothing")
+    return place
+
+
 def _conf_key(key: str) -> str:
     if key in REFUSED_SPARK_CONF:
         raise ValueError(f"this property to be left out: {REFUSED_SPARK_CONF[key]}")
@@ -84,8 +93,6 @@ Place = Annotated[str, AfterValidator(places.parse_place)]
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place)]
 MetadataColumn = Literal["_source_file", "_processed_at", "_manifest_id"]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
-# A document holds lists; strict models take tuples only.
-UniqueStrings = Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_no_repeats)]
 
 
 class Section(BaseModel):
@@ -113,12 +120,13 @@ class Input(Section):
 
     Attributes:
         allowed_prefixes: Folders that input may be in.
-        discovery: `full` inspects every line for its keys; `declared` trusts the keys that are known.
+        discovery: `full` inspects every line for its keys; `declared` trusts those of the schema file.
         max_line_bytes: A longer line is a reject.
         max_decompressed_bytes: A file that decodes to more is set aside.
         on_changed_file: Whether a file that is not the version its manifest names is skipped or read all the same.
     """
 
+    # A document holds lists, and strict models take tuples only.
     allowed_prefixes: Annotated[tuple[Place, ...], Field(strict=False), AfterValidator(_at_least_one)] = Field(
         description=f"a list of places, each {places.EXPECTED}"
     )
@@ -132,16 +140,16 @@ class Schema(Section):
     """How JSON keys become columns.
 
     Attributes:
+        file: The schema file (TOML), which declares columns and their types; nothing where there is none.
         names: `safe` makes names that Athena and Glue take; `exact` keeps the keys.
         max_columns: Further keys go to `_rescued_data`.
         metadata_columns: Columns about a row's origin that are written beside the data.
-        declared_keys: Keys that are columns from the start; what `declared` discovery goes by.
     """
 
+    file: Annotated[str, AfterValidator(_file_place)] = ""
     names: Literal["safe", "exact"] = "safe"
     max_columns: int = Field(default=2000, ge=1, le=10_000)
     metadata_columns: Annotated[tuple[MetadataColumn, ...], Field(strict=False), AfterValidator(_no_repeats)] = ()
-    declared_keys: UniqueStrings = ()
 
 
 class Output(Section):
@@ -188,6 +196,16 @@ class Builder(Section):
     target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB)
     claim_lease_seconds: Seconds = 300
     claim_ttl_days: int = Field(default=30, ge=1, le=3660)
+
+
+class Retention(Section):
+    """What `clean`, and a run once a day, removes by age.
+
+    Attributes:
+        archive_days: Age from which archived manifests, and rejected lines that were put back, may go.
+    """
+
+    archive_days: int = Field(default=30, ge=1, le=36_600)
 
 
 class Aws(Section):
@@ -239,6 +257,7 @@ SECTIONS: dict[str, type[Section]] = {
     "output": Output,
     "stream": Stream,
     "builder": Builder,
+    "retention": Retention,
     "aws": Aws,
     "metrics": Metrics,
     "spark": Spark,

@@ -9,7 +9,7 @@ from compactor.manifest import Manifest
 from compactor.parquet_files import ParquetFacts, parquet_facts
 from compactor.ports import ObjectStore
 from compactor.records import FileReport, FileStatus
-from compactor.schema import parquet_columns
+from compactor.schema import parquet_columns, parquet_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,9 @@ def verify_staged(
     _check_reports(where, manifest, staged.reports)
     outputs = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.outputs]
     rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
-    expected_columns = parquet_columns(staged.schema, metadata_columns)
+    columns, types = (planned(staged.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
     for file in outputs:
-        if file.facts.columns != expected_columns:
-            raise StagingError(
-                f"{where}: {file.uri} has columns {list(file.facts.columns)}, expected {list(expected_columns)}"
-            )
+        _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
     _check_rows(where, "rejects", rejects, sum(report.reject_rows for report in staged.reports))
     return outputs, rejects
@@ -62,6 +59,14 @@ def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]
             raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
         if report.status != FileStatus.COMPACTED and report.lines:
             raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines that were taken in")
+
+
+def _check_columns(where: str, facts: ParquetFacts, columns: Sequence[str], types: Sequence[str]) -> None:
+    if facts.columns != columns:
+        raise StagingError(f"{where} has columns {list(facts.columns)}, expected {list(columns)}")
+    for name, found, expected in zip(columns, facts.types, types, strict=True):
+        if found != expected:
+            raise StagingError(f"{where} has column {name!r} of type {found}, expected {expected}")
 
 
 def _check_rows(where: str, what: str, files: Sequence[VerifiedFile], expected: int) -> None:

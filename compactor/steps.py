@@ -27,9 +27,25 @@ class Step(StrEnum):
     CLOSED = "closed"  # the index of open manifests has forgotten it
 
 
+class RedriveStep(StrEnum):
+    """A point of a redrive after which the world is different."""
+
+    LINES_WRITTEN = "lines_written"  # rejected lines are input files that nobody names yet
+    CLAIMED = "claimed"  # the files are claimed for the new manifest
+    RECORDED = "recorded"  # the redrive is on record: it takes effect
+    DELIVERED = "delivered"  # its manifest is in the watched prefix
+
+
+OnRedriveStep = Callable[[RedriveStep, str], None]
+"""Called with a step and the id of the new manifest, right after that step was reached."""
+
 OnStep = Callable[[Step, str], None]
 """Called with a step and a manifest id, right after that step was reached."""
 
 
 def ignore_step(step: Step, manifest_id: str) -> None:
     """What to do on a step when nobody wants to know."""
+
+
+def ignore_redrive_step(step: RedriveStep, manifest_id: str) -> None:
+    """What to do on a step of a redrive when nobody wants to know."""

@@ -41,6 +41,8 @@ class World:
         stream: Settings of the stream.
         schema: Settings of the schema.
         builder: Settings of the builder.
+        root: The folder of everything.
+        store: Where everything is, if not in memory.
     """
 
     def __init__(
@@ -49,15 +51,18 @@ class World:
         stream: Mapping[str, object] | None = None,
         schema: Mapping[str, object] | None = None,
         builder: Mapping[str, object] | None = None,
+        root: str = "/w",
+        store: ObjectStore | None = None,
     ) -> None:
+        self.root = root
         self.clock = ManualClock(datetime(2026, 1, 2, 12, tzinfo=UTC))
-        self.store = MemoryStore(self.clock)
+        self.store: ObjectStore = store or MemoryStore(self.clock)
         self.claims = MemoryClaims()
         self.metrics = MemoryMetrics()
         self.settings = parse_settings(
             {
-                "paths": {"manifests": "/w/manifests", "output": "/w/output", "state": "/w/state"},
-                "input": {"allowed_prefixes": ["/w/raw"]},
+                "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+                "input": {"allowed_prefixes": [f"{root}/raw"]},
                 "stream": {} if stream is None else stream,
                 "schema": {} if schema is None else schema,
                 "builder": {} if builder is None else builder,
@@ -99,7 +104,7 @@ class World:
 
     def file(self, name: str, content: bytes) -> ManifestFile:
         """Write an input file."""
-        uri = f"/w/raw/{name}"
+        uri = f"{self.root}/raw/{name}"
         self.store.put(uri, content)
         return self.named(uri)
 
@@ -162,7 +167,7 @@ class World:
         app = self.app()
         deep = DeepAuditor(app.store, app.registry, LIMITS)
         auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-        return auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep.check)
+        return auditor.audit_all(deep_check=deep.check)
 
     def check_exact(self, uris: Sequence[str] | None = None) -> None:
         """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.
@@ -171,7 +176,7 @@ class World:
         """
         rows: Counter[str] = Counter()
         rejects: Counter[tuple[str, int, bytes]] = Counter()
-        for uri in [info.uri for info in self.store.list("/w/raw/")] if uris is None else uris:
+        for uri in [info.uri for info in self.store.list(f"{self.root}/raw/")] if uris is None else uris:
             for number, line in enumerate(self.store.read(uri).split(b"\n"), start=1):
                 if line.startswith(b"{"):
                     rows[_shown(_as_text(line))] += 1
@@ -181,7 +186,7 @@ class World:
         assert self.rejects() == rejects
         assert self.audit().discrepancies == []
         assert self.waiting() == []
-        left = [info.uri for place in ("staging/", "open/") for info in self.store.list(f"/w/state/{place}")]
+        left = [info.uri for place in ("staging/", "open/") for info in self.store.list(f"{self.root}/state/{place}")]
         assert left == []
 
 

@@ -9,13 +9,15 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.column_types import value_of
 from compactor.engine import Staged, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
 from compactor.inspection import Limits
+from compactor.parquet_files import arrow_type
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.rawjson import texts
-from compactor.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, merge_keys
+from compactor.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, first_sources
 
 T = TypeVar("T")
 
@@ -47,7 +49,7 @@ class PlainEngine:
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        schema = request.columns_for(merge_keys([file.keys for file in inspected.files]))
+        schema = request.columns_for(first_sources((file.report.uri, file.keys) for file in inspected.files))
         rows = [
             (file.report.uri, texts(line))
             for file in inspected.files
@@ -64,7 +66,8 @@ class PlainEngine:
             self._store.put(uri, sink.getvalue().to_pybytes())
             outputs.append(uri)
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
-        return Staged(tuple(file.report for file in inspected.files), schema, tuple(outputs), rejects)
+        misfits = sum(len(_misfits(values, schema)) for _, values in rows)
+        return Staged(tuple(file.report for file in inspected.files), schema, tuple(outputs), rejects, misfits)
 
     def _table(
         self, request: StageRequest, schema: SchemaVersion, rows: Sequence[tuple[str, Mapping[str, str | None]]]
@@ -77,15 +80,29 @@ class PlainEngine:
         columns = {name: metadata[name] for name in METADATA_COLUMNS if name in self._metadata_columns}
         for column in schema.columns:
             if column.key is not None:
-                columns[column.name] = pa.array([values.get(column.key) for _, values in rows], pa.string())
+                kind = column.column_type
+                found = (values.get(column.key) for _, values in rows)
+                typed = [None if text is None else value_of(text, kind) for text in found]
+                columns[column.name] = pa.array(typed, arrow_type(kind))
             else:
-                rescued = [_rescued(values, schema.keys) for _, values in rows]
+                rescued = [_rescued(values, schema) for _, values in rows]
                 columns[RESCUED_COLUMN] = pa.array(rescued, pa.map_(pa.string(), pa.string()))
         return pa.table(columns)
 
 
-def _rescued(values: Mapping[str, str | None], known: frozenset[str]) -> list[tuple[str, str]] | None:
-    return [(key, value) for key, value in values.items() if key not in known and value is not None] or None
+def _misfits(values: Mapping[str, str | None], schema: SchemaVersion) -> list[tuple[str, str]]:
+    typed = {column.key: column.column_type for column in schema.columns if column.is_typed}
+    return [
+        (key, value)
+        for key, value in values.items()
+        if key in typed and value is not None and value_of(value, typed[key]) is None
+    ]
+
+
+def _rescued(values: Mapping[str, str | None], schema: SchemaVersion) -> list[tuple[str, str]] | None:
+    known = schema.keys
+    overflow = [(key, value) for key, value in values.items() if key not in known and value is not None]
+    return [*overflow, *_misfits(values, schema)] or None
 
 
 class ListSource:

@@ -7,11 +7,15 @@ from pathlib import Path
 import click
 
 from compactor import __version__
+from compactor.cli.clean import clean
 from compactor.cli.demo import demo
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
+from compactor.cli.redrive import redrive
 from compactor.cli.run import run
+from compactor.cli.schema import schema
 from compactor.cli.status import status
+from compactor.cli.stop import stop
 from compactor.cli.trace import trace
 from compactor.cli.verify import verify
 
@@ -39,7 +43,7 @@ def compactor(context: click.Context, config: Path | None, log_format: LogFormat
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, trace, demo):
+for command in (run, plan, status, verify, redrive, clean, trace, schema, stop, demo):
     compactor.add_command(command)
 
 

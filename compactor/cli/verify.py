@@ -1,26 +1,34 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 from rich.console import Console
 
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport
+from compactor.audit import Auditor, AuditReport, DeepCheck, Discrepancy
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, count, print_fields, print_json, shallow, size
 from compactor.cli.plan import date_option
 from compactor.deep_audit import DeepAuditor
-from compactor.errors import CompactorError
+from compactor.errors import CompactorError, RecordUnreadable
 from compactor.inspection import Limits
+from compactor.layout import MANIFEST_ID
 
-SHOWN_DISCREPANCIES = 20
+SHOWN = 20  # of each list; --json shows all
+
+
+def _manifest_id(_context: click.Context, _argument: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not MANIFEST_ID.fullmatch(value):
+        form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
+        raise click.BadParameter(f"{value!r} is no manifest id; expected {form}")
+    return value
 
 
 @click.command("verify")
-@click.argument("manifest_id", required=False)
+@click.argument("manifest_id", required=False, callback=_manifest_id)
 @date_option
 @click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Takes long.")
 @json_option
@@ -31,12 +39,14 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     Looks at one manifest, one day, or everything.
 
     Rows are counted from the footers of the output files, and set against lines, rejects and blank lines on record.
+    Files that no commit names and records that are missing or damaged are named as well.
+
+    Exit codes: 3 if something does not add up, or manifests or files were set aside.
     """
     if manifest_id is not None and day is not None:
         raise click.UsageError("give a manifest id or --date, not both")
     app = App(invocation.settings())
-    manifests = app.ledger.manifests(day) if manifest_id is None else [_found(app, manifest_id)]
-    report = _audited(app, manifests, whole_days=manifest_id is None, deep=deep)
+    report = _audited(app, manifest_id, day, deep=deep)
     if as_json:
         print_json(_document(report, deep=deep))
     else:
@@ -44,30 +54,50 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 
 
-def _found(app: App, manifest_id: str) -> tuple[str, str]:
-    record = app.ledger.accepted(manifest_id)
-    if record is None:
-        waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
-        found = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
-        raise CompactorError(f"manifest {manifest_id}: {found}; expected one that was begun")
-    return record.date, manifest_id
-
-
-def _audited(app: App, manifests: Iterable[tuple[str, str]], *, whole_days: bool, deep: bool) -> AuditReport:
+def _audited(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> AuditReport:
     auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    rules = app.settings.input
-    limits = Limits(max_line_bytes=rules.max_line_bytes, max_decompressed_bytes=rules.max_decompressed_bytes)
-    deep_check = DeepAuditor(app.store, app.registry, limits).check if deep else None
-    checked = 0
+    deep_check = _deep_check(app) if deep else None
     # On anything but a terminal it shows nothing.
     with Console(stderr=True).status("verifying") as progress:
+        on_manifest = _counter(progress.update)
+        if manifest_id is not None:
+            found = _found(app, manifest_id)
+            return auditor.audit([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
+        if day is not None:
+            return auditor.audit_day(day, deep_check=deep_check, on_manifest=on_manifest)
+        return auditor.audit_all(deep_check=deep_check, on_manifest=on_manifest)
 
-        def on_manifest(_manifest_id: str) -> None:
-            nonlocal checked
-            checked += 1
-            progress.update(f"verified {count(checked, 'manifest')}")
 
-        return auditor.audit(manifests, whole_days=whole_days, deep_check=deep_check, on_manifest=on_manifest)
+def _found(app: App, manifest_id: str) -> tuple[str, str]:
+    try:
+        record = app.ledger.accepted(manifest_id)
+    except RecordUnreadable:
+        record = None
+    if record is not None:
+        return record.date, manifest_id
+    for found in app.ledger.manifests():  # the record of its acceptance may be what is missing
+        if found[1] == manifest_id:
+            return found
+    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
+    state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
+    raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
+
+
+def _deep_check(app: App) -> DeepCheck:
+    rules = app.settings.input
+    limits = Limits(max_line_bytes=rules.max_line_bytes, max_decompressed_bytes=rules.max_decompressed_bytes)
+    return DeepAuditor(app.store, app.registry, limits).check
+
+
+def _counter(show: Callable[[str], None]) -> Callable[[str], None]:
+    checked = 0
+
+    def on_manifest(_manifest_id: str) -> None:
+        nonlocal checked
+        checked += 1
+        show(f"verified {count(checked, 'manifest')}")
+
+    return on_manifest
 
 
 def _document(report: AuditReport, *, deep: bool) -> dict[str, Any]:
@@ -79,7 +109,7 @@ def _show(report: AuditReport, *, deep: bool) -> None:
     sign = "=" if accounted == report.lines else "is not"
     sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
     fields = [
-        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters"),
+        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _redriven(report)),
         ("not done", f"{report.unfinished:,}"),
         ("input files", f"{report.files:,}" + _in_brackets(by_name(report.files_by_status))),
         ("lines", f"{report.lines:,} {sign} {sums}"),
@@ -92,11 +122,31 @@ def _show(report: AuditReport, *, deep: bool) -> None:
             fields.append(("", f"{count(report.inputs_gone, 'input file')} gone or replaced by now, not compared"))
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
-    for each in report.discrepancies[:SHOWN_DISCREPANCIES]:
-        of = f" (manifest {each.manifest_id})" if each.manifest_id else ""
-        click.echo(f"\n  {each.where}{of}\n    expected  {each.expected}\n    found     {each.found}")
-    if len(report.discrepancies) > SHOWN_DISCREPANCIES:
-        click.echo(f"\n  and {len(report.discrepancies) - SHOWN_DISCREPANCIES:,} more; --json shows all")
+    _list("", [_shown(each) for each in report.discrepancies])
+    letters = [each for each in report.manifests_set_aside if not each.redriven]
+    _list("dead letters", [f"{each.manifest_id}: {each.reason}\n    {each.message}" for each in letters])
+    aside = [each for each in report.files_set_aside if not each.redriven]
+    files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in aside]
+    _list("files set aside", files)
+
+
+def _shown(each: Discrepancy) -> str:
+    of = f" (manifest {each.manifest_id})" if each.manifest_id else ""
+    return f"{each.where}{of}\n    expected  {each.expected}\n    found     {each.found}"
+
+
+def _list(title: str, entries: Sequence[str]) -> None:
+    if entries and title:
+        click.echo(f"\n{title}")
+    for each in entries[:SHOWN]:
+        click.echo(f"\n  {each}")
+    if len(entries) > SHOWN:
+        click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
+
+
+def _redriven(report: AuditReport) -> str:
+    redriven = sum(each.redriven for each in report.manifests_set_aside)
+    return f" ({redriven:,} of them put back since)" if redriven else ""
 
 
 def _in_brackets(text: str) -> str:

@@ -1,6 +1,7 @@
 """One Spark session for all tests of the Spark engine, and scenes: folders with an app that works on them."""
 
 import io
+import json
 import logging
 import os
 import uuid
@@ -165,10 +166,24 @@ NewScene = Callable[..., Scene]
 
 @pytest.fixture
 def new_scene(spark: Any, tmp_path: Any) -> NewScene:  # noqa: ARG001 - Spark is up first
-    """Makes scenes on the local disk: sections of settings by name, `on_step`, the ratio learned before."""
+    """Makes scenes on the local disk: sections of settings by name, `on_step`, the ratio learned before, and `columns`.
 
-    def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
-        return _scene(f"{tmp_path}/{uuid.uuid4().hex[:8]}", on_step, ratio, sections)
+    The last are those of a schema file: keys, which are names as well, with their types.
+    """
+
+    def make(
+        *,
+        on_step: OnStep = ignore_step,
+        ratio: float | None = 1.0,
+        columns: Mapping[str, str] | None = None,
+        **sections: dict[str, Any],
+    ) -> Scene:
+        root = tmp_path / uuid.uuid4().hex[:8]
+        if columns is not None:
+            root.mkdir()
+            (root / "columns.toml").write_text(schema_file(columns))
+            sections["schema"] = {**sections.get("schema", {}), "file": f"{root}/columns.toml"}
+        return _scene(str(root), on_step, ratio, sections)
 
     return make
 
@@ -205,6 +220,16 @@ def _scene(root: str, on_step: OnStep, ratio: float | None, sections: Mapping[st
     if ratio is not None:
         app.ledger.remember(_commit_of_ratio(ratio))
     return Scene(app, f"{root}/raw/")
+
+
+def schema_file(columns: Mapping[str, str]) -> str:
+    """A schema file of keys with their types; a timestamp may have its epoch behind it."""
+    tables = []
+    for key, kind in columns.items():
+        name, _, epoch = kind.partition(" ")
+        tables.append(f'[[columns]]\nname = {json.dumps(key)}\ntype = "{name}"\n')
+        tables += [f'epoch = "{epoch}"\n'] if epoch else []
+    return "".join(tables)
 
 
 def _commit_of_ratio(ratio: float) -> RecentCommit:

@@ -40,7 +40,7 @@ def test_lines_that_spark_cannot_read_are_rejected(new_scene):
 
 def test_trusted_keys_are_read_without_parsing(new_scene):
     """Clean lines with declared keys become rows; blank lines are counted, and other keys are not looked for."""
-    scene = new_scene(input={"discovery": "declared"}, schema={"declared_keys": ["id", "v"]})
+    scene = new_scene(columns={"id": "string", "v": "string"}, input={"discovery": "declared"})
     data = b'{"id":1,"v":1.10}\n\n \t\r\n{"v":"x","other":1}\r\n\n{"id":2}'
     uris = [scene.write("a", data), scene.write("b.gz", gzip.compress(data)), scene.write("_c", data)]
     batch = scene.run(scene.deliver("m", uris))
@@ -55,7 +55,7 @@ def test_trusted_keys_are_read_without_parsing(new_scene):
 def test_one_corrupt_line_ends_the_trust(new_scene):
     """With one line that is no JSON, or more than one row, every line is looked at: exact rejects, and no key lost."""
     for number, bad in enumerate([b'{"id":', b'[{"id":1},{"id":2}]']):
-        scene = new_scene(input={"discovery": "declared"}, schema={"declared_keys": ["id"]})
+        scene = new_scene(columns={"id": "string"}, input={"discovery": "declared"})
         lines = [b'{"id":1}', bad, b"", b'{"id":3,"other":"x"}', b'{"v":{"%s":1}}' % TOO_LONG]
         compacted = scene.compact({"a": b"\n".join(lines), "b": b'{"id":4}'}, f"m{number}")
         assert sorted(row["id"] for row in compacted.rows) == ["1", "3", "4"]

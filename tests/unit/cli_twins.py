@@ -10,7 +10,7 @@ from compactor.input_files import InspectTask, inspect_files
 from compactor.inspection import Limits
 from compactor.ports import ObjectStore
 from compactor.rawjson import texts
-from compactor.schema import merge_keys
+from compactor.schema import first_sources
 
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
 
@@ -35,7 +35,7 @@ class ArrowEngine:
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        schema = request.columns_for(merge_keys([file.keys for file in inspected.files]))
+        schema = request.columns_for(first_sources((file.report.uri, file.keys) for file in inspected.files))
         sources = [file.readable_uri for file in inspected.files if file.readable_uri is not None]
         lines = [line for uri in sources for line in self._store.read(uri).split(b"\n") if line.strip()]
         columns = {

@@ -1,7 +1,11 @@
 """`verify`: deliberate damage of every kind is named, and nothing else is."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,10 +13,14 @@ import pytest
 
 from compactor.audit import Auditor, AuditReport, Discrepancy
 from compactor.deep_audit import DeepAuditor, Sum
-from compactor.records import Commit
+from compactor.layout import redriven_id
+from compactor.lookahead import THREADS
+from compactor.manifest import ManifestFile
+from compactor.ports import ObjectStore
+from compactor.records import Accepted, Commit, Redrive
 from compactor.steps import Step
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
-from tests.twins import LIMITS
+from tests.twins import LIMITS, FaultyStore
 
 METADATA = [(), ("_source_file",), ("_source_file", "_processed_at", "_manifest_id")]
 
@@ -24,9 +32,10 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
     return world
 
 
-def shallow(world: World) -> AuditReport:
+def shallow(world: World, *, everything: bool = False) -> AuditReport:
     app = world.app()
-    return Auditor(app.store, app.layout, app.ledger, app.registry).audit(app.ledger.manifests(), whole_days=True)
+    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
+    return auditor.audit_all() if everything else auditor.audit(app.ledger.manifests(), whole_days=True)
 
 
 def contents(world: World) -> list[Discrepancy]:
@@ -191,6 +200,166 @@ def test_job_that_goes_on_meanwhile() -> None:
     )
     assert report.discrepancies == []
     assert len([*world.ledger.manifests(DAY)]) == 2
+
+
+class Meanwhile(FaultyStore):
+    """A store at one call of which something else happens first."""
+
+    def __init__(self, store: ObjectStore, call: int, happen: Callable[[], object]) -> None:
+        super().__init__(store)
+        self._at, self._happen = call, happen
+        self._happening = Lock()
+
+    def _call(self, method: str, uri: str, work: Callable[[], Any]) -> Any:
+        with self._happening:
+            if self.calls["any"] == self._at:
+                self._happen()
+            return super()._call(method, uri, work)
+
+
+@pytest.mark.parametrize("step", [*Step][2:])
+@pytest.mark.parametrize("refused", [False, True])
+def test_job_at_every_moment(step: Step, refused: bool) -> None:
+    """A manifest at any step, which a job brings to its end at any moment of the audit, is no discrepancy."""
+    for call in range(0, 45, 4):
+        world = compacted()
+
+        def die(reached: Step, _manifest_id: str) -> None:
+            if reached == step:
+                raise DiedError
+
+        uri = world.put_manifest("m2.json", b"[]") if refused else world.deliver("m2", GOOD, FLAWED)
+        with suppress(DiedError):
+            world.runner(on_step=die).run([uri])
+        assert shallow(world, everything=True).discrepancies == []
+        store = Meanwhile(world.store, call, world.run_once)
+        app = world.app(store=store)
+        report = Auditor(store, app.layout, app.ledger, app.registry).audit_all()
+        assert report.discrepancies == []
+        assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
+        assert store.calls["any"] > 20
+
+
+def test_forgotten_manifest() -> None:
+    """An accepted manifest that nobody will go on with is named; one that is open or waits is merely not done."""
+    world = compacted()
+    uri = world.deliver("m2", GOOD)
+
+    def die(step: Step, _manifest_id: str) -> None:
+        if step == Step.OPENED:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        world.runner(on_step=die).run([uri])
+    marker = world.layout.open_marker("m2")
+    for left, found in ((True, set()), (False, {world.layout.ledger_records(DAY, "m2")})):
+        report = shallow(world, everything=True)
+        assert ({each.where for each in report.discrepancies}, report.unfinished) == (found, int(left))
+        world.store.delete([uri, marker] if left else [])
+    world.store.put(uri, b"there again")
+    assert shallow(world, everything=True).unfinished == 1
+
+
+def test_lost_staging() -> None:
+    """A committed file that is neither staged nor published is named, while its manifest is not done yet."""
+    world = compacted()
+
+    def die(step: Step, _manifest_id: str) -> None:
+        if step == Step.PUBLISHED_ONE:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        world.runner(on_step=die).run([world.deliver("m2", GOOD, FLAWED)])
+    first, second = world.commit("m2").outputs
+    world.store.delete([first.staged])
+    assert shallow(world, everything=True).discrepancies == []
+    world.store.delete([second.staged])
+    report = shallow(world, everything=True)
+    assert ([each.where for each in report.discrepancies], report.unfinished) == ([second.staged], 1)
+
+
+def test_void_id_and_redriven_dead_letter() -> None:
+    """An id that its planner gave up is nothing to look for; a dead letter that was put back needs nobody."""
+    world = compacted()
+    world.ledger.accept(Accepted(manifest_id="given-up", kind="void", date=DAY, accepted_at=world.clock.now()))
+    world.put_manifest("bad.json", b"{")
+    world.run_once()
+    report = world.audit()
+    assert (report.discrepancies, report.unfinished, report.needs_operator) == ([], 0, True)
+    assert [(each.manifest_id, each.reason, each.redriven) for each in report.manifests_set_aside] == [
+        ("bad", "not_json", False)
+    ]
+    day = world.dead_letter("bad").date
+    put_back(world, day, "bad", "manifests", [])
+    report = world.audit()
+    assert (report.discrepancies, report.dead_letters, report.needs_operator) == ([], 1, False)
+    assert report.manifests_set_aside[0].redriven
+
+
+def put_back(world: World, day: str, manifest_id: str, kind: str, files: Sequence[ManifestFile]) -> None:
+    redrive = Redrive(
+        kind=kind,
+        source=manifest_id,
+        number=1,
+        counts={},
+        manifest=world.manifest(redriven_id(manifest_id, 1), files),
+        run_id="r",
+        redriven_at=world.clock.now(),
+    )
+    world.store.put(world.layout.redrive(day, manifest_id, 1), redrive.model_dump_json().encode())
+
+
+def test_files_set_aside_are_listed() -> None:
+    """A file that was set aside whole is listed with its manifest, its status and what was found."""
+    world = World()
+    files = [world.file("there.ndjson", GOOD), world.file("gone.ndjson", GOOD)]
+    world.put_manifest("m1.json", world.manifest("m1", files).to_json())
+    world.store.delete(["/w/raw/gone.ndjson"])
+    world.run_once()
+    report = world.audit()
+    [found] = report.files_set_aside
+    assert (found.manifest_id, found.uri, found.status) == ("m1", "/w/raw/gone.ndjson", "missing")
+    assert found.detail
+    assert (report.discrepancies, report.needs_operator) == ([], True)
+    put_back(world, DAY, "m1", "files", [ManifestFile(uri=found.uri)])
+    report = world.audit()
+    assert (report.discrepancies, report.needs_operator) == ([], False)
+
+
+def test_markers_and_other_tables_are_no_surplus() -> None:
+    """Markers of folders, hidden names and what lies outside the folders of days are nobody's output."""
+    world = compacted()
+    day = world.layout.output_day(DAY)
+    for name in ("", "_SUCCESS", ".part.crc", "below_$folder$"):
+        world.store.put(day + name, b"")
+    for place in (f"{world.layout.output}/other-table/part-0.parquet", world.layout.rejects_folder):
+        world.store.put(place, b"")
+    assert world.audit().discrepancies == []
+    world.store.put(f"{world.layout.output}/merged-parquet-2026-02-30/part-0.parquet", b"")  # no day at all
+    assert world.audit().discrepancies == []
+
+
+def test_memory_of_an_audit_is_bounded() -> None:
+    """No more of the ledger is read ahead than a fixed number of manifests."""
+    world = World()
+    for number in range(3 * THREADS):
+        world.deliver(f"m{number:03d}", GOOD)
+    world.run_once()
+    app = world.app()
+    begun: list[str] = []
+
+    def manifests() -> Iterator[tuple[str, str]]:
+        for day, manifest_id in app.ledger.manifests():
+            begun.append(manifest_id)
+            yield day, manifest_id
+
+    ahead: list[int] = []
+    done = count(1)
+    Auditor(app.store, app.layout, app.ledger, app.registry).audit(
+        manifests(), whole_days=True, on_manifest=lambda _: ahead.append(len(begun) - next(done))
+    )
+    assert len(begun) == len(ahead) == 3 * THREADS
+    assert max(ahead) <= 2 * THREADS
 
 
 def test_one_manifest_only() -> None:

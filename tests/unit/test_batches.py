@@ -59,6 +59,15 @@ def test_repeated_uris(world: World) -> None:
     world.check_exact()
 
 
+def test_repeated_manifest(world: World) -> None:
+    """A manifest that comes under two names is in work once, and alone as if it had come once."""
+    engine = WatchedEngine(world)
+    data = world.manifest("m1", [world.file("a", GOOD)]).to_json()
+    runner(world, engine).run([world.put_manifest(name, data) for name in ("one.json", "two.json")])
+    assert engine.seen == [("m1", 1)]
+    world.check_exact()
+
+
 def test_one_failure_stops_no_other(world: World) -> None:
     """The neighbours of a failing manifest are committed, and its error is in the result."""
     error = RuntimeError("boom")

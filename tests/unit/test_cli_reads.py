@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from compactor.app import App
 from compactor.cli.entry import compactor as command
+from compactor.cli.verify import SHOWN
 from compactor.settings import load_settings
 
 DAY = "2025-12-21"
@@ -217,6 +218,111 @@ def test_verify_counts_dead_letters(site: Site) -> None:
     site.compact()
     document, code = site.json("verify")
     assert (document["dead_letters"], document["needs_operator"], code) == (1, True, 3)
+
+
+def test_verify_lists_what_was_set_aside(site: Site) -> None:
+    """Files and manifests that were set aside are listed with their reason, as JSON and, a few of them, as text."""
+    manifest_id = site.plan()
+    gone = Path(site.raw(f"{DAY}-good.ndjson"))
+    gone.unlink()
+    for number in range(SHOWN + 1):
+        (site.root / "m" / f"broken-{number:02d}.json").write_text("{")
+    site.compact()
+    document, code = site.json("verify")
+    assert code == 3
+    [file] = document["files_set_aside"]
+    assert (file["manifest_id"], file["uri"], file["status"], file["redriven"]) == (
+        manifest_id,
+        str(gone),
+        "missing",
+        False,
+    )
+    letters = document["manifests_set_aside"]
+    assert [each["manifest_id"] for each in letters] == [f"broken-{number:02d}" for number in range(SHOWN + 1)]
+    assert {each["reason"] for each in letters} == {"not_json"}
+    text = site.call("verify").stdout
+    assert f"{gone}: missing (manifest {manifest_id})" in text
+    assert "broken-00: not_json" in text
+    assert f"broken-{SHOWN:02d}" not in text
+    assert "and 1 more; --json shows all" in text
+
+
+@pytest.mark.parametrize("manifest_id", ["../escape", "a b", ".hidden", "x" * 201, ""])
+def test_verify_takes_ids_only(site: Site, manifest_id: str) -> None:
+    """What cannot be a manifest id is wrong usage, with one clear line."""
+    result = site.call("verify", manifest_id)
+    assert result.exit_code == 2
+    assert "is no manifest id; expected 1 to 200 letters" in result.stderr
+
+
+def test_verify_day_that_nobody_knows(site: Site) -> None:
+    """A copy in the folder of a day of which the ledger knows nothing is found by that day and by all."""
+    site.plan()
+    site.compact()
+    [output] = (site.root / "o").rglob("*.parquet")
+    copy = Path(str(output).replace(f"-{DAY}/", "-2030-01-01/"))
+    copy.parent.mkdir()
+    copy.write_bytes(output.read_bytes())
+    for which in ((), ("--date", "2030-01-01")):
+        document, code = site.json("verify", *which)
+        assert ([each["where"] for each in document["discrepancies"]], code) == ([str(copy)], 3)
+    assert site.json("verify", "--date", DAY)[1] == 0
+
+
+def test_verify_without_the_record_of_acceptance(site: Site) -> None:
+    """A manifest whose record of acceptance is gone or damaged is found by its other records, and the fault named."""
+    manifest_id = site.plan()
+    site.compact()
+    record = site.root / "s" / "accepted" / f"{manifest_id}.json"
+    for damage in (lambda: record.write_text("{"), record.unlink):
+        damage()
+        document, code = site.json("verify", manifest_id)
+        assert ([each["where"] for each in document["discrepancies"]], code) == ([str(record)], 3)
+
+
+def test_clean(site: Site) -> None:
+    """Clean shows what would go, removes it, and finds nothing the second time."""
+    manifest_id = site.plan()
+    site.compact()
+    [archived] = (site.root / "s" / "archive").rglob("*.json")
+    assert site.json("clean")[0]["removed"]["archived_manifests"] == 0  # too young
+    document, code = site.json("clean", "--archive-days", "0", "--dry-run")
+    assert (document["removed"]["archived_manifests"], document["dry_run"], code) == (1, True, 0)
+    assert archived.exists()
+    result = site.call("clean", "--archive-days", "0")
+    assert result.exit_code == 0
+    assert "archived manifests  1\n" in result.stdout
+    assert not archived.exists()
+    document, _ = site.json("clean", "--archive-days", "0")
+    assert (sum(document["removed"].values()), document["kept"]) == (0, {})
+    assert site.json("verify", manifest_id, "--deep")[1] == 0
+
+
+def test_clean_keeps_and_says_why(site: Site) -> None:
+    """What is not committed and done is kept, with its place and the reason."""
+    site.plan()
+    site.compact()
+    [done] = (site.root / "s" / "ledger").rglob("done.json")
+    done.unlink()
+    [archived] = (site.root / "s" / "archive").rglob("*.json")
+    text = site.call("clean", "--archive-days", "0").stdout
+    assert archived.exists()
+    assert f"  {archived}\n    its commit is not done\n" in text
+
+
+def test_clean_checkpoints(site: Site) -> None:
+    """Checkpoints go at once where nobody wrote to them lately, or by force; else one line says why not."""
+    written = site.root / "s" / "checkpoint" / "run-1" / "offsets" / "0"
+    written.parent.mkdir(parents=True)
+    written.write_text("x")
+    result = site.call("clean", "--checkpoints")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"compactor: checkpoint {site.root}/s/checkpoint/run-1/: written to 0 s ago")
+    assert written.exists()
+    assert site.call("clean", "--force").exit_code == 2
+    document, code = site.json("clean", "--checkpoints", "--force")
+    assert (document["removed"]["checkpoint_files"], code) == (1, 0)
+    assert not written.exists()
 
 
 def test_verify_unknown(site: Site) -> None:

@@ -35,7 +35,7 @@ def test_version() -> None:
     assert call("--version").stdout == f"compactor {compactor.__version__}\n"
 
 
-@pytest.mark.parametrize("name", ["run", "plan", "status", "verify", "trace", "demo"])
+@pytest.mark.parametrize("name", ["run", "plan", "status", "verify", "trace", "redrive", "demo"])
 def test_every_command_has_help(name: str) -> None:
     """Every command explains itself without settings."""
     result = call(name, "--help")
@@ -51,6 +51,12 @@ WRONG_USAGE = [
     ["plan", "/raw", "--date", "2025-02-30"],
     ["plan", "/raw", "--since", "yesterday"],
     ["trace"],
+    ["trace", "/raw/x", "--days", "0"],
+    ["redrive"],
+    ["redrive", "everything"],
+    ["redrive", "manifests", "--reason", "missing"],
+    ["redrive", "files", "--date", "21.12.2025"],
+    ["redrive", "files", "../m1"],
     ["verify", "--date", "21.12.2025"],
     ["demo", "--size", "100"],
     ["demo", "--size", "0mb"],

@@ -6,10 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from compactor import service
+from compactor.compaction import COMMON_FAILURES
 from compactor.engine import Staged, StageRequest
 from compactor.errors import (
     AccessError,
     CompactorError,
+    EngineLost,
     ManifestError,
     OperatorError,
     StagingError,
@@ -17,6 +19,7 @@ from compactor.errors import (
     TryAgainError,
 )
 from compactor.layout import base_name
+from compactor.ports import ObjectStore
 from compactor.records import Commit
 from compactor.steps import Step
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
@@ -157,6 +160,17 @@ def test_trouble_at_every_store_call(lost_answer: bool) -> None:
             world.run_once()  # the trouble came before or after all work, and ended the process
         world.check_exact()
         assert isinstance(world.outcome("m1"), Commit)
+
+
+def test_decided_is_not_worked_on_again(world: World) -> None:
+    """What was decided when a driver died is published by the next one, without another attempt."""
+    uri = world.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        world.runner(on_step=dying_at(Step.DECIDED)).run([uri])
+    engine = FailingEngine(world, "m1", RuntimeError("boom"))
+    assert world.run_once(engine=engine).committed == 1
+    assert engine.tries == 0
+    world.check_exact()
 
 
 def test_retries_exhausted(world: World) -> None:
@@ -332,3 +346,59 @@ def test_input_that_nobody_may_read_stops_the_job(world: World) -> None:
     world.run_once(store=half_closed)
     assert [file.status for file in world.commit("m1").files] == ["compacted", "forbidden"]
     world.check_exact([first])
+
+
+def test_an_engine_that_dies_leaves_its_attempts_without_an_end(world: World) -> None:
+    """Where the engine dies of a manifest and takes the run along, later runs see deaths, and the manifest runs out."""
+    world = World(stream={"max_attempts": 2})
+    world.deliver("killer", GOOD)
+    engine = FailingEngine(world, "killer", EngineLost("the JVM is gone"))
+    for _ in range(2):
+        with pytest.raises(EngineLost, match="the JVM is gone"):
+            world.run_once(engine=engine)
+    world.run_once(engine=engine)
+    assert (engine.tries, world.dead_letter("killer").reason) == (2, "retries_exhausted")
+
+
+def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(world: World) -> None:
+    """A store that fails while a failure is put on record does not make the run look dead to later ones."""
+    world = World(stream={"max_attempts": 1})
+    world.deliver("m1", GOOD)
+    for _ in range(3):
+        store = RefusingEnds(world.store, times=2)
+        with pytest.raises(CompactorError):
+            world.run_once(store=store, engine=FailingEngine(world, "m1", StoreUnavailable("503")))
+    world.run_once()
+    world.check_exact()
+
+
+class RefusingEnds(FaultyStore):
+    """Refuses, so many times, to keep how an attempt ended."""
+
+    def __init__(self, store: ObjectStore, times: int) -> None:
+        super().__init__(store)
+        self._left = times
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.endswith("-failed.json") and self._left:
+            self._left -= 1
+            raise StoreUnavailable(f"{uri}: 503")
+        return super().create(uri, data)
+
+
+def test_what_fails_all_manifests_is_held_against_none(world: World) -> None:
+    """Where different manifests fail one after the other and none commits, all but the first few are spared."""
+
+    class FailsAll(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            raise RuntimeError(f"a fault of the code, met by {request.manifest.manifest_id}")
+
+    world = World(stream={"max_attempts": 2})
+    for number in range(8):
+        world.deliver(f"m{number}", GOOD)
+    for _ in range(3):
+        with pytest.raises(CompactorError):
+            world.run_once(engine=FailsAll(world.store))
+    letters = [info for info in world.store.list(world.layout.failed_folder) if info.uri.endswith(".reason.json")]
+    assert len(letters) < COMMON_FAILURES
+    assert world.run_once().committed == 8 - len(letters)

@@ -361,10 +361,12 @@ def test_memory_does_not_grow_with_files(store, monkeypatch):
 
 
 def test_declared_discovery_leaves_the_lines_to_the_engine(store):
-    """Without a full look, a file is handed on as it is, with no keys found."""
-    (uri,) = put(store, file=MIXED)
-    (file,) = run(store, uri, discovery="declared").files
-    assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uri, (), 3, 1)
+    """Without a full look, a file is handed on as it is, with no keys found; lines that are no objects are not."""
+    uris = put(store, file=b'{"a":1}\n\n{broken\n{}\n', mixed=b'{"a":1}\n[{},{}]\n')
+    file, mixed = run(store, *uris, discovery="declared").files
+    assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uris[0], (), 3, 1)
+    assert (mixed.report.records, mixed.report.rejects) == (1, {"not_an_object": 1})
+    assert store.read(mixed.readable_uri) == b'{"a":1}\n'
 
 
 def test_a_full_scratch_disk_is_passing_trouble(monkeypatch, tmp_path):

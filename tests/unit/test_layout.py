@@ -245,3 +245,39 @@ def test_an_accepted_template_gives_a_folder_below_the_output(template: str) -> 
 def test_the_last_resort_for_a_date_is_utc() -> None:
     """The last resort for a date is the day in UTC."""
     assert layout.date_of_file("s3://b/x", datetime(2025, 12, 31, 23, 59, tzinfo=UTC)) == "2025-12-31"
+
+
+@given(root=IDS, number=st.integers(min_value=1, max_value=999_999_999))
+def test_redriven_ids(root: str, number: int) -> None:
+    """The id of what was redriven leads back to its root, and so does the place of its record."""
+    assert layout.root_id(layout.redriven_id(root, number)) == root
+    place = Layout("/w/m", "/w/o", "/w/s").redrive(DAY, root, number)
+    assert layout.redrive_number(layout.base_name(place)) == number
+
+
+@pytest.mark.parametrize("manifest_id", ["m1", "m1-r0", "m1-r01", "m1-r", "m1-r1x", "-r1", "m1-R1"])
+def test_ids_that_are_their_own_root(manifest_id: str) -> None:
+    """Only the exact form of a redriven id leads to another one."""
+    assert layout.root_id(manifest_id) == manifest_id
+
+
+@pytest.mark.parametrize("name", ["redrive-0.json", "redrive-1.txt", "attempt-1.json", "redrive-1-failed.json"])
+def test_other_records_are_no_redrives(name: str) -> None:
+    """No other record is taken for one of a redrive."""
+    assert layout.redrive_number(name) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "owner"),
+    [
+        ("/w/s/redriven/m1-r1/run/000000.ndjson", "m1-r1"),
+        ("file:///w/s//redriven/m1-r1/run/000000.ndjson", "m1-r1"),
+        ("/w/s/redriven/../redriven/m1-r1/run/000000.ndjson", None),
+        ("/w/s/other/m1-r1/run/000000.ndjson", None),
+    ],
+)
+def test_redriven_owner(uri: str, owner: str | None) -> None:
+    """A file of redriven lines tells which manifest it was written for."""
+    places = Layout("/w/m", "/w/o", "/w/s")
+    assert layout.redriven_owner(uri, places.redriven_folder) == owner
+    assert places.redriven_inputs("m1-r1", "run").startswith(f"{places.redriven_folder}m1-r1/")

@@ -63,6 +63,16 @@ def test_staging_lost_after_publishing() -> None:
     world.check_exact()
 
 
+def test_output_removed_after_done() -> None:
+    """A driver that is late publishes nothing again, also where the owner of the output has removed it since."""
+    world = World()
+    accepted, commit = decided(world)
+    publisher(world).roll_forward(accepted, commit)
+    world.store.delete([file.final for file in commit.outputs])
+    publisher(world).roll_forward(accepted, commit)
+    assert world.output_rows() == {}
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_original_taken_away_meanwhile(replaced: bool) -> None:
     """A manifest that was removed or replaced after its acceptance is archived as accepted; its successor stays."""

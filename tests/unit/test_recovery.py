@@ -2,43 +2,31 @@
 
 import pytest
 
-from compactor.recovery import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Recovery
+from compactor.cleaning import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS
+from compactor.recovery import Recovery
 from compactor.steps import Step
-from tests.scenes import DAY, GOOD, DiedError, World
+from tests.scenes import GOOD, DiedError, World
 from tests.twins import FaultyStore
 
 
 def recovery(world: World, store: FaultyStore | None = None) -> Recovery:
     app = world.app(store=store)
-    return Recovery(app.store, app.layout, app.ledger, app.batch_runner(world.engine(store)), world.clock)
+    return Recovery(app.store, app.layout, app.ledger, app.batch_runner(world.engine(store)), app.cleaner)
 
 
-@pytest.mark.parametrize("age_seconds", [ORPHAN_AGE_SECONDS - 1, ORPHAN_AGE_SECONDS + 1])
-@pytest.mark.parametrize("is_open", [False, True])
-def test_sweep_staging(age_seconds: float, is_open: bool) -> None:
-    """Staging goes when nobody wrote to it for a day, unless its manifest is open."""
+@pytest.mark.parametrize("over", [False, True])
+def test_sweep(over: bool) -> None:
+    """A run sweeps up orphaned staging and checkpoints of dead runs before it listens, once they are old enough."""
     world = World()
-    old, young = "/w/state/staging/m1/1/out/0.parquet", "/w/state/staging/m1/2/out/0.parquet"
-    world.store.put(old, b"x")
-    if is_open:
-        world.ledger.open(DAY, "m1")
-    world.clock.advance(age_seconds)
-    swept = recovery(world).sweep()
-    gone = age_seconds > ORPHAN_AGE_SECONDS and not is_open
-    assert (swept, world.store.stat(old) is None) == (int(gone), gone)
-    world.store.put(old, b"x")
-    world.clock.advance(ORPHAN_AGE_SECONDS + 1)
-    world.store.put(young, b"y")
-    assert recovery(world).sweep() == 0  # the latest write counts for the whole manifest
-
-
-@pytest.mark.parametrize("age_seconds", [CHECKPOINT_AGE_SECONDS - 1, CHECKPOINT_AGE_SECONDS + 1])
-def test_sweep_checkpoints(age_seconds: float) -> None:
-    """Checkpoints go when no living run can own them."""
-    world = World()
-    world.store.put(world.layout.checkpoint("run-1") + "/offsets/0", b"x")
-    world.clock.advance(age_seconds)
-    assert recovery(world).sweep() == int(age_seconds > CHECKPOINT_AGE_SECONDS)
+    world.deliver("m1", GOOD)
+    world.run_once()
+    places = [f"{world.layout.staging('m1', 7)}0.parquet", world.layout.checkpoint("run-1") + "/offsets/0"]
+    for uri, age_seconds in zip(places, (ORPHAN_AGE_SECONDS, CHECKPOINT_AGE_SECONDS), strict=True):
+        world.store.put(uri, b"x")
+        world.clock.advance(age_seconds + (1 if over else -1))
+        recovery(world).sweep()
+        assert (world.store.stat(uri) is None) == over
+        world.store.delete([uri])
 
 
 def test_recover_without_the_objects() -> None:

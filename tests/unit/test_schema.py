@@ -11,12 +11,16 @@ from compactor.registry import EMPTY_SCHEMA
 from compactor.schema import (
     RESCUED_COLUMN,
     RESERVED_NAMES,
+    DeclaredColumn,
     Names,
     SchemaVersion,
     column_name,
+    contradictions,
     extend,
+    first_sources,
     merge_keys,
     parquet_columns,
+    parquet_types,
 )
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -25,7 +29,8 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 def extended(
     schema: SchemaVersion, keys: Sequence[str], names: Names = "safe", max_columns: int = 2000
 ) -> SchemaVersion:
-    return extend(schema, keys, names=names, max_columns=max_columns, manifest_id="m", now=NOW)
+    sources = dict.fromkeys(keys, "/raw/1")
+    return extend(schema, sources, names=names, max_columns=max_columns, manifest_id="m", now=NOW)
 
 
 def names_of(*keys: str, names: Names = "safe") -> list[str]:
@@ -147,3 +152,98 @@ def test_parquet_columns() -> None:
 def test_column_name_leaves_free_names() -> None:
     """A name that nobody has is not changed."""
     assert column_name("a", set(), names="safe") == "a"
+
+
+def declaring(
+    schema: SchemaVersion, keys: Sequence[str], *declared: DeclaredColumn, max_columns: int = 9
+) -> SchemaVersion:
+    sources = {key: f"/raw/{key}" for key in keys}
+    return extend(schema, sources, declared=declared, names="safe", max_columns=max_columns, manifest_id="m", now=NOW)
+
+
+def test_declared_columns_come_first() -> None:
+    """The columns of the schema file come in its order, with their types, before keys that were found."""
+    amount, at = DeclaredColumn("Amount", "amount", "decimal(9,2)"), DeclaredColumn("t", "at", "timestamp", "seconds")
+    schema = declaring(EMPTY_SCHEMA, ["x", "t"], amount, at)
+    assert [(column.key, column.name, column.type, column.epoch, column.source_uri) for column in schema.columns] == [
+        ("Amount", "amount", "decimal(9,2)", None, ""),
+        ("t", "at", "timestamp", "seconds", ""),
+        ("x", "x", "string", None, "/raw/x"),
+        (None, RESCUED_COLUMN, "map<string,string>", None, ""),
+    ]
+    assert declaring(schema, ["x"], amount, at) is schema
+
+
+def test_columns_that_are_declared_later_append() -> None:
+    """Further columns of the file come behind all others, also beyond the limit; strings bring no rescued data."""
+    first = declaring(EMPTY_SCHEMA, ["a", "b"], max_columns=2)
+    second = declaring(first, ["c"], DeclaredColumn("s", "s"), DeclaredColumn("a", "a"), max_columns=3)
+    assert [column.name for column in second.columns] == ["a", "b", "s", RESCUED_COLUMN]
+    third = declaring(second, [], DeclaredColumn("s", "s"), DeclaredColumn("n", "n", "long"), max_columns=3)
+    assert [(column.name, column.added_in) for column in third.columns[4:]] == [("n", 3)]
+
+
+def test_a_found_key_leaves_declared_names_alone() -> None:
+    """A key whose safe name is declared for another key gets a number."""
+    schema = declaring(EMPTY_SCHEMA, ["user.name"], DeclaredColumn("u", "user_name"))
+    assert [column.name for column in schema.columns] == ["user_name", "user_name__2"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (DeclaredColumn("n", "n", "long"), []),
+        (DeclaredColumn("new", "new", "long"), []),
+        (
+            DeclaredColumn("n", "n", "double"),
+            ["type 'double' -> expected 'long', which it has had since schema version 2"],
+        ),
+        (DeclaredColumn("n", "m", "long"), ["name 'm' -> expected 'n', which it has had since schema version 2"]),
+        (
+            DeclaredColumn("a", "b", "long"),
+            ["name 'b' -> expected 'a', which it has had since", "type 'long' -> expected 'string', which it has had"],
+        ),
+        (DeclaredColumn("at", "at", "timestamp"), ["epoch None -> expected 'seconds', which it has had since"]),
+        (
+            DeclaredColumn("b", "a"),
+            ["name 'a' -> expected another name, as this is the column of key 'a' since schema"],
+        ),
+    ],
+)
+def test_contradictions(declared: DeclaredColumn, expected: list[str]) -> None:
+    """What a column is stays for ever: each difference is named, with the version that decided it."""
+    schema = declaring(EMPTY_SCHEMA, ["a"])
+    schema = declaring(schema, [], DeclaredColumn("n", "n", "long"), DeclaredColumn("at", "at", "timestamp", "seconds"))
+    found = list(contradictions(schema, [declared]))
+    assert len(found) == len(expected)
+    for fault, part in zip(found, expected, strict=True):
+        assert part in fault
+        assert fault.startswith(f"schema.file: the column of key {declared.key!r}: ")
+
+
+def test_old_records() -> None:
+    """Records without types and files are read as what they were: strings, and one column of rescued data."""
+    old = (
+        '{"version":1,"created_at":"2026-01-02T00:00:00Z","manifest_id":"m","columns":['
+        '{"key":"a","name":"a","added_in":1},{"key":null,"name":"_rescued_data","added_in":1}]}'
+    )
+    schema = SchemaVersion.model_validate_json(old)
+    assert [(column.type, column.source_uri) for column in schema.columns] == [
+        ("string", None),
+        ("map<string,string>", None),
+    ]
+    assert SchemaVersion.model_validate_json(schema.model_dump_json()) == schema
+
+
+def test_first_sources() -> None:
+    """Each key goes with the first file that has it, as first seen."""
+    found = first_sources([("/1", ["b", "a"]), ("/2", []), ("/3", ["a", "c"])])
+    assert list(found.items()) == [("b", "/1"), ("a", "/1"), ("c", "/3")]
+
+
+def test_parquet_types() -> None:
+    """Types go with the columns, metadata first."""
+    schema = declaring(EMPTY_SCHEMA, ["a"], DeclaredColumn("n", "n", "long"))
+    types = parquet_types(schema, ["_processed_at", "_source_file"])
+    assert types == ("string", "timestamp", "long", "string", "map<string,string>")
+    assert len(types) == len(parquet_columns(schema, ["_processed_at", "_source_file"]))

@@ -80,7 +80,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("input__allowed_prefixes", ["s3://raw", 7], "input.allowed_prefixes[1]: 7 -> expected a string"),
     ("input__allowed_prefixes", ["http://raw"], 'input.allowed_prefixes[0]: "http://raw" -> expected s3://'),
     ("input__discovery", "some", "input.discovery: \"some\" -> expected 'full' or 'declared'"),
-    ("input__discovery", "declared", "schema.declared_keys: [] -> expected at least one key"),
+    ("input__discovery", "declared", 'schema.file: "" -> expected a schema file, as input.discovery is'),
     ("input__max_line_bytes", 0, "input.max_line_bytes: 0 -> expected at least 1"),
     ("input__max_line_bytes", 1024**3 + 1, "input.max_line_bytes: 1073741825 -> expected at most 1073741824"),
     ("input__max_line_bytes", "5", 'input.max_line_bytes: "5" -> expected a whole number'),
@@ -91,7 +91,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("schema__max_columns", 10_001, "schema.max_columns: 10001 -> expected at most 10000"),
     ("schema__metadata_columns", ["_source"], "schema.metadata_columns[0]: \"_source\" -> expected '_source_file',"),
     ("schema__metadata_columns", ["_manifest_id"] * 2, "expected each of them once"),
-    ("schema__declared_keys", ["a", "a"], 'schema.declared_keys: ["a", "a"] -> expected each of them once'),
+    ("schema__file", 5, "schema.file: 5 -> expected a string"),
+    ("schema__file", "s3://bucket", 'schema.file: "s3://bucket" -> expected s3://bucket/key'),
+    ("schema__file", "/etc/columns/", 'schema.file: "/etc/columns/" -> expected s3://bucket/key'),
+    ("schema__file", "ftp://host/a", "expected s3://bucket/prefix, file:///folder or a path"),
     ("output__target_file_bytes", 1024 * 1024 - 1, "output.target_file_bytes: 1048575 -> expected at least 1048576"),
     ("output__folder", "merged", 'output.folder: "merged" -> expected a folder such as merged-parquet-{date}'),
     ("output__folder", "{date:{x}}", "expected exactly one {date}"),
@@ -188,6 +191,8 @@ OVERLAPS: list[tuple[dict[str, Any], list[str]]] = [
     ({"input__allowed_prefixes": ["s3://raw", "s3n://own/state/x"]}, ["input.allowed_prefixes[1]"]),
     ({"input__allowed_prefixes": ["s3://owner", "/data"]}, []),
     ({"paths__state": "/state"}, ["paths"]),
+    ({"schema__file": "s3://own/manifests/columns.toml"}, ["schema.file"]),
+    ({"schema__file": "/etc/columns.toml"}, []),
     ({"paths__state": "/a/b", "paths__output": "/a/c/..", "paths__manifests": "/m"}, ["paths.state"]),
     (
         {"paths__state": "/a", "paths__output": "/b", "paths__manifests": "/c", "input__allowed_prefixes": ["/"]},
@@ -226,7 +231,7 @@ def test_all_faults_come_at_once() -> None:
     assert sorted(fault.partition(": ")[0] for fault in faults) == sorted([
         "nonsense", "output.compresion", "COMPACTOR_AWS__REIGON", "COMPACTOR_X__Y", "paths.manifests",
         "input.max_line_bytes", "stream.max_attempts", "aws.region", "paths.state", "input.allowed_prefixes[0]",
-        "input.allowed_prefixes[0]", "schema.declared_keys",
+        "input.allowed_prefixes[0]", "schema.file",
     ])  # fmt: skip
 
 
@@ -246,7 +251,7 @@ OVERRIDES: list[tuple[str, str, Any]] = [
     ("INPUT__ALLOWED_PREFIXES", '["s3://one/a,b"]', ("s3://one/a,b",)),
     ("INPUT__ON_CHANGED_FILE", "read", "read"),
     ("SCHEMA__METADATA_COLUMNS", "", ()),
-    ("SCHEMA__DECLARED_KEYS", '["a", "b c"]', ("a", "b c")),
+    ("SCHEMA__METADATA_COLUMNS", '["_manifest_id", "_source_file"]', ("_manifest_id", "_source_file")),
     ("STREAM__TRIGGER_INTERVAL_SECONDS", "0.5", 0.5),
     ("BUILDER__CLAIMS", "", ""),
     ("AWS__ENDPOINT_URL", "http://127.0.0.1:5000", "http://127.0.0.1:5000"),

@@ -7,18 +7,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory import ManualClock, MemoryStore
+from compactor.column_types import parse_type
 from compactor.engine import Staged
 from compactor.errors import StagingError, StoreUnavailable
 from compactor.manifest import Manifest, ManifestFile
-from compactor.parquet_files import parquet_facts
+from compactor.parquet_files import arrow_type, parquet_facts
 from compactor.records import FileReport, FileStatus
 from compactor.registry import EMPTY_SCHEMA
-from compactor.schema import extend
+from compactor.schema import DeclaredColumn, extend
 from compactor.staged_files import verify_staged
 from tests.twins import FaultyStore
 
 NOW = ManualClock().now()
-SCHEMA = extend(EMPTY_SCHEMA, ["a", "b"], names="safe", max_columns=9, manifest_id="m", now=NOW)
+SCHEMA = extend(EMPTY_SCHEMA, {"a": "/r/1", "b": "/r/2"}, names="safe", max_columns=9, manifest_id="m", now=NOW)
 MANIFEST = Manifest(
     manifest_id="m", date="2026-01-02", created_at=NOW, files=(ManifestFile(uri="/r/1"), ManifestFile(uri="/r/2"))
 )
@@ -96,6 +97,67 @@ def test_refused(
         store.delete(["/s/out/0"]) if damaged is None else store.put("/s/out/0", damaged)
     with pytest.raises(StagingError, match=message):
         verify_staged(store, MANIFEST, given, ())
+
+
+ALL_TYPES = ("string", "long", "double", "decimal(9,2)", "decimal(38,38)", "boolean", "date", "timestamp")
+
+
+def typed_parquet(**changed: pa.DataType) -> bytes:
+    types = {f"c{at}": arrow_type(parse_type(kind)) for at, kind in enumerate(ALL_TYPES)}
+    types["_rescued_data"] = pa.map_(pa.string(), pa.string())
+    sink = pa.BufferOutputStream()
+    fields = pa.schema({**types, **changed})
+    pq.write_table(pa.table({name: pa.nulls(1, fields.field(name).type) for name in fields.names}), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def verify_types(data: bytes) -> None:
+    declared = [DeclaredColumn(f"c{at}", f"c{at}", kind) for at, kind in enumerate(ALL_TYPES)]
+    schema = extend(EMPTY_SCHEMA, {}, declared=declared, names="safe", max_columns=9, manifest_id="m", now=NOW)
+    made = MemoryStore()
+    made.put("/s/out/0", data)
+    reports = (report("/r/1", lines=1, records=1), report("/r/2"))
+    verify_staged(made, MANIFEST, Staged(reports, schema, ("/s/out/0",), ()), ())
+
+
+def test_types_as_planned() -> None:
+    """Columns of every type are what was planned."""
+    verify_types(typed_parquet())
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("c0", pa.binary()),
+        ("c1", pa.int32()),
+        ("c1", pa.string()),
+        ("c2", pa.float32()),
+        ("c3", pa.decimal128(10, 2)),
+        ("c3", pa.decimal128(9, 3)),
+        ("c5", pa.string()),
+        ("c6", pa.timestamp("ms")),
+        ("c7", pa.timestamp("us")),
+        ("c7", pa.timestamp("ms", "UTC")),
+        ("c7", pa.timestamp("ns")),
+        ("_rescued_data", pa.string()),
+        ("_rescued_data", pa.map_(pa.string(), pa.int64())),
+    ],
+)
+def test_another_type_is_refused(name: str, wrong: pa.DataType) -> None:
+    """A column of another type than planned, even a near one, is refused by its name."""
+    with pytest.raises(StagingError, match=rf"has column '{name}' of type .*, expected "):
+        verify_types(typed_parquet(**{name: wrong}))
+
+
+def test_int96_is_refused() -> None:
+    """A timestamp in the old type that readers disagree on is not taken for one."""
+    sink = pa.BufferOutputStream()
+    table = pa.table({"at": pa.array([NOW], pa.timestamp("us", "UTC"))})
+    pq.write_table(table, sink, use_deprecated_int96_timestamps=True, store_schema=False)
+    made = MemoryStore()
+    made.put("/f", sink.getvalue().to_pybytes())
+    assert parquet_facts(made, "/f").types != ("timestamp",)
 
 
 def test_metadata_columns_are_expected(store: MemoryStore) -> None:

@@ -34,6 +34,7 @@ _PASSING = {
     "RequestTimeout",
     "RequestTimeoutException",
     "OperationAborted",
+    "NoSuchUpload",  # completed by a request whose answer was lost, or cleared away: another upload will do
     "ConditionalRequestConflict",
     "BadDigest",
     "Throttling",

@@ -197,10 +197,12 @@ class S3Store:
         if bucket in self._seen_buckets:
             return
         try:
-            self._client.head_bucket(Bucket=bucket)
-        except ClientError as exc:
-            if error_code(exc) in {"404", "NoSuchBucket"}:
-                raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
+            with translated(f"s3://{bucket}/"):
+                self._client.head_bucket(Bucket=bucket)
+        except ObjectNotFound as exc:
+            raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
+        except AccessError:
+            pass  # whoever may read objects need not be allowed to ask for their bucket
         self._seen_buckets.add(bucket)
 
 

@@ -1,17 +1,20 @@
 """Runs the convert step in Spark's JVM: one read of JSON text, a select, one write of Parquet."""
 
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
 from pyspark.sql.types import StringType, StructField, StructType
 
+from compactor.adapters.spark.typed_columns import typed
 from compactor.errors import StagingError
 from compactor.inspection import BLANK
-from compactor.schema import SchemaVersion
+from compactor.schema import Column, SchemaVersion
 from compactor.sizing import SIZE_TOLERANCE, Gathering
 from compactor.spark_names import hadoop_encoded, spark_path
 
@@ -20,6 +23,7 @@ MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # files differ by one split at most
+_MISFITS = "misfits"
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that is no JSON to it
 
 
@@ -48,13 +52,26 @@ class ConvertTask:
     compression: str
 
 
-def convert(session: SparkSession, task: ConvertTask) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What came of a conversion.
+
+    Attributes:
+        rows: How many rows Spark's JSON reader made.
+        rescued_values: Values that do not fit the type of their column.
+    """
+
+    rows: int
+    rescued_values: int = 0
+
+
+def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     """Convert the sources of a manifest in one pass.
 
     Measured: to fail at the first line that Spark cannot parse costs a fifth less than to mark such lines.
 
     Returns:
-        How many rows Spark's JSON reader made; None if it could not parse some line. Nothing is to be used then.
+        What came of it; None if Spark could not parse some line. Nothing is to be used then.
 
     Raises:
         StagingError: The files of some rows could not be told.
@@ -70,6 +87,10 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
         observed.append(F.count("origin").alias("rows_of_known_files"))
     else:
         rows = raw.toDF(*columns)
+    typed_positions = _typed_positions(task.schema, keys)
+    if typed_positions:
+        rows = _with_values(rows, typed_positions)
+        observed.append(F.sum(_MISFITS).alias("rescued_values"))
     observation = Observation()
     selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
     gathered = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
@@ -86,7 +107,25 @@ def convert(session: SparkSession, task: ConvertTask) -> int | None:
         raise StagingError(
             f"manifest {task.manifest_id}: {strangers} rows come from files that Spark calls otherwise than expected"
         )
-    return int(seen["rows"])
+    return Converted(rows=int(seen["rows"]), rescued_values=int(seen.get("rescued_values") or 0))
+
+
+def _typed_positions(schema: SchemaVersion, keys: Sequence[str]) -> dict[int, Column]:
+    """The typed columns, by the position of their key."""
+    by_key = {column.key: column for column in schema.columns if column.is_typed}
+    return {number: by_key[key] for number, key in enumerate(keys) if key in by_key}
+
+
+def _with_values(rows: DataFrame, typed_positions: Mapping[int, Column]) -> DataFrame:
+    """The rows with the values of their typed columns, and how many texts stand for none."""
+    values = [typed(F.col(f"c{at}"), column.column_type).alias(f"v{at}") for at, column in typed_positions.items()]
+    misfits = reduce(operator.add, [_is_misfit(at).cast("int") for at in typed_positions])
+    # Two steps: Spark works the values out once only if they have names before they are used twice.
+    return rows.select("*", *values).withColumn(_MISFITS, misfits)
+
+
+def _is_misfit(at: int) -> SparkColumn:
+    return F.col(f"c{at}").isNotNull() & F.col(f"v{at}").isNull()
 
 
 def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
@@ -161,7 +200,7 @@ def _shown(source: str) -> set[str]:
 
 
 def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]:
-    position = {key: f"c{number}" for number, key in enumerate(keys)}
+    position = {key: number for number, key in enumerate(keys)}
     metadata = {
         "_source_file": F.col("origin"),
         "_processed_at": F.timestamp_micros(F.lit((task.processed_at - _EPOCH) // timedelta(microseconds=1))),
@@ -169,19 +208,32 @@ def _output_columns(task: ConvertTask, keys: Sequence[str]) -> list[SparkColumn]
     }
     return [
         *[column.alias(name) for name, column in metadata.items() if name in task.metadata_columns],
-        *[
-            (F.col(position[column.key]) if column.key is not None else _rescued(task, position)).alias(column.name)
-            for column in task.schema.columns
-        ],
+        *[_output_column(task, column, position).alias(column.name) for column in task.schema.columns],
     ]
 
 
-def _rescued(task: ConvertTask, position: Mapping[str, str]) -> SparkColumn:
-    if not task.overflow_keys:
-        return F.lit(None).cast("map<string,string>")
-    pairs = F.map_from_arrays(
-        F.array(*[F.lit(key) for key in task.overflow_keys]),
-        F.array(*[F.col(position[key]) for key in task.overflow_keys]),
-    )
-    present = F.map_filter(pairs, lambda _, value: value.isNotNull())
+def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int]) -> SparkColumn:
+    if column.key is None:
+        return _rescued(task, position)
+    return F.col(f"{'v' if column.is_typed else 'c'}{position[column.key]}")
+
+
+def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
+    """What has no column of its own: keys beyond the limit, and texts that are no value of their column's type."""
+    overflow = [(key, F.col(f"c{position[key]}")) for key in task.overflow_keys]
+    misfits = [
+        (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
+        for column in task.schema.columns
+        if column.key is not None and column.is_typed
+    ]
+    if not overflow:
+        # Seldom is there any: no map is built for a row where all values fit.
+        return F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast("map<string,string>")
+    present = _present([*overflow, *misfits])
     return F.when(F.size(present) > 0, present)
+
+
+def _present(pairs: Sequence[tuple[str, SparkColumn]]) -> SparkColumn:
+    """A map of the pairs whose value is not null."""
+    every = F.map_from_arrays(F.array(*[F.lit(key) for key, _ in pairs]), F.array(*[value for _, value in pairs]))
+    return F.map_filter(every, lambda _, value: value.isNotNull())

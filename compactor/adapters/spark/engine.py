@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.spark.conversion import ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
@@ -16,14 +16,22 @@ from compactor.input_files import InspectedFile
 from compactor.inspection import MAX_KEYS, Discovery
 from compactor.ports import ObjectStore
 from compactor.records import FileReport
-from compactor.schema import SchemaVersion, merge_keys
+from compactor.schema import SchemaVersion, first_sources, merge_keys
 from compactor.sizing import gathering, planned_files
 
 STAT_THREADS = 16
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Input that a first ratio is measured on, before any commit has taught one."""
 
-_KEYS_OF_EMPTY_OBJECTS = ("",)  # Spark writes no Parquet without columns, so rows without keys need one that is null
+_KEY_OF_EMPTY_OBJECTS = ""  # Spark writes no Parquet without columns, so rows without keys need one that is null
+
+_WRITE_CONF = {
+    # INT96, Spark's own default, is read differently by different engines.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates are those of the calendar of ISO 8601 in all years, as the text says them.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""How the session writes, whatever the defaults of the Spark that was joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +39,10 @@ class ConvertRules:
     """The settings that conversion depends on.
 
     Attributes:
-        discovery: Whether inspection parses every line, or trusts the declared keys.
-        declared_keys: Keys that are columns from the start.
+        discovery: Whether inspection parses every line, or trusts that there are only keys that have a column.
     """
 
     discovery: Discovery
-    declared_keys: tuple[str, ...]
     metadata_columns: tuple[str, ...]
     target_file_bytes: int
     compression: str
@@ -44,11 +50,15 @@ class ConvertRules:
 
 @dataclass(frozen=True, slots=True)
 class _Inspection:
-    """All files of a manifest, inspected."""
+    """All files of a manifest, inspected.
+
+    Attributes:
+        keys: In first-seen order, with the first file that has each.
+    """
 
     files: tuple[InspectedFile, ...]
     rejects: tuple[str, ...]
-    keys: tuple[str, ...]
+    keys: Mapping[str, str]
 
     @property
     def sources(self) -> dict[str, str]:
@@ -91,6 +101,8 @@ class SparkEngine:
         self._store_spec = store_spec
         self._inspect_rules = inspect_rules
         self._rules = convert_rules
+        for name, value in _WRITE_CONF.items():
+            session.conf.set(name, value)
 
     def is_well(self) -> bool:
         try:
@@ -120,22 +132,26 @@ class SparkEngine:
             request.on_inspected()
             schema = request.columns_for(inspection.keys)
             if inspection.records and not schema.columns:
-                schema = request.columns_for(_KEYS_OF_EMPTY_OBJECTS)
-            outputs: tuple[str, ...] = ()
-            rows: int | None = 0
+                schema = request.columns_for({_KEY_OF_EMPTY_OBJECTS: next(iter(inspection.sources.values()))})
+            converted: Converted | None = Converted(rows=0)
             if inspection.sources:
-                rows = self._convert(request, staging, inspection, schema)
-                outputs = self._parquet_in(f"{staging}out/")
-            if rows == inspection.records:
+                converted = self._convert(request, staging, inspection, schema)
+            if converted is not None and converted.rows == inspection.records:
                 self._check_unchanged(inspection)
-                reports = tuple(file.report for file in inspection.files)
-                return Staged(reports=reports, schema=schema, outputs=outputs, rejects=inspection.rejects)
+                return Staged(
+                    reports=tuple(file.report for file in inspection.files),
+                    schema=schema,
+                    outputs=self._parquet_in(f"{staging}out/"),
+                    rejects=inspection.rejects,
+                    rescued_values=converted.rescued_values,
+                )
             if discovery == "declared":
                 discovery = "full"  # the trust was misplaced: now every line is looked at
             else:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
-            f"manifest {request.manifest.manifest_id}: Spark made {rows} rows of {inspection.records} inspected records"
+            f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
+            f"of {inspection.records} inspected records"
         )
 
     def _inspect(
@@ -155,19 +171,19 @@ class SparkEngine:
             refused=refused,
         )
         files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
-        keys = merge_keys([self._rules.declared_keys, *[file.keys for file in files]])
+        keys = first_sources((file.report.uri, file.keys) for file in files)
         if len(keys) > MAX_KEYS:
             raise ManifestError(
                 "too_many_keys",
                 f"manifest {request.manifest.manifest_id}: {len(keys)} different keys, expected at most {MAX_KEYS}; "
-                f"the last is {keys[-1][:100]!r}",
+                f"the last is {list(keys)[-1][:100]!r}",
             )
         rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
         return _Inspection(files=files, rejects=rejects, keys=keys)
 
     def _convert(
         self, request: StageRequest, staging: str, inspection: _Inspection, schema: SchemaVersion
-    ) -> int | None:
+    ) -> Converted | None:
         ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
         files = planned_files(inspection.decoded_bytes, ratio, self._rules.target_file_bytes)
         return convert(
@@ -248,7 +264,7 @@ class SparkEngine:
         refused: Mapping[int, frozenset[bytes]],
     ) -> dict[int, frozenset[bytes]]:
         """Lines that orjson takes and Spark does not: they are to be rejected, with the reason that says so."""
-        keys = merge_keys([sorted(schema.keys), inspection.keys])
+        keys = merge_keys([sorted(schema.keys), tuple(inspection.keys)])
         found = corrupt_lines(self._session, request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
         merged = dict(refused)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from compactor.adapters.spark.session import loss_told
 from compactor.errors import AccessError, StoreUnavailable
 
 _DENIED = re.compile(
@@ -33,11 +34,13 @@ def translated(manifest_id: str) -> Iterator[None]:
         manifest_id: What was being worked on.
 
     Raises:
+        EngineLost: The JVM is gone.
         AccessError: Permission denied, credentials wrong, or a bucket that does not exist.
         StoreUnavailable: The store throttled, timed out or answered 5xx, or a disk was full.
     """
     try:
-        yield
+        with loss_told():
+            yield
     except (PySparkException, Py4JError) as exc:
         text = str(exc)
         for pattern, error in ((_DENIED, AccessError), (_PASSING, StoreUnavailable)):

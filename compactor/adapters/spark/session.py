@@ -1,16 +1,21 @@
 """Makes the Spark session, with every property set before it exists."""
 
+import locale
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from compactor.errors import EngineLost
 from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
 
 JVM_END_SECONDS = 30.0
@@ -43,6 +48,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     """
     # Workers run the very Python of the driver, whatever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _speak_utf8()
     quiet = Path(__file__).with_name("log4j2.properties")
     if not is_submitted(os.environ) and quiet.exists():  # it does not where the package is shipped as an archive
         # Read as the JVM starts, before any property could say so: it keeps Spark's greetings off the screen.
@@ -60,20 +66,59 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     return session
 
 
+def _speak_utf8() -> None:
+    """Let the JVM find files whose names are not ASCII, whatever the locale: Java takes their encoding from it."""
+    if locale.getpreferredencoding(do_setlocale=False).upper() not in {"UTF-8", "UTF8"} or _locale_is_plain():
+        os.environ["LC_ALL"] = "C.UTF-8"
+
+
+def _locale_is_plain() -> bool:
+    # Python itself takes the plain locale for UTF-8, and Java does not.
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "C")
+    return named in {"C", "POSIX"}
+
+
+@contextmanager
+def loss_told() -> Iterator[None]:
+    """Tell trouble of a JVM that is gone from any other trouble with Spark.
+
+    Raises:
+        EngineLost: The JVM is gone, whatever it was that came of it here.
+    """
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError, EOFError) as exc:
+        if not _jvm_is_gone():
+            raise
+        raise EngineLost("Spark's JVM is gone: it was killed or ran out of memory; the next run goes on") from exc
+
+
+def _jvm_is_gone() -> bool:
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to ask for its JVM
+    if gateway is None:
+        return False
+    try:
+        return gateway.jvm.System.nanoTime() is None
+    except Exception:  # noqa: BLE001 - whatever keeps it from telling the time
+        return True
+
+
 def close_session() -> None:
     """Stop Spark, and wait for the JVM that it was started in; a JVM that others started is left to them."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
     if gateway is None:
         return
-    session = SparkSession.getActiveSession()
+    session = None if _jvm_is_gone() else SparkSession.getActiveSession()
     if session is not None:
         session.stop()
     process = getattr(gateway, "proc", None)
     if process is None:
         return
-    gateway.shutdown()
+    with suppress(Py4JError, OSError):  # from a JVM that is gone
+        gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - so that a next session starts its own
-    process.stdin.close()  # which the JVM takes for its end
+    with suppress(OSError):
+        process.stdin.close()  # which the JVM takes for its end
     try:
         process.wait(JVM_END_SECONDS)
     except subprocess.TimeoutExpired:

@@ -1,11 +1,14 @@
 """The watched prefix as a Spark file stream: tells which manifests are new, and nothing more about them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
+from compactor.adapters.spark.session import loss_told
+from compactor.errors import EngineLost
 from compactor.layout import canonical, folder
 from compactor.spark_names import spark_path
 
@@ -48,6 +51,10 @@ class SparkManifestSource:
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
+        with loss_told():
+            self._query = self._started(on_batch, once=once)
+
+    def _started(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> "StreamingQuery":
         stream = (
             # Opens no file as long as no content is asked for: a name that Hadoop cannot open must not end the stream.
             self._session.readStream.format("binaryFile")
@@ -66,27 +73,29 @@ class SparkManifestSource:
 
         writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self._new_checkpoint())
         if once:
-            self._query = writer.trigger(availableNow=True).start()
-        else:
-            self._query = writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
         """Whether the stream has ended; raises what ended it."""
         if self._query is None:
             return True
-        return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
+        with loss_told():
+            return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""
         if self._query is None:
             return False
-        status = self._query.status
+        with loss_told():
+            status = self._query.status
         return not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
         """End the stream; a batch in flight is not waited for."""
         if self._query is not None:
-            self._query.stop()
+            with suppress(EngineLost), loss_told():  # with the JVM, its streams are gone
+                self._query.stop()
             self._query = None
 
     def _uri(self, file_path: str) -> str:

@@ -1,0 +1,157 @@
+"""Writes the state of a job that has finished many manifests: their records and their archive, by the record types."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from compactor.layout import Layout, digest
+from compactor.ledger import RECENT_SLOTS
+from compactor.manifest import Manifest, ManifestFile
+from compactor.records import (
+    Accepted,
+    Attempt,
+    Commit,
+    Document,
+    Done,
+    FileReport,
+    FileStatus,
+    OpenMarker,
+    RecentCommit,
+    StagedFile,
+)
+from compactor.schema import Column, SchemaVersion
+
+FIRST_DAY = date(2025, 11, 1)
+DAYS = 30
+RUN_ID = "earlier"
+_ANY_ID = "the-manifest-id"
+_ANY_DAY = "0001-01-01"
+_MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
+_FILES = 8  # of a manifest; a real one names about 286, which is the same for every number of manifests
+
+
+def write_finished(layout: Layout, manifests: int, raw: str) -> None:
+    """Write everything that so many committed, published and archived manifests leave in the state.
+
+    One of them is made by the record types, the others from its text; and nothing is synced. So it takes a minute or
+    two and not an hour.
+
+    Args:
+        layout: Local places.
+        manifests: How many.
+        raw: Folder of the input that they name; the files themselves need not be there.
+    """
+    _write(layout.schema(1), _bytes(_schema()))
+    pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY_ID, _ANY_DAY, raw)]
+    manifest = dict(pattern)[layout.archived_manifest(_ANY_DAY, _ANY_ID)]
+    for number in range(manifests):
+        day = (FIRST_DAY + timedelta(days=number * DAYS // manifests)).isoformat()
+        names = {_ANY_ID: f"{day}-{number:08d}", _ANY_DAY: day}
+        names[digest(manifest)] = digest(_renamed(manifest, names))
+        for uri, data in pattern:
+            _write(_renamed(uri.encode(), names).decode(), _renamed(data, names))
+    for slot in range(RECENT_SLOTS):
+        _write(layout.recent(slot), _bytes(_recent(slot)))
+
+
+def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> None:
+    """Write what a driver leaves that died right after the outcome of a manifest was on record.
+
+    Args:
+        layout: Local places.
+        manifest_id: The manifest.
+        raw: Folder of the input that it names.
+        staged: The bytes of its one staged file.
+    """
+    day = FIRST_DAY.isoformat()
+    for uri, data in _finished(layout, manifest_id, day, raw):
+        if uri not in {layout.done(day, manifest_id), layout.archived_manifest(day, manifest_id)}:
+            _write(uri, _bytes(data))
+    _write(layout.open_marker(manifest_id), _bytes(OpenMarker(manifest_id=manifest_id, date=day)))
+    _write(f"{layout.staging(manifest_id, 1)}0.parquet", staged)
+
+
+def _finished(layout: Layout, manifest_id: str, day: str, raw: str) -> Iterator[tuple[str, Document | bytes]]:
+    uris = [f"{raw}/{day}-{manifest_id}-{part}.ndjson" for part in range(_FILES)]
+    files = tuple(ManifestFile(uri=uri, size_bytes=3_670_016, etag="e") for uri in uris)
+    manifest = Manifest(manifest_id=manifest_id, date=day, created_at=_MOMENT, files=files)
+    data = manifest.to_json()
+    yield (
+        layout.accepted(manifest_id),
+        Accepted(
+            manifest_id=manifest_id,
+            kind="manifest",
+            date=day,
+            digest=digest(data),
+            source_uri=layout.manifest(manifest_id),
+            accepted_at=_MOMENT,
+            manifest=manifest,
+        ),
+    )
+    yield (
+        layout.attempt(day, manifest_id, 1),
+        Attempt(manifest_id=manifest_id, number=1, run_id=RUN_ID, alone=True, started_at=_MOMENT),
+    )
+    yield layout.outcome(day, manifest_id), _commit(layout, manifest_id, day, uris)
+    yield layout.done(day, manifest_id), Done(manifest_id=manifest_id, run_id=RUN_ID, done_at=_MOMENT)
+    yield layout.archived_manifest(day, manifest_id), data
+
+
+def _commit(layout: Layout, manifest_id: str, day: str, uris: list[str]) -> Commit:
+    staged = f"{layout.staging(manifest_id, 1)}0.parquet"
+    return Commit(
+        manifest_id=manifest_id,
+        date=day,
+        attempt=1,
+        run_id=RUN_ID,
+        engine="spark",
+        schema_version=1,
+        outputs=[StagedFile(staged=staged, final=layout.output_file(day, manifest_id, 0), rows=8, size_bytes=1)],
+        rejects=[],
+        files=[
+            FileReport(uri=uri, status=FileStatus.COMPACTED, size_bytes=3_670_016, etag="e", lines=1, records=1)
+            for uri in uris
+        ],
+        started_at=_MOMENT,
+        decided_at=_MOMENT,
+    )
+
+
+def _recent(slot: int) -> RecentCommit:
+    return RecentCommit(
+        manifest_id=f"recent-{slot}",
+        date=FIRST_DAY.isoformat(),
+        decoded_bytes=1 << 30,
+        input_bytes=1 << 30,
+        output_bytes=1 << 28,
+        output_files=2,
+        input_files=286,
+        records=1_000_000,
+        rejected_lines=0,
+        seconds=10,
+        decided_at=_MOMENT,
+    )
+
+
+def _schema() -> SchemaVersion:
+    columns = tuple(Column(key=name, name=name, added_in=1) for name in ("id", "amount"))
+    return SchemaVersion(version=1, created_at=_MOMENT, manifest_id="", columns=columns)
+
+
+def _bytes(document: Document | SchemaVersion | bytes) -> bytes:
+    return document if isinstance(document, bytes) else document.model_dump_json().encode()
+
+
+def _renamed(data: bytes, names: Mapping[str, str]) -> bytes:
+    for old, new in names.items():
+        data = data.replace(old.encode(), new.encode())
+    return data
+
+
+def _write(uri: str, data: bytes) -> None:
+    path = Path(uri)
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

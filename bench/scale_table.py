@@ -1,0 +1,93 @@
+"""Sets what much costs against what little costs: ratios first, and plain words where a cost is not flat."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+FLAT = 1.2
+"""Up to this ratio a cost counts as flat."""
+
+HEADINGS = ("cost", "ratio", "half of them", "much", "little", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing that is measured.
+
+    Attributes:
+        key: What a probe calls it.
+        name: What the table calls it.
+        unit: Of the figures in the table.
+        per_unit: So many of the probe's seconds or bytes are one.
+    """
+
+    key: str
+    name: str
+    unit: str
+    per_unit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        ratio: The median of those of the pairs.
+        spread: Their quartiles.
+        much: The median of the bigger ones, in the unit.
+        little: That of the smaller ones.
+    """
+
+    measure: Measure
+    ratio: float
+    spread: tuple[float, float]
+    much: float
+    little: float
+
+
+def make_rows(
+    measures: Sequence[Measure], pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
+) -> list[Row]:
+    """Compare the figures of pairs, each taken with much and with little at about the same time."""
+    rows = []
+    for each in measures:
+        much = [found[each.key] / each.per_unit for found, _ in pairs]
+        little = [found[each.key] / each.per_unit for _, found in pairs]
+        ratios = [one / other for one, other in zip(much, little, strict=True)]
+        low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+        rows.append(Row(each, median(ratios), (low, high), median(much), median(little)))
+    return rows
+
+
+def plain(rows: Sequence[Row]) -> str:
+    """The table as text: names to the left, figures to the right."""
+    lines = [HEADINGS, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if at == 0 else text.rjust(width)
+            for at, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def verdicts(rows: Sequence[Row]) -> list[str]:
+    """What is not flat, in words; or that all is."""
+    steep = [row for row in rows if row.ratio > FLAT]
+    if not steep:
+        return [f"Flat: no ratio is above {FLAT}."]
+    return [
+        f"NOT FLAT: {row.measure.name} costs {row.ratio:.2f} times as much; expected {FLAT} at most" for row in steep
+    ]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.measure.name,
+        f"{row.ratio:.2f}x",
+        "{:.2f} to {:.2f}".format(*row.spread),
+        f"{row.much:,.1f}",
+        f"{row.little:,.1f}",
+        row.measure.unit,
+    )

@@ -1,0 +1,131 @@
+"""Spark expressions that give a text the value of a column's type, by the rules of `compactor.column_types`.
+
+A pattern decides first, for Spark's own casts take more than the rules do: white space, `1d`, times without offset.
+No user-defined function: rows stay in the JVM.
+"""
+
+import math
+from collections.abc import Callable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
+from pyspark.sql.types import (
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+)
+
+from compactor.column_types import (
+    DATE,
+    EPOCH_PRECISION,
+    FIRST_MICROSECOND,
+    FRACTION_DIGITS,
+    LAST_MICROSECOND,
+    LONG,
+    MINUTE_CHARACTERS,
+    NUMBER,
+    TIMESTAMP,
+    TIMESTAMP_WITHOUT_SECONDS,
+    ColumnType,
+    Epoch,
+    plain_decimal,
+)
+
+# What nearly all values look like. These need no second look: their result is within range whatever they hold.
+_FINITE = r"-?(?:0|[1-9][0-9]{0,199})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
+_TIMESTAMP_OF_INNER_YEARS = rf"(?!0001|9999){TIMESTAMP}"
+_WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
+    "seconds": "(?:0|-?[1-9][0-9]{0,9})",
+    "milliseconds": "(?:0|-?[1-9][0-9]{0,12})",
+}
+
+
+def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
+    """The value that a text stands for; null where it is none of this type, or null itself."""
+    match column_type.kind:
+        case "long" | "date" as kind:
+            pattern, result = (LONG, LongType()) if kind == "long" else (DATE, DateType())
+            return F.when(_is(text, pattern), text.try_cast(result))
+        case "boolean":
+            return F.when(text == "true", F.lit(True)).when(text == "false", F.lit(False))
+        case "double":
+            return F.when(_is(text, _FINITE), text.try_cast(DoubleType())).when(
+                _is(text, NUMBER), _seldom(text, _double)
+            )
+        case "decimal":
+            return _decimal(text, column_type.precision, column_type.scale)
+        case "timestamp":
+            return _timestamp(text, column_type.epoch)
+    return text
+
+
+def _is(text: SparkColumn, pattern: str) -> SparkColumn:
+    return text.rlike(rf"^(?:{pattern})\z")  # not $, which stands before a last line feed as well
+
+
+def _seldom(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
+    """What a rule makes of a text that few rows hold.
+
+    Java code is generated for every expression, and a method of more than 8,000 bytes runs many times slower. Of a
+    function that is applied to an array no code is generated.
+    """
+    return F.transform(F.array(text), rule)[0]
+
+
+def _double(text: SparkColumn) -> SparkColumn:
+    number = text.try_cast(DoubleType())
+    return F.when(F.abs(number) < math.inf, number)
+
+
+def _decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
+    exact = F.when(_is(text, plain_decimal(precision, scale)), text.try_cast(DecimalType(precision, scale)))
+    return exact.when(_is(text, NUMBER), _seldom(text, lambda each: _shifted_decimal(each, precision, scale)))
+
+
+def _shifted_decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
+    """The value of any number, by way of its digits without outer zeros and how far to shift them.
+
+    Spark's own cast would round, and take for ever to shift the digits of 1e-99999999.
+    """
+    digits = F.regexp_replace(F.regexp_replace(text, "[eE].*", ""), "[-.]", "")
+    fraction_digits = F.length(F.regexp_extract(text, r"\.([0-9]+)", 1))
+    exponent = F.regexp_extract(text, r"[eE]([+-]?[0-9]+)\z", 1)
+    exponent = F.when(exponent == "", F.lit(0)).otherwise(exponent.try_cast(IntegerType()))
+    without_end = F.rtrim(digits, F.lit("0"))
+    significant = F.ltrim(without_end, F.lit("0"))
+    shift = exponent.cast(LongType()) - fraction_digits + F.length(digits) - F.length(without_end)
+    fits = (shift >= -scale) & (F.length(significant) + shift <= precision - scale)
+    sign = F.when(text.startswith("-"), F.lit("-")).otherwise(F.lit(""))
+    written = F.concat(sign, significant, F.lit("e"), shift.cast(StringType()))
+    decimal = DecimalType(precision, scale)
+    return F.when(significant == "", F.lit(0).cast(decimal)).when(fits, written.try_cast(decimal))
+
+
+def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
+    moment = F.when(_is(text, _TIMESTAMP_OF_INNER_YEARS), text.try_cast(TimestampType()))
+    unusual = [TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS]
+    if epoch is not None:
+        unit_micros = 10 ** FRACTION_DIGITS[epoch]
+        whole = F.timestamp_micros(text.try_cast(LongType()) * F.lit(unit_micros))
+        moment = moment.when(_is(text, _WHOLE_SINCE_EPOCH[epoch]), whole)
+        unusual.append(NUMBER)
+    return moment.when(_is(text, "|".join(unusual)), _seldom(text, lambda each: _any_timestamp(each, epoch)))
+
+
+def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
+    """The value of any timestamp, which may be of no year that counts."""
+    behind_minute = text.substr(F.lit(MINUTE_CHARACTERS + 1), F.length(text))
+    with_seconds = F.concat(F.substring(text, 1, MINUTE_CHARACTERS), F.lit(":00"), behind_minute)
+    moment = F.when(_is(text, TIMESTAMP), text.try_cast(TimestampType())).when(
+        _is(text, TIMESTAMP_WITHOUT_SECONDS), with_seconds.try_cast(TimestampType())
+    )
+    if epoch is not None:
+        digits = FRACTION_DIGITS[epoch]
+        micros = (_shifted_decimal(text, EPOCH_PRECISION, digits) * F.lit(10**digits)).cast(LongType())
+        moment = moment.when(_is(text, NUMBER), F.timestamp_micros(micros))
+    first, last = (F.timestamp_micros(F.lit(micros)) for micros in (FIRST_MICROSECOND, LAST_MICROSECOND))
+    return F.when((moment >= first) & (moment <= last), moment)

@@ -1,0 +1,213 @@
+"""The types that a column can have: how they are spelled, and which text stands for which value. No I/O.
+
+A value is judged by its text alone, so that the JSON string "5" and the number 5 are the same value. The patterns mean
+the same to Python's and to Java's regular expressions when the whole text has to match.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp"]
+Epoch = Literal["seconds", "milliseconds"]
+"""What a number means as a timestamp: how much time has passed since 1970-01-01T00:00:00Z."""
+
+Value = str | int | float | Decimal | bool | date | datetime
+
+MAX_PRECISION = 38  # of Spark and of Parquet's readers
+EXPECTED = "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date or timestamp"
+
+FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
+"""Digits behind the point of a number of that unit that make a whole microsecond."""
+
+EPOCH_PRECISION = 18
+"""Digits that any number of seconds or milliseconds has which is a time of the years 0001 to 9999."""
+
+NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+"""JSON's grammar of a number."""
+
+LONG = r"(?:0|-?[1-9][0-9]{0,18})"
+"""Whole numbers in their one spelling; of those with 19 digits some are beyond 64 bits."""
+
+DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""A date, which may still be no real day."""
+
+_TO_THE_MINUTE = DATE + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_OFFSET = r"(?:Z|[+-](?:(?:0[0-9]|1[0-7])(?::?[0-5][0-9])?|18(?::?00)?))"
+TIMESTAMP = _TO_THE_MINUTE + r":[0-5][0-9](?:\.[0-9]{1,6}0*)?" + _OFFSET
+"""A timestamp with seconds, whose date may still be no real day."""
+
+TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE + _OFFSET
+MINUTE_CHARACTERS = len("yyyy-mm-ddThh:mm")
+"""Behind so many characters of a timestamp without seconds, they are to be added."""
+
+FIRST_MICROSECOND = -62_135_596_800_000_000
+"""0001-01-01T00:00:00Z, in microseconds since 1970."""
+
+LAST_MICROSECOND = 253_402_300_799_999_999
+"""9999-12-31T23:59:59.999999Z, likewise."""
+
+_NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
+_TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
+_DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
+_PARTS = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?)0*([0-9]*))?")
+_LONG_BITS = 63
+_EXPONENT_MAX_DIGITS = 10  # no text that can be held has so many digits that such an exponent could shift them back
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type.
+
+    Attributes:
+        precision: Of a decimal: its digits.
+        scale: Of a decimal: how many of them are behind the point.
+        epoch: Of a timestamp: what a number means, if it means anything.
+    """
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+    epoch: Epoch | None = None
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})" if self.kind == "decimal" else self.kind
+
+
+@lru_cache(maxsize=256)
+def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
+    """Read a type.
+
+    Args:
+        text: One of the kinds; a decimal with its precision and scale.
+        epoch: What a number means as a timestamp.
+
+    Raises:
+        ValueError: It is none. The message says what was expected.
+    """
+    if epoch is not None and text != "timestamp":
+        raise ValueError(f'no epoch, which only a timestamp has, beside type "{text}"')
+    match text:
+        case "string" | "long" | "double" | "boolean" | "date" | "timestamp":
+            return ColumnType(text, epoch=epoch)
+    found = _DECIMAL_TYPE.fullmatch(text)
+    if found is None:
+        raise ValueError(EXPECTED)
+    precision, scale = int(found[1]), int(found[2])
+    if not (1 <= precision <= MAX_PRECISION and scale <= precision):
+        raise ValueError(EXPECTED)
+    return ColumnType("decimal", precision, scale)
+
+
+def value_of(text: str, column_type: ColumnType) -> Value | None:
+    """The value that a text stands for; None if it is none of this type. Timestamps are in UTC."""
+    return _RULES[column_type.kind](text, column_type)
+
+
+def canonical_text(value: Value, column_type: ColumnType) -> str:
+    """The one text for a value of this type: other values have other texts, and `value_of` gives the value back."""
+    match column_type.kind:
+        case "decimal":
+            return f"{value:.{column_type.scale}f}"
+        case "boolean":
+            return "true" if value else "false"
+        case "date" | "timestamp" if isinstance(value, date):
+            return value.isoformat().replace("+00:00", "Z")
+    return value if isinstance(value, str) else repr(value)
+
+
+def plain_decimal(precision: int, scale: int) -> str:
+    """The pattern of numbers without exponent that fit: all that is cut off is zeros."""
+    whole_digits = precision - scale
+    whole = f"(?:0|[1-9][0-9]{{0,{whole_digits - 1}}})" if whole_digits else "0"
+    return rf"-?{whole}(?:\.(?=[0-9])[0-9]{{0,{scale}}}0*)?"
+
+
+def _long(text: str, _: ColumnType) -> int | None:
+    number = int(text) if _LONG.fullmatch(text) else None
+    return number if number is not None and -(1 << _LONG_BITS) <= number < 1 << _LONG_BITS else None
+
+
+def _double(text: str, _: ColumnType) -> float | None:
+    # Beyond the range it is no value; too small to be told from 0, it is 0.
+    number = float(text) if _NUMBER.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else None
+
+
+def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
+    if not _NUMBER.fullmatch(text):
+        return None
+    parts = _PARTS.fullmatch(text)
+    if parts is None:  # the grammar is a part of this one
+        return None
+    sign, whole, fraction, exponent_sign, exponent = (part or "" for part in parts.groups())
+    digits = whole + fraction
+    significant = digits.strip("0")
+    if not significant:
+        return Decimal(0)
+    if len(exponent) > _EXPONENT_MAX_DIGITS:
+        return None
+    trailing = len(digits) - len(digits.rstrip("0"))
+    shift = int(f"{exponent_sign}{exponent or 0}") - len(fraction) + trailing
+    if shift < -scale or len(significant) + shift > precision - scale:
+        return None
+    return Decimal(f"{sign}{significant}e{shift}")
+
+
+def _decimal(text: str, column_type: ColumnType) -> Decimal | None:
+    return _exact_decimal(text, column_type.precision, column_type.scale)
+
+
+def _boolean(text: str, _: ColumnType) -> bool | None:
+    return {"true": True, "false": False}.get(text)
+
+
+def _date(text: str, _: ColumnType) -> date | None:
+    try:
+        return date.fromisoformat(text) if _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _timestamp(text: str, column_type: ColumnType) -> datetime | None:
+    found = _iso_timestamp(text)
+    return _since_epoch(text, column_type.epoch) if found is None and column_type.epoch else found
+
+
+def _iso_timestamp(text: str) -> datetime | None:
+    if _TIMESTAMP_WITHOUT_SECONDS.fullmatch(text):
+        text = f"{text[:MINUTE_CHARACTERS]}:00{text[MINUTE_CHARACTERS:]}"
+    elif not _TIMESTAMP.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):  # no real day, or not of these years in UTC
+        return None
+
+
+def _since_epoch(text: str, epoch: Epoch) -> datetime | None:
+    digits = FRACTION_DIGITS[epoch]
+    number = _exact_decimal(text, EPOCH_PRECISION, digits)
+    if number is None:
+        return None
+    try:
+        return _EPOCH_START + timedelta(microseconds=int(number.scaleb(digits)))
+    except OverflowError:
+        return None
+
+
+_RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
+    "string": lambda text, _: text,
+    "long": _long,
+    "double": _double,
+    "decimal": _decimal,
+    "boolean": _boolean,
+    "date": _date,
+    "timestamp": _timestamp,
+}

@@ -1,0 +1,107 @@
+"""Typed columns: Spark gives every text the value that the rules give it, and keeps as text what has none."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import orjson
+
+from compactor.adapters.spark import conversion
+from compactor.column_types import canonical_text, parse_type, value_of
+from tests.hostile_texts import HOSTILE_TEXTS
+
+TYPES = {
+    **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp")},
+    **{unit: f"timestamp {unit}" for unit in ("seconds", "milliseconds")},
+    **{
+        f"decimal_{precision}_{scale}": f"decimal({precision},{scale})"
+        for precision, scale in ((18, 2), (38, 0), (38, 38), (38, 10), (1, 0), (5, 5), (9, 3))
+    },
+}
+"""Columns by name, as `schema_file` takes them."""
+
+
+@contextmanager
+def session_conf(spark, **conf: str) -> Iterator[None]:
+    """Other defaults of the session, for a while."""
+    before = {name: spark.conf.get(name) for name in conf}
+    for name, value in conf.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+HOSTILE_DEFAULTS = {
+    "spark.sql.session.timeZone": "America/Los_Angeles",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parquet.outputTimestampType": "INT96",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.ansi.enabled": "true",
+}
+
+
+def is_token(text: str) -> bool:
+    """Whether a text may stand in JSON without quotes."""
+    try:
+        token = json.loads(text, parse_constant=lambda _: "")
+    except ValueError:
+        return False
+    return text == text.strip() and not isinstance(token, str | list | dict | None)
+
+
+def test_spark_and_the_rules_agree_on_every_text(new_scene, spark):
+    """Hundreds of texts at the limits, quoted and bare, in a column of each type: same value, or same text rescued."""
+    lines = [orjson.dumps({"n": f"{at}", **dict.fromkeys(TYPES, text)}) for at, text in enumerate(HOSTILE_TEXTS)]
+    lines += [
+        f'{{"n":{at},{",".join(f"{json.dumps(name)}:{text}" for name in TYPES)}}}'.encode()
+        for at, text in enumerate(HOSTILE_TEXTS)
+        if is_token(text)
+    ]
+    with session_conf(spark, **HOSTILE_DEFAULTS):
+        scene = new_scene(columns=TYPES)
+        compacted = scene.compact({"a": b"\n".join(lines)})
+    kinds = {name: parse_type(*kind.split(" ")) for name, kind in TYPES.items()}
+    rescued_values = 0
+    for row in compacted.rows:
+        text = HOSTILE_TEXTS[int(row["n"])]
+        rescued = dict(row["_rescued_data"] or ())
+        rescued_values += len(rescued)
+        for name, kind in kinds.items():
+            expected, found = value_of(text, kind), row[name]
+            assert (found is None) == (expected is None), (text, name, expected, found)
+            assert rescued.get(name) == (text if expected is None else None), (text, name)
+            if expected is not None:
+                assert canonical_text(found, kind) == canonical_text(expected, kind), (text, name)
+    assert len(compacted.rows) == len(lines)
+    assert compacted.commit.rescued_values == rescued_values > 3_000
+
+
+def test_declared_types_without_inspection(new_scene):
+    """Typed columns and rescued values are the same where the keys of the schema file are trusted."""
+    scene = new_scene(columns={"id": "long", "v": "decimal(9,2)"}, input={"discovery": "declared"})
+    rows = scene.compact({"a": b'{"v":1.10,"id":1}\n{"id":"x","v":1.105}\n{"id":null}'}).rows
+    assert sorted((row["id"] or 0, f"{row['v']}", tuple(row["_rescued_data"] or ())) for row in rows) == [
+        (0, "None", ()),
+        (0, "None", (("id", "x"), ("v", "1.105"))),
+        (1, "1.10", ()),
+    ]
+
+
+def test_without_typed_columns_nothing_is_added_to_the_plan(new_scene, spark, monkeypatch):
+    """Where all columns are strings, no value is looked at."""
+    plans = []
+    frames = type(spark.range(1))
+    gather = frames.coalesce
+
+    def coalesce(frame, files):
+        plans.append(frame._jdf.queryExecution().optimizedPlan().toString())
+        return gather(frame, files)
+
+    monkeypatch.setattr(conversion, "_coalesces", lambda *_: True)
+    monkeypatch.setattr(frames, "coalesce", coalesce)
+    for number, kind in enumerate(("string", "long")):
+        new_scene(columns={"id": kind}).compact({"a": b'{"id":1,"v":2}'}, f"m{number}")
+    assert [("RLIKE" in plan, "misfits" in plan) for plan in plans] == [(False, False), (True, True)]
