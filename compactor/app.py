@@ -12,9 +12,10 @@ from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.batches import BatchRunner
-from compactor.cleaning import Cleaner
+from compactor.cleaning.cleaner import Cleaner
+from compactor.cleaning.daily import DailyCleaning
+from compactor.cleaning.retention import Retention
 from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
-from compactor.daily_cleaning import DailyCleaning
 from compactor.engine import Engine
 from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
@@ -27,13 +28,12 @@ from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.presence import Presence, Runs
 from compactor.publication import Publisher
 from compactor.recovery import Recovery
-from compactor.redrive_claims import RedriveClaims
-from compactor.redrive_drafts import Drafter
-from compactor.redrive_survey import Surveyor
-from compactor.redrive_trail import Trail
-from compactor.redriving import Redriver
+from compactor.redrive.claims import RedriveClaims
+from compactor.redrive.drafts import Drafter
+from compactor.redrive.redriver import Redriver
+from compactor.redrive.survey import Surveyor
+from compactor.redrive.trail import Trail
 from compactor.registry import SchemaRegistry
-from compactor.retention import Retention
 from compactor.schema import DeclaredColumn
 from compactor.schema_file import parse_schema_file
 from compactor.service import ManifestSource, Service
@@ -41,7 +41,7 @@ from compactor.settings import Settings
 from compactor.sizing_history import SizingHistory
 from compactor.spark_conf import master_is_given, spark_properties
 from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
-from compactor.tracing import Tracer
+from compactor.tracing.tracer import Tracer
 
 
 def new_run_id(clock: Clock) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from compactor.batches import BatchResult, BatchRunner
-from compactor.cleaning import Cleaner
+from compactor.cleaning.cleaner import Cleaner
 from compactor.errors import CompactorError
 from compactor.layout import Layout
 from compactor.ledger import Ledger

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from compactor.backoff import pause_seconds
 from compactor.batches import BatchResult, BatchRunner
+from compactor.cleaning.daily import DailyCleaning
 from compactor.compaction import CompactionResult, Ending, is_passing
-from compactor.daily_cleaning import DailyCleaning
 from compactor.errors import CompactorError, EngineLost, OperatorError, TryAgainError
 from compactor.layout import Layout, is_delivery, is_seen_by_stream
 from compactor.logs import log_event

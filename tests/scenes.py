@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.memory import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport
+from compactor.audit.auditor import Auditor, AuditReport
+from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchRunner
-from compactor.deep_audit import DeepAuditor
 from compactor.engine import Engine
 from compactor.layout import KEEP_MARKER, Layout, base_name
 from compactor.ledger import Ledger

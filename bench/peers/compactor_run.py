@@ -21,7 +21,9 @@ def main() -> None:
     chosen.input, chosen.output = chosen.input.resolve(), chosen.output.resolve()
     home = chosen.output.with_name(chosen.output.name + "-compactor")
     shutil.rmtree(home, ignore_errors=True)
-    keys = first_keys(min(chosen.input.iterdir()))
+    schema = {}
+    if chosen.discovery == "declared":
+        schema["file"] = str(_schema_file(home, first_keys(min(chosen.input.iterdir()))))
     app = App(
         parse_settings(
             {
@@ -31,7 +33,7 @@ def main() -> None:
                     "state": str(home / "state"),
                 },
                 "input": {"allowed_prefixes": [str(chosen.input)], "discovery": chosen.discovery},
-                "schema": {"declared_keys": keys if chosen.discovery == "declared" else []},
+                "schema": schema,
             }
         )
     )
@@ -54,6 +56,14 @@ def main() -> None:
 
     run_passes(chosen, convert)
     app.spark.stop()
+
+
+def _schema_file(home: Path, keys: Sequence[str]) -> Path:
+    """A schema file that declares keys as strings."""
+    home.mkdir(parents=True)
+    path = home / "schema.toml"
+    path.write_text("".join(f'[[columns]]\nname = "{key}"\ntype = "string"\n' for key in keys))
+    return path
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from compactor.app import App
-from compactor.cleaning import CleaningReport, Kind
+from compactor.cleaning.cleaner import CleaningReport, Kind
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, count, print_fields, print_json, shallow, size

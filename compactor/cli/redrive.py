@@ -12,9 +12,9 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, count, print_json, shallow
 from compactor.cli.plan import date_option
 from compactor.layout import MANIFEST_ID
-from compactor.redrive_selection import REASONS, THINGS, Kind, Scope
-from compactor.redrive_survey import Survey
-from compactor.redriving import RedriveReport
+from compactor.redrive.redriver import RedriveReport
+from compactor.redrive.selection import REASONS, THINGS, Kind, Scope
+from compactor.redrive.survey import Survey
 
 ASKED_ABOVE = 1_000
 SHOWN = 20

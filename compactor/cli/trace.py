@@ -11,8 +11,8 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, print_fields, print_json, shallow
 from compactor.layout import MANIFEST_ID, canonical
 from compactor.places import parse_place
-from compactor.traces import Trace, Whereabouts
-from compactor.tracing import SEARCHED_DAYS
+from compactor.tracing.trace import Trace, Whereabouts
+from compactor.tracing.tracer import SEARCHED_DAYS
 
 SHOWN_FILES = 20
 

@@ -7,12 +7,12 @@ import click
 from rich.console import Console
 
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport, DeepCheck, Discrepancy
+from compactor.audit.auditor import Auditor, AuditReport, DeepCheck, Discrepancy
+from compactor.audit.contents import DeepAuditor
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, count, print_fields, print_json, shallow, size
 from compactor.cli.plan import date_option
-from compactor.deep_audit import DeepAuditor
 from compactor.errors import CompactorError, RecordUnreadable
 from compactor.inspection import Limits
 from compactor.layout import MANIFEST_ID

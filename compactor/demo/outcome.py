@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport
+from compactor.audit.auditor import Auditor, AuditReport
 from compactor.demo.events import LATE_KEY, DayCounts
 from compactor.records import Commit
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from compactor.app import App
-from compactor.audit import Auditor
-from compactor.deep_audit import DeepAuditor
+from compactor.audit.auditor import Auditor
+from compactor.audit.contents import DeepAuditor
 from compactor.inspection import Limits
 from compactor.settings import load_settings
 from tests.faults.conftest import Lake

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws import S3Store
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport
-from compactor.deep_audit import DeepAuditor
+from compactor.audit.auditor import Auditor, AuditReport
+from compactor.audit.contents import DeepAuditor
 from compactor.errors import CompactorError, OperatorError
 from compactor.layout import KEEP_MARKER, base_name
 from compactor.manifest import Manifest, ManifestFile

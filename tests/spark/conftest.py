@@ -17,9 +17,9 @@ from moto.server import ThreadedMotoServer
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.adapters.spark.session import close_session, open_session
 from compactor.app import App
-from compactor.audit import Auditor, AuditReport
+from compactor.audit.auditor import Auditor, AuditReport
+from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchResult
-from compactor.deep_audit import DeepAuditor
 from compactor.inspection import Limits
 from compactor.java import java_fault
 from compactor.manifest import Manifest, ManifestFile

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compactor.app import App
-from compactor.redrive_selection import Kind, Scope
+from compactor.redrive.selection import Kind, Scope
 from tests.spark.conftest import DAY, NewScene, Scene
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'

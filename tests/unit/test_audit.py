@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.audit import Auditor, AuditReport, Discrepancy
-from compactor.deep_audit import DeepAuditor, Sum
+from compactor.audit.auditor import Auditor, AuditReport, Discrepancy
+from compactor.audit.contents import DeepAuditor, Sum
 from compactor.layout import redriven_id
 from compactor.lookahead import THREADS
 from compactor.manifest import ManifestFile

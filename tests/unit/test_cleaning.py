@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.cleaning import (
+from compactor.cleaning.cleaner import (
     CHECKPOINT_AGE_SECONDS,
     KEPT_NAMED,
     ORPHAN_AGE_SECONDS,
@@ -15,7 +15,7 @@ from compactor.cleaning import (
     CleaningReport,
     Kind,
 )
-from compactor.daily_cleaning import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SECONDS
+from compactor.cleaning.daily import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SECONDS
 from compactor.errors import CompactorError, StoreUnavailable
 from compactor.layout import redriven_id
 from compactor.ports import ObjectInfo, ObjectStore

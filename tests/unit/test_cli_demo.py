@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from compactor.adapters.aws import DynamoClaims, S3Store, dynamodb_client, s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from compactor.adapters.memory import MemoryStore
-from compactor.audit import AuditReport
+from compactor.audit.auditor import AuditReport
 from compactor.cli.demo import parse_size
 from compactor.cli.entry import compactor as command
 from compactor.demo.events import BAD_LINES, LATE_KEY, DayCounts

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local import LocalStore
-from compactor.audit import Auditor, AuditReport
+from compactor.audit.auditor import Auditor, AuditReport
 from compactor.records import Commit
 from tests.scenes import DAY, FLAWED, GOOD, World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.cleaning import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS
+from compactor.cleaning.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS
 from compactor.recovery import Recovery
 from compactor.steps import Step
 from tests.scenes import GOOD, DiedError, World

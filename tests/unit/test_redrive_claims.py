@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from compactor.adapters.memory import ManualClock, MemoryClaims
 from compactor.manifest import ManifestFile
 from compactor.planning import claim_key
-from compactor.redrive_claims import RedriveClaims
+from compactor.redrive.claims import RedriveClaims
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 FILES = [ManifestFile(uri=f"/w/raw/{name}", etag="1") for name in ("free", "own", "others")]

@@ -3,7 +3,7 @@
 import pytest
 
 from compactor.records import Accepted, Redrive
-from compactor.redrive_trail import Family, Trail, is_put_back
+from compactor.redrive.trail import Family, Trail, is_put_back
 from tests.scenes import DAY, GOOD, World
 
 FAMILY = Family("m1", DAY)

@@ -10,7 +10,7 @@ from compactor.adapters.memory import MemoryStore
 from compactor.codecs import SNIFF_BYTES, sniff
 from compactor.errors import StagingError
 from compactor.inspection import Limits, Reject, inspect_lines
-from compactor.redriven_lines import WrittenLines, write_lines
+from compactor.redrive.lines import WrittenLines, write_lines
 from compactor.rejects import RejectSpool, RejectsWriter
 
 LIMITS = Limits(max_line_bytes=12, max_decompressed_bytes=1 << 20)

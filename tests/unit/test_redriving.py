@@ -13,8 +13,8 @@ from compactor.inspection import Limits
 from compactor.manifest import ManifestFile
 from compactor.planning import claim_key
 from compactor.records import Accepted, Commit, FileStatus
-from compactor.redrive_selection import Kind, Scope
-from compactor.redriving import RedriveReport
+from compactor.redrive.redriver import RedriveReport
+from compactor.redrive.selection import Kind, Scope
 from compactor.steps import OnRedriveStep, RedriveStep, Step, ignore_redrive_step
 from tests import twins
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World

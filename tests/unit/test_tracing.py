@@ -8,9 +8,9 @@ import pytest
 from compactor.layout import redriven_id
 from compactor.planning import claim_key
 from compactor.records import Accepted
-from compactor.redrive_selection import Kind, Scope
+from compactor.redrive.selection import Kind, Scope
 from compactor.steps import RedriveStep, Step
-from compactor.traces import Trace, Whereabouts
+from compactor.tracing.trace import Trace, Whereabouts
 from tests import twins
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
 

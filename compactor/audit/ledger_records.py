@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from compactor.audit_report import Discrepancy
+from compactor.audit.report import Discrepancy
 from compactor.errors import ObjectNotFound, RecordUnreadable
 from compactor.layout import Layout, base_name, redrive_number
 from compactor.ledger import Ledger
@@ -22,7 +22,7 @@ from compactor.records import (
     Done,
     Redrive,
 )
-from compactor.redrive_trail import Trail, is_put_back
+from compactor.redrive.trail import Trail, is_put_back
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
 _FAILURE = re.compile(r"attempt-\d+-failed\.json")

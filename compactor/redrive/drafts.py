@@ -13,9 +13,9 @@ from compactor.lookahead import ahead
 from compactor.manifest import MAX_MANIFEST_BYTES, Manifest, ManifestFile, is_allowed, parse_manifest
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.records import Commit, DeadLetter, FileStatus, Redrive
-from compactor.redrive_claims import RedriveClaims
-from compactor.redrive_selection import Scope, files_left
-from compactor.redrive_trail import Family
+from compactor.redrive.claims import RedriveClaims
+from compactor.redrive.selection import Scope, files_left
+from compactor.redrive.trail import Family
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,19 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
-from compactor.audit_report import AuditReport, Discrepancy
+from compactor.audit.ledger_records import RecordAuditor, RecordFindings
+from compactor.audit.report import AuditReport, Discrepancy
+from compactor.audit.surplus import SurplusFinder
 from compactor.errors import ObjectChanged, ObjectNotFound, OperatorError, StagingError, StoreUnavailable, StuckError
 from compactor.layout import Layout
 from compactor.ledger import Ledger
 from compactor.lookahead import ahead
 from compactor.parquet_files import ParquetFacts, parquet_facts
 from compactor.ports import ObjectStore
-from compactor.record_audit import RecordAuditor, RecordFindings
 from compactor.records import Commit, DeadLetter, StagedFile
 from compactor.registry import SchemaRegistry
 from compactor.rejects import REJECTS_SCHEMA
 from compactor.schema import METADATA_COLUMNS
-from compactor.surplus import SurplusFinder
 
 __all__ = ["AuditReport", "Auditor", "DeepCheck", "Discrepancy"]
 

@@ -11,7 +11,7 @@ from compactor.layout import MANIFEST_ID, Layout, base_name, id_from_name, is_wi
 from compactor.ledger import Ledger
 from compactor.ports import ObjectStore
 from compactor.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, Redrive
-from compactor.redrive_trail import Trail, TrailEntry
+from compactor.redrive.trail import Trail, TrailEntry
 
 
 @dataclass(frozen=True, slots=True)

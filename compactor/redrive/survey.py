@@ -9,9 +9,9 @@ from compactor.ledger import Ledger
 from compactor.lookahead import ahead
 from compactor.ports import ObjectStore
 from compactor.records import Commit, DeadLetter
-from compactor.redrive_drafts import Refused
-from compactor.redrive_selection import Scope, left_of, nothing_because
-from compactor.redrive_trail import Family, Trail
+from compactor.redrive.drafts import Refused
+from compactor.redrive.selection import Scope, left_of, nothing_because
+from compactor.redrive.trail import Family, Trail
 
 _REASON_SUFFIX = ".reason.json"
 

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from compactor.audit import AuditReport, Discrepancy
+from compactor.audit.auditor import AuditReport, Discrepancy
 from compactor.codecs import decode
 from compactor.column_types import ColumnType, canonical_text, value_of
 from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError

@@ -16,11 +16,11 @@ from compactor.logs import log_event
 from compactor.manifest import Manifest, ManifestFile
 from compactor.ports import Clock, ObjectStore
 from compactor.records import Commit, DeadLetter, Redrive, RedrivenInput
-from compactor.redrive_drafts import Draft, Drafter, Refused
-from compactor.redrive_selection import Kind, Scope, left_of
-from compactor.redrive_survey import Source, Survey
-from compactor.redrive_trail import Trail, TrailEntry
-from compactor.redriven_lines import WrittenLines, write_lines
+from compactor.redrive.drafts import Draft, Drafter, Refused
+from compactor.redrive.lines import WrittenLines, write_lines
+from compactor.redrive.selection import Kind, Scope, left_of
+from compactor.redrive.survey import Source, Survey
+from compactor.redrive.trail import Trail, TrailEntry
 from compactor.steps import OnRedriveStep, RedriveStep, ignore_redrive_step
 
 _DRAFTS_AT_ONCE = 64  # they share one search through the ledger

@@ -7,12 +7,12 @@ from compactor.file_search import FileSearch, Naming
 from compactor.layout import Layout, canonical, date_of_file, is_within, redriven_owner
 from compactor.ledger import Ledger
 from compactor.manifest import ManifestFile
-from compactor.manifest_history import Histories, History
 from compactor.planning import claim_key
 from compactor.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.records import Commit, FileStatus, StagedFile
-from compactor.redrive_trail import Trail, TrailEntry
-from compactor.traces import (
+from compactor.redrive.trail import Trail, TrailEntry
+from compactor.tracing.histories import Histories, History
+from compactor.tracing.trace import (
     Trace,
     Whereabouts,
     add_history,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, takewhile
 
-from compactor.audit_report import Discrepancy
+from compactor.audit.report import Discrepancy
 from compactor.errors import ObjectNotFound, RecordUnreadable
 from compactor.layout import Layout, canonical, folder, is_data
 from compactor.ledger import Ledger

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from compactor.manifest_history import History, TracedAttempt
 from compactor.records import NEEDS_OPERATOR, DeadLetter, FileReport
-from compactor.redrive_selection import Scope, left_of
-from compactor.redrive_trail import TrailEntry
+from compactor.redrive.selection import Scope, left_of
+from compactor.redrive.trail import TrailEntry
+from compactor.tracing.histories import History, TracedAttempt
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from compactor.cleaning import Cleaner, CleaningReport
+from compactor.cleaning.cleaner import Cleaner, CleaningReport
 from compactor.errors import CompactorError, ObjectNotFound
 from compactor.layout import Layout
 from compactor.logs import log_event

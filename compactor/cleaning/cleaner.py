@@ -7,11 +7,11 @@ from datetime import timedelta
 from enum import StrEnum
 from itertools import groupby
 
+from compactor.cleaning.retention import Retention
 from compactor.errors import CompactorError
 from compactor.layout import Layout
 from compactor.lookahead import ahead
 from compactor.ports import Clock, ObjectInfo, ObjectStore
-from compactor.retention import Retention
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
 """Staging that nobody wrote to for so long belongs to no living attempt."""

@@ -1,0 +1,1 @@
+"""Proves from what is stored that every line is where the ledger says, and names what is not."""

@@ -1,0 +1,1 @@
+"""Puts back what was set aside: dead letters, files, rejected lines."""
