@@ -129,8 +129,8 @@ VERSIONS = (
     Guard(
         "what Spark converts is what was inspected",
         "adapters/spark/engine.py",
-        "            if not is_same:\n",
-        "            if False:\n",
+        "strict=True) if not is_same]",
+        "strict=True) if False]",
         ("tests/spark/test_changed_files.py",),
     ),
 )

@@ -1,6 +1,5 @@
 """Files that change while their manifest is worked on."""
 
-from compactor.errors import StagingError
 from compactor.manifest import ManifestFile
 from compactor.steps import Step
 
@@ -14,7 +13,7 @@ def named(scene, name, data):
 
 
 def test_a_file_that_changes_behind_inspection_is_never_mixed(new_scene):
-    """The attempt fails and leaves nothing visible; the next one sets the file aside as changed, and goes on."""
+    """A file that is replaced while it is converted is set aside as changed, and its neighbours are committed."""
     changes = [NEW]
 
     def replace(step, _manifest_id):
@@ -23,14 +22,28 @@ def test_a_file_that_changes_behind_inspection_is_never_mixed(new_scene):
 
     scene = new_scene(on_step=replace)
     uri = scene.deliver("m", [named(scene, "a", OLD), named(scene, "b", b'{"v":"b"}')])
-    batch = scene.run(uri)
-    assert isinstance(batch.failures["m"], StagingError)
-    assert list(scene.app.store.list(scene.app.settings.paths.output + "/")) == []
     assert scene.run(uri).failures == {}
     scene.check()
     compacted = scene.compacted()
     assert compacted.report("a").status == "changed"
     assert compacted.rows == [{"v": "b"}]
+
+
+def test_a_file_that_grows_all_the_time_is_compacted_in_one_version(new_scene):
+    """Where the manifest names no version, the rows are those of one inspection, however often the file changes."""
+    sizes = []
+
+    def grow(step, _manifest_id):
+        if step is Step.INSPECTED:
+            sizes.append(len(sizes))
+            scene.write("a", OLD * (2 + len(sizes)))
+
+    scene = new_scene(on_step=grow)
+    uri = scene.deliver("m", [scene.write("a", OLD * 2), scene.write("b", b'{"v":"b"}')])
+    assert scene.run(uri).failures == {}
+    compacted = scene.compacted()
+    assert compacted.report("a").records == 3
+    assert sorted(row["v"] for row in compacted.rows) == ["b", "old", "old", "old"]
 
 
 def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):

@@ -20,6 +20,9 @@ from compactor.schema import SchemaVersion, first_sources, merge_keys
 from compactor.sizing import gathering, planned_files
 
 STAT_THREADS = 16
+ROUNDS = 4
+"""How often an attempt may look closer: at all lines, at lines that Spark refuses, at files that change."""
+
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Input that a first ratio is measured on, before any commit has taught one."""
 
@@ -116,7 +119,7 @@ class SparkEngine:
 
         Raises:
             ManifestError: The manifest holds more keys than any table can have columns.
-            StagingError: Two parsers still disagree, or a file changed meanwhile.
+            StagingError: Two parsers still disagree, or files change again and again.
             TryAgainError: Passing trouble.
             OperatorError: A person must act.
         """
@@ -126,7 +129,7 @@ class SparkEngine:
     def _stage(self, request: StageRequest) -> Staged:
         discovery: Discovery = self._rules.discovery
         refused: dict[int, frozenset[bytes]] = {}
-        for round_number in range(1, 4):
+        for round_number in range(1, ROUNDS + 1):
             staging = f"{request.staging}{round_number}/"
             inspection = self._inspect(request, staging, discovery, refused)
             request.on_inspected()
@@ -136,8 +139,11 @@ class SparkEngine:
             converted: Converted | None = Converted(rows=0)
             if inspection.sources:
                 converted = self._convert(request, staging, inspection, schema)
+            if changed := self._changed(inspection):
+                # Spark opens the files anew, so it is to read copies of the versions that inspection reads.
+                refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
+                continue
             if converted is not None and converted.rows == inspection.records:
-                self._check_unchanged(inspection)
                 return Staged(
                     reports=tuple(file.report for file in inspection.files),
                     schema=schema,
@@ -151,7 +157,7 @@ class SparkEngine:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
             f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
-            f"of {inspection.records} inspected records"
+            f"of {inspection.records} inspected records, or files changed each of {ROUNDS} times"
         )
 
     def _inspect(
@@ -244,13 +250,12 @@ class SparkEngine:
     def _parquet_in(self, folder: str) -> tuple[str, ...]:
         return tuple(info.uri for info in self._store.list(folder) if info.uri.endswith(".parquet"))
 
-    def _check_unchanged(self, inspection: _Inspection) -> None:
-        """Spark opens the files anew: prove that it read the versions that were inspected."""
-        originals = [file.report for file in inspection.files if file.readable_uri == file.report.uri]
+    def _changed(self, inspection: _Inspection) -> list[int]:
+        """The files that Spark may have read in another version than inspection did, by their index."""
+        originals = [file for file in inspection.files if file.readable_uri == file.report.uri]
         with ThreadPoolExecutor(STAT_THREADS) as pool:
-            for report, is_same in zip(originals, pool.map(self._is_same, originals), strict=True):
-                if not is_same:
-                    raise StagingError(f"{report.uri}: changed while it was converted; expected version {report.etag}")
+            same = pool.map(self._is_same, [file.report for file in originals])
+            return [file.index for file, is_same in zip(originals, same, strict=True) if not is_same]
 
     def _is_same(self, report: FileReport) -> bool:
         info = self._store.stat(report.uri)
