@@ -245,7 +245,7 @@ class Service:
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
                     self._sweep_prefix()
-                if not once and self._source.is_idle():
+                if not once:  # beside the batches, which have threads of their own: a stream may never be idle
                     self._cleaning.step()
         finally:
             with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down

@@ -1,4 +1,4 @@
-"""Cleans up once a day while a run has nothing else to do, a little at a time."""
+"""Cleans up once a day beside the work of a run, a little at a time."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ class DailyCleaning:
         self._report = CleaningReport()
 
     def step(self) -> None:
-        """Clean up a little if it is time. Call it again and again while there is nothing else to do; never raises."""
+        """Clean up a little if it is time. Call it again and again; never raises."""
         now = self._clock.now()
         try:
             if self._steps is not None:

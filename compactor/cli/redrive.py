@@ -48,7 +48,7 @@ def redrive(
     yes: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Put back dead letters (manifests), files that were set aside, or the lines of rejects.
+    """Put back dead letters, files or rejected lines.
 
     Takes those of the manifests that are named, else all that were not redriven yet. What is put back becomes a new
     manifest <id>-r<n>. Nothing that has a row already is taken.

@@ -20,7 +20,7 @@ SHOWN_COLUMNS = 40  # of each version
 @json_option
 @body
 def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
-    """Show the schema versions, oldest first, and what each of them added.
+    """Show the schema versions and what each added.
 
     A column never changes its name, type or place. --json shows all that the screen shortens.
     """

@@ -26,9 +26,11 @@ _POLL_SECONDS = 1.0
 @json_option
 @body
 def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitCode:
-    """Ask every running job to end after the batch in flight, wherever it runs.
+    """End running jobs after the batch in flight.
 
-    A job looks for the request every few seconds. What it leaves undone, the next run does.
+    Asks every job that works on this state, wherever it runs.
+
+    It looks for the request every few seconds. What it leaves undone, the next run does.
 
     Exit codes: 1 if a job still runs after --wait.
     """

@@ -49,7 +49,9 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
 @json_option
 @body
 def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
-    """Tell where an input file is, what became of a manifest, or where an output or rejects file comes from.
+    """Tell where a file, a manifest or an output is.
+
+    Takes the URI of an input file, of a manifest, of an output or rejects file, or a manifest id.
 
     Exit codes: 0 found; 1 not found; 3 it was set aside, alone or with its manifest, and not redriven.
     """
