@@ -1,6 +1,8 @@
 """`compactor schema`: which columns there are, since when, and where each of them came from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import click
@@ -8,7 +10,7 @@ import click
 from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.output import count, print_fields, print_json
+from compactor.cli.output import count, print_fields, print_json, shallow
 from compactor.schema import Column, SchemaVersion
 from compactor.settings_faults import shown
 
@@ -25,45 +27,49 @@ def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
     A column never changes its name, type or place. --json shows all that the screen shortens.
     """
     app = App(invocation.settings())
-    versions = list(app.registry.versions())
+    changes = [_change(version) for version in app.registry.versions()]
     if as_json:
-        print_json({"versions": [_document(version) for version in versions]})
-    elif versions:
-        _show(versions)
+        print_json({"versions": [_document(change) for change in changes]})
+    elif changes:
+        _show(changes)
     else:
         click.echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
     return ExitCode.DONE
 
 
-def _added(version: SchemaVersion) -> list[Column]:
-    return [column for column in version.columns if column.added_in == version.version]
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a version added; all of its columns are too many to hold for every version."""
+
+    version: int
+    created_at: datetime
+    manifest_id: str
+    columns: int
+    added: tuple[Column, ...]
 
 
-def _document(version: SchemaVersion) -> dict[str, Any]:
-    return {
-        "version": version.version,
-        "created_at": version.created_at,
-        "manifest_id": version.manifest_id,
-        "columns": len(version.columns),
-        "added": [
-            column.model_dump(include={"name", "type", "key", "epoch", "source_uri"}) for column in _added(version)
-        ],
-    }
+def _change(version: SchemaVersion) -> _Change:
+    added = tuple(column for column in version.columns if column.added_in == version.version)
+    return _Change(version.version, version.created_at, version.manifest_id, len(version.columns), added)
 
 
-def _show(versions: Sequence[SchemaVersion]) -> None:
-    older = len(versions) - SHOWN_VERSIONS
+def _document(change: _Change) -> dict[str, Any]:
+    shown_fields = {"name", "type", "key", "epoch", "source_uri"}
+    return {**shallow(change), "added": [column.model_dump(include=shown_fields) for column in change.added]}
+
+
+def _show(changes: Sequence[_Change]) -> None:
+    older = len(changes) - SHOWN_VERSIONS
     if older > 0:
         click.echo(f"{count(older, 'older version')} left out; --json shows all\n")
-    for version in versions[-SHOWN_VERSIONS:]:
-        added = _added(version)
+    for change in changes[-SHOWN_VERSIONS:]:
         click.echo(
-            f"version {version.version}, {version.created_at:%Y-%m-%d %H:%M:%S} UTC, manifest {version.manifest_id}: "
-            f"{count(len(added), 'column')} added"
+            f"version {change.version}, {change.created_at:%Y-%m-%d %H:%M:%S} UTC, manifest {change.manifest_id}: "
+            f"{count(len(change.added), 'column')} added"
         )
-        print_fields([(f"  {_printable(column.name)}", _origin(column)) for column in added[:SHOWN_COLUMNS]])
-        if len(added) > SHOWN_COLUMNS:
-            click.echo(f"  and {len(added) - SHOWN_COLUMNS:,} more; --json shows all")
+        print_fields([(f"  {_printable(column.name)}", _origin(column)) for column in change.added[:SHOWN_COLUMNS]])
+        if len(change.added) > SHOWN_COLUMNS:
+            click.echo(f"  and {len(change.added) - SHOWN_COLUMNS:,} more; --json shows all")
 
 
 def _origin(column: Column) -> str:

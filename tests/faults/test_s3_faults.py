@@ -301,7 +301,8 @@ def test_an_upload_that_somebody_cleared_away_is_passing_trouble(scene: Callable
 
     events = made.spoiled._client.meta.events
     events.register_first("provide-client-params.s3.CompleteMultipartUpload", clear_away, unique_id="cleared")
-    with pytest.raises(StoreUnavailable, match="NoSuchUpload"):
+    # The answer of S3 and of versitygw; moto knows of none, and says 500.
+    with pytest.raises(StoreUnavailable, match=r"NoSuchUpload|answered with 500"):
         _upload_big(made)
     events.unregister("provide-client-params.s3.CompleteMultipartUpload", unique_id="cleared")
     _upload_big(made)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from tests.soak.processes import Process, kill, of_session
 _LOOK_SECONDS = 0.2
 _SHARE_MAX = 5.0
 _YOUNG = 0.5
+_KILLS_PER_MINUTE = 2.5
+"""As long as there were fewer, the next life is a short one, however slowly the job starts on this machine."""
+
+_SHORT_SECONDS = 12.0
 _SAMPLE_SECONDS = 1.0
 END_SECONDS = 90.0
 """Time for a job to end by itself after SIGTERM, or after one of its halves was killed."""
@@ -127,8 +131,7 @@ class Supervisor:
         try:
             while (left := until - time.monotonic()) > 0:
                 self._on_life()
-                life = next(all_lives)
-                self._live(life, left)
+                self._live(self._kept_short(next(all_lives)), left)
                 self._end_orphans(END_SECONDS)
         finally:
             self._stopping.set()
@@ -145,6 +148,12 @@ class Supervisor:
         finally:
             kill(of_session(process.pid))
             process.wait()
+
+    def _kept_short(self, life: Life) -> Life:
+        minutes = (time.monotonic() - self._began) / 60
+        if self.chronicle.kills.total() >= minutes * _KILLS_PER_MINUTE:
+            return life
+        return replace(life, seconds=_SHORT_SECONDS if life.seconds is None else min(life.seconds, _SHORT_SECONDS))
 
     def _live(self, life: Life, left_seconds: float) -> None:
         began = time.monotonic()

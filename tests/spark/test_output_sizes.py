@@ -60,4 +60,5 @@ def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
     outputs = list((tmp_path / "out").glob("*.parquet"))
     assert len(outputs) == 3
     assert is_even([output.stat().st_size for output in outputs])
-    assert rows == sum(pq.read_metadata(output).num_rows for output in outputs) == 24 * (MIB // 10 // 209)
+    assert rows is not None
+    assert rows.rows == sum(pq.read_metadata(output).num_rows for output in outputs) == 24 * (MIB // 10 // 209)
