@@ -13,7 +13,7 @@ from tests.faults.s3_server import REGION, versitygw, versitygw_path
 
 BUCKET = "soak"
 
-_PROBABILITIES = (0.0, 0.002, 0.01, 0.02)
+_PROBABILITIES = (0.0, 0.005, 0.02, 0.04)
 _WAITING = frozenset({FaultKind.SILENCE, FaultKind.DONE_SILENCE, FaultKind.SLOW_BODY})
 """These cost the job seconds each, in which nothing else can go wrong."""
 
