@@ -11,6 +11,8 @@ from compactor.adapters.clock import SystemClock
 from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
+from compactor.audit.auditor import Auditor, DeepCheck
+from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchRunner
 from compactor.cleaning.cleaner import Cleaner
 from compactor.cleaning.daily import DailyCleaning
@@ -138,6 +140,21 @@ class App:
         except ObjectNotFound as exc:
             raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
         return parse_schema_file(data, schema.file, names=schema.names, max_columns=schema.max_columns)
+
+    @cached_property
+    def limits(self) -> Limits:
+        return Limits(
+            max_line_bytes=self.settings.input.max_line_bytes,
+            max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
+        )
+
+    @cached_property
+    def auditor(self) -> Auditor:
+        return Auditor(self.store, self.layout, self.ledger, self.registry)
+
+    @cached_property
+    def deep_check(self) -> DeepCheck:
+        return DeepAuditor(self.store, self.registry, self.limits).check
 
     @cached_property
     def history(self) -> SizingHistory:
@@ -306,8 +323,7 @@ class App:
                 max_attempts=settings.stream.max_attempts,
                 metadata_columns=settings.schema.metadata_columns,
                 manifests_in_flight=settings.stream.manifests_in_flight,
-                max_line_bytes=settings.input.max_line_bytes,
-                max_decompressed_bytes=settings.input.max_decompressed_bytes,
+                limits=self.limits,
             ),
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
             on_step=self.on_step,
@@ -339,10 +355,7 @@ class App:
             store=self.store,
             store_spec=self.store_spec,
             inspect_rules=InspectRules(
-                limits=Limits(
-                    max_line_bytes=settings.input.max_line_bytes,
-                    max_decompressed_bytes=settings.input.max_decompressed_bytes,
-                ),
+                limits=self.limits,
                 on_changed_file=settings.input.on_changed_file,
             ),
             convert_rules=ConvertRules(

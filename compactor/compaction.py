@@ -1,6 +1,7 @@
 """One manifest's life, from delivered to done: attempt, stage, verify, decide, publish."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +17,7 @@ from compactor.errors import (
     StuckError,
     TryAgainError,
 )
+from compactor.inspection import Limits
 from compactor.intake import Delivery
 from compactor.layout import Layout
 from compactor.ledger import Ledger, LedgerState
@@ -68,15 +70,13 @@ class CompactionRules:
         max_attempts: Attempts that may be held against a manifest before it is a dead letter.
         metadata_columns: Metadata columns of the output.
         manifests_in_flight: How many manifests are worked on at once.
-        max_line_bytes: What inspection was told; on record with every commit.
-        max_decompressed_bytes: Likewise.
+        limits: What inspection was told; on record with every commit.
     """
 
     max_attempts: int
     metadata_columns: tuple[str, ...]
     manifests_in_flight: int
-    max_line_bytes: int
-    max_decompressed_bytes: int
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ManifestCompactor:
         self._clock = clock
         self._rules = rules
         self._living_runs = living_runs
-        self._unrecorded: list[_Failure] = []
+        self._unrecorded: dict[tuple[str, int], _Failure] = {}
         self._failed_unforeseen: set[str] = set()
         self._has_committed = False
         self._on_step = on_step
@@ -137,6 +137,7 @@ class ManifestCompactor:
             OperatorError: A person must act.
         """
         accepted = delivery.accepted
+        self.record_failures()
         state = self._ledger.state(accepted.date, accepted.manifest_id)
         if delivery.refusal is not None and state.outcome is None:
             refusal = self._dead_letter(accepted, delivery.refusal.reason, delivery.refusal.message)
@@ -163,7 +164,6 @@ class ManifestCompactor:
             return self._finished(accepted, state.outcome, attempts=0)
         self._ledger.open(accepted.date, manifest_id)
         self._on_step(Step.OPENED, manifest_id)
-        self._close_own(accepted, state.attempts)
         held = self._held(state.attempts)
         if held >= self._rules.max_attempts:
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(state.attempts)}"
@@ -182,12 +182,6 @@ class ManifestCompactor:
             return held
         return held_against(attempts, self._living_runs({each.attempt.run_id for each in attempts}))
 
-    def _close_own(self, accepted: Accepted, attempts: Sequence[AttemptState]) -> None:
-        """Give attempts of this very run the end that the store failed to keep; later runs would see deaths in them."""
-        for each in attempts:
-            if each.failure is None and each.attempt.run_id == self._ledger.run_id:
-                self._ledger.fail(accepted.date, each.attempt, error="its end could not be put on record", passing=True)
-
     def _attempt(self, accepted: Accepted, attempt: Attempt) -> CompactionResult:
         try:
             commit = self._staged_commit(accepted, attempt)
@@ -196,40 +190,35 @@ class ManifestCompactor:
         except EngineLost:
             raise  # the attempt stays without an end: if it was alone, the manifest may be what killed the engine
         except Exception as exc:
+            # Known before the store is asked for anything, which may fail as well.
+            failed = accepted.manifest_id, attempt.number
+            passing = self._is_passing(accepted.manifest_id, exc)
+            self._unrecorded[failed] = _Failure(accepted.date, attempt, _described(exc), passing)
             # Another driver may have decided meanwhile, and cleaned this attempt's staging up under it.
             decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
             if decided is not None:
+                self._unrecorded.pop(failed, None)
                 return self._finished(accepted, decided, attempts=attempt.number)
-            self._put_failure_on_record(accepted.date, attempt, exc)
+            self.record_failures()
             raise
         schema = self._registry.version(commit.schema_version)
         brought = [column for column in schema.columns if column.added_in == schema.version]
         new_columns = len(brought) if schema.manifest_id == accepted.manifest_id else 0
         return self._decide(accepted, commit, attempts=attempt.number, new_columns=new_columns)
 
-    def _put_failure_on_record(self, day: str, attempt: Attempt, error: Exception) -> None:
-        failure = _Failure(day, attempt, _described(error), self._is_passing(attempt.manifest_id, error))
-        try:
-            failure.put_on(self._ledger)
-        except TryAgainError:
-            self._unrecorded.append(failure)
-
     def record_failures(self) -> int:
-        """Try again to put on record how attempts of this run ended, where the store had failed to keep it.
+        """Put on record how attempts of this run failed, as far as the store did not keep it yet.
 
         Without it, later runs would take such an attempt for a death.
 
         Returns:
             How many are still not on record.
         """
-        left = []
-        for failure in self._unrecorded:
-            try:
+        for failed, failure in list(self._unrecorded.items()):  # which other threads add to meanwhile
+            with suppress(CompactorError):
                 failure.put_on(self._ledger)
-            except CompactorError:
-                left.append(failure)
-        self._unrecorded = left
-        return len(left)
+                self._unrecorded.pop(failed, None)
+        return len(self._unrecorded)
 
     def _is_passing(self, manifest_id: str, error: Exception) -> bool:
         """Whether a failed attempt is not the manifest's fault: what fails one after the other has another cause."""
@@ -287,8 +276,8 @@ class ManifestCompactor:
             ],
             files=list(staged.reports),
             rescued_values=staged.rescued_values,
-            max_line_bytes=self._rules.max_line_bytes,
-            max_decompressed_bytes=self._rules.max_decompressed_bytes,
+            max_line_bytes=self._rules.limits.max_line_bytes,
+            max_decompressed_bytes=self._rules.limits.max_decompressed_bytes,
             started_at=attempt.started_at,
             decided_at=self._clock.now(),
         )

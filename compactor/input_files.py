@@ -11,8 +11,9 @@ from typing import Literal
 from compactor.codecs import SNIFF_BYTES, decode, sniff
 from compactor.errors import AccessError, FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.inspection import Discovery, Inspected, Limits, Reject, inspect_lines
+from compactor.lookahead import calls_ahead
 from compactor.manifest import ManifestFile
-from compactor.object_reading import FILES_AHEAD, Opened, ahead, open_file, read_ranges
+from compactor.object_reading import FILES_AHEAD, Opened, open_file, read_ranges
 from compactor.ports import ObjectStore
 from compactor.records import FileReport, FileStatus
 from compactor.rejects import RejectSpool, RejectsWriter
@@ -127,7 +128,7 @@ class _Inspector:
 
     def run(self) -> Iterator[InspectedFile]:
         files = self.task.files
-        with closing(ahead(self.pool, self._open, [file for _, file in files], FILES_AHEAD)) as openings:
+        with closing(calls_ahead(self.pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._inspect_file(index, file, opening)
 

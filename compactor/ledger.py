@@ -1,6 +1,7 @@
 """The ledger: create-only records that say how far each manifest has come. The truth of the whole system."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
@@ -9,7 +10,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from compactor.attempts import AttemptState
-from compactor.errors import ObjectNotFound, RecordUnreadable
+from compactor.errors import ObjectNotFound
 from compactor.layout import Layout, base_name, is_date
 from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import (
@@ -23,9 +24,12 @@ from compactor.records import (
     Done,
     OpenMarker,
     RecentCommit,
+    read_record,
 )
 
 RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
+
+_ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +84,27 @@ class Ledger:
 
     def state(self, day: str, manifest_id: str) -> LedgerState:
         """How far a manifest has come."""
-        folder = self._layout.ledger_records(day, manifest_id)
-        names = {base_name(info.uri) for info in self._store.list(folder)}
+        names = self.record_names(day, manifest_id)
         outcome = self.outcome(day, manifest_id) if "outcome.json" in names else None
-        numbers = sorted(
-            int(name.removeprefix("attempt-").removesuffix(".json"))
-            for name in names
-            if name.startswith("attempt-") and not name.endswith("-failed.json")
-        )
-        attempts = [] if outcome else [self._attempt_state(day, manifest_id, number, names) for number in numbers]
-        return LedgerState(attempts=tuple(attempts), outcome=outcome, is_done="done.json" in names)
+        attempts = () if outcome else self.attempts(day, manifest_id, names)
+        return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
 
-    def _attempt_state(self, day: str, manifest_id: str, number: int, names: set[str]) -> AttemptState:
-        attempt_uri = self._layout.attempt(day, manifest_id, number)
+    def attempts(self, day: str, manifest_id: str, names: Collection[str]) -> tuple[AttemptState, ...]:
+        """The attempts among the records of a manifest, in their order.
+
+        Args:
+            day: The manifest's date.
+            manifest_id: The manifest.
+            names: The names of its records, as `record_names` gives them.
+        """
+        numbers = sorted(int(found["number"]) for name in names if (found := _ATTEMPT_NAME.fullmatch(name)))
+        return tuple(self._attempt_state(day, manifest_id, number, names) for number in numbers)
+
+    def _attempt_state(self, day: str, manifest_id: str, number: int, names: Collection[str]) -> AttemptState:
+        attempt = self.record(self._layout.attempt(day, manifest_id, number), Attempt)
         failure_uri = self._layout.attempt_failure(day, manifest_id, number)
-        failure = None
-        if base_name(failure_uri) in names:
-            failure = _parsed(AttemptFailure, failure_uri, self._store.read(failure_uri))
-        return AttemptState(_parsed(Attempt, attempt_uri, self._store.read(attempt_uri)), failure)
+        is_failed = base_name(failure_uri) in names
+        return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
     def open(self, day: str, manifest_id: str) -> None:
         """Enter a manifest into the index of open ones."""
@@ -149,11 +156,7 @@ class Ledger:
             RecordUnreadable: It has one that cannot be understood.
         """
         uri = self._layout.outcome(day, manifest_id)
-        data = self._store.read(uri)
-        try:
-            return OUTCOME.validate_json(data)
-        except ValidationError as exc:
-            raise _unreadable(uri, "a commit or a dead letter", exc) from exc
+        return read_record(OUTCOME.validate_json, self._store.read(uri), uri, expected="a commit or a dead letter")
 
     def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
         """Record the outcome, unless there is one already. This is the commit point.
@@ -243,16 +246,7 @@ Record = TypeVar("Record", bound=Document)
 
 
 def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
-    try:
-        return kind.model_validate_json(data)
-    except ValidationError as exc:
-        raise _unreadable(uri, f"a record of kind {kind.__name__}", exc) from exc
-
-
-def _unreadable(uri: str, expected: str, error: ValidationError) -> RecordUnreadable:
-    first = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(map(str, first["loc"])) or "the document"
-    return RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}")
+    return read_record(kind.model_validate_json, data, uri, expected=f"a record of kind {kind.__name__}")
 
 
 def _json(document: Document) -> bytes:

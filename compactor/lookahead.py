@@ -1,8 +1,9 @@
 """Does work on the items of a stream ahead of time, several at once, in their order and in bounded memory."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import TypeVar
 
 THREADS = 16
@@ -21,15 +22,33 @@ def ahead(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS)
         items: Read from the caller's thread, no further than needed.
         threads: How many at once.
     """
-    pending: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for item in items:
-                pending.append(pool.submit(work, item))
-                if len(pending) >= 2 * threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        closing(calls_ahead(pool, work, items, depth=2 * threads - 1)) as calls,
+    ):
+        for call in calls:
+            yield call.result()
+
+
+def calls_ahead(
+    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, depth: int
+) -> Generator[Future[R], None, None]:
+    """The calls of some work on each item, in the order of the items. Closing it cancels those not begun.
+
+    Args:
+        pool: Its threads do the work.
+        work: Called from those threads.
+        items: Read from the caller's thread, no further than needed.
+        depth: How many calls may be under way behind the one that is handed out.
+    """
+    under_way: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            under_way.append(pool.submit(work, item))
+            if len(under_way) > depth:
+                yield under_way.popleft()
+        while under_way:
+            yield under_way.popleft()
+    finally:
+        for call in under_way:
+            call.cancel()

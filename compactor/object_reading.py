@@ -1,19 +1,15 @@
 """Reads input files from the store in ranges, pinned to one version, with the next reads under way."""
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeVar
 
 from compactor.errors import FileError, ObjectChanged, ObjectNotFound
+from compactor.lookahead import calls_ahead
 from compactor.manifest import ManifestFile
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.records import FileStatus
-
-Argument = TypeVar("Argument")
-Value = TypeVar("Value")
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one read. Most files are one range."""
@@ -116,23 +112,6 @@ def read_ranges(store: ObjectStore, opened: Opened, pool: ThreadPoolExecutor) ->
             raise ObjectChanged(f"{opened.uri}: {len(data)} bytes from byte {start}, expected {length}")
         return data
 
-    with closing(ahead(pool, read, starts, RANGES_AHEAD)) as reads:
+    with closing(calls_ahead(pool, read, starts, depth=RANGES_AHEAD)) as reads:
         for reading in reads:
             yield reading.result()
-
-
-def ahead(
-    pool: ThreadPoolExecutor, function: Callable[[Argument], Value], arguments: Iterable[Argument], depth: int
-) -> Generator[Future[Value], None, None]:
-    """The calls of a function in order, with the next `depth` of them under way. Closing it cancels the rest."""
-    under_way: deque[Future[Value]] = deque()
-    try:
-        for argument in arguments:
-            under_way.append(pool.submit(function, argument))
-            if len(under_way) > depth:
-                yield under_way.popleft()
-        while under_way:
-            yield under_way.popleft()
-    finally:
-        for call in under_way:
-            call.cancel()

@@ -3,13 +3,37 @@
 All of them are written once and never changed.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from compactor.errors import RecordUnreadable
 from compactor.manifest import Manifest
+
+T = TypeVar("T")
+
+
+def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
+    """Read a stored document.
+
+    Args:
+        parse: Makes it of the bytes.
+        data: The bytes.
+        uri: Where they are.
+        expected: What they should be, in words.
+
+    Raises:
+        RecordUnreadable: They are something else; with the first fault.
+    """
+    try:
+        return parse(data)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the document"
+        raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}") from exc
 
 
 class Document(BaseModel):

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
-from pydantic import ValidationError
-
-from compactor.errors import RecordUnreadable, SettingsError
+from compactor.errors import SettingsError
 from compactor.layout import Layout, base_name
 from compactor.ports import Clock, ObjectStore
+from compactor.records import read_record
 from compactor.schema import DeclaredColumn, Names, SchemaVersion, contradictions, extend
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
@@ -122,9 +121,4 @@ class SchemaRegistry:
 
     def _read(self, number: int) -> SchemaVersion:
         uri = self._layout.schema(number)
-        try:
-            return SchemaVersion.model_validate_json(self._store.read(uri))
-        except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            field = ".".join(map(str, first["loc"])) or "the document"
-            raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected a schema version") from exc
+        return read_record(SchemaVersion.model_validate_json, self._store.read(uri), uri, expected="a schema version")

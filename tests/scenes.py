@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.memory import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.app import App
-from compactor.audit.auditor import Auditor, AuditReport
-from compactor.audit.contents import DeepAuditor
+from compactor.audit.auditor import AuditReport
 from compactor.batches import BatchRunner
 from compactor.engine import Engine
 from compactor.layout import KEEP_MARKER, Layout, base_name
@@ -23,7 +22,7 @@ from compactor.records import Commit, DeadLetter
 from compactor.service import RunReport
 from compactor.settings import parse_settings
 from compactor.steps import OnStep, ignore_step
-from tests.twins import LIMITS, ListSource, PlainEngine
+from tests.twins import ListSource, PlainEngine
 
 DAY = "2026-01-02"
 GOOD = b'{"id": "1", "amount": 1.10}\n\n{"id": "2", "late": [1, 2]}\n'
@@ -165,9 +164,7 @@ class World:
     def audit(self) -> AuditReport:
         """What `verify --deep` says of everything."""
         app = self.app()
-        deep = DeepAuditor(app.store, app.registry, LIMITS)
-        auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-        return auditor.audit_all(deep_check=deep.check)
+        return app.auditor.audit_all(deep_check=app.deep_check)
 
     def check_exact(self, uris: Sequence[str] | None = None) -> None:
         """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.

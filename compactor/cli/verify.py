@@ -7,14 +7,12 @@ import click
 from rich.console import Console
 
 from compactor.app import App
-from compactor.audit.auditor import Auditor, AuditReport, DeepCheck, Discrepancy
-from compactor.audit.contents import DeepAuditor
+from compactor.audit.report import AuditReport, Discrepancy
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import by_name, count, print_fields, print_json, shallow, size
 from compactor.cli.plan import date_option
 from compactor.errors import CompactorError, RecordUnreadable
-from compactor.inspection import Limits
 from compactor.layout import MANIFEST_ID
 
 SHOWN = 20  # of each list; --json shows all
@@ -55,17 +53,16 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
 
 def _audited(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> AuditReport:
-    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    deep_check = _deep_check(app) if deep else None
+    deep_check = app.deep_check if deep else None
     # On anything but a terminal it shows nothing.
     with Console(stderr=True).status("verifying") as progress:
         on_manifest = _counter(progress.update)
         if manifest_id is not None:
             found = _found(app, manifest_id)
-            return auditor.audit([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
+            return app.auditor.audit([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
         if day is not None:
-            return auditor.audit_day(day, deep_check=deep_check, on_manifest=on_manifest)
-        return auditor.audit_all(deep_check=deep_check, on_manifest=on_manifest)
+            return app.auditor.audit_day(day, deep_check=deep_check, on_manifest=on_manifest)
+        return app.auditor.audit_all(deep_check=deep_check, on_manifest=on_manifest)
 
 
 def _found(app: App, manifest_id: str) -> tuple[str, str]:
@@ -81,12 +78,6 @@ def _found(app: App, manifest_id: str) -> tuple[str, str]:
     waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
     state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
-
-
-def _deep_check(app: App) -> DeepCheck:
-    rules = app.settings.input
-    limits = Limits(max_line_bytes=rules.max_line_bytes, max_decompressed_bytes=rules.max_decompressed_bytes)
-    return DeepAuditor(app.store, app.registry, limits).check
 
 
 def _counter(show: Callable[[str], None]) -> Callable[[str], None]:

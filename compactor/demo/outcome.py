@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from compactor.app import App
-from compactor.audit.auditor import Auditor, AuditReport
+from compactor.audit.report import AuditReport
 from compactor.demo.events import LATE_KEY, DayCounts
 from compactor.records import Commit
 
@@ -40,7 +40,7 @@ class Outcome:
 def read_outcome(app: App) -> Outcome:
     """Read it from the ledger and from the footers of the output."""
     manifests = list(app.ledger.manifests())
-    audit = Auditor(app.store, app.layout, app.ledger, app.registry).audit(manifests, whole_days=True)
+    audit = app.auditor.audit(manifests, whole_days=True)
     outcomes = [app.ledger.state(day, manifest_id).outcome for day, manifest_id in manifests]
     commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
     begun = min((commit.started_at for commit in commits), default=None)

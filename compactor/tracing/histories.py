@@ -1,35 +1,17 @@
 """All that is on record about one manifest: where it is, its attempts, its outcome, and what was redriven from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import orjson
 
+from compactor.attempts import AttemptState
 from compactor.errors import ObjectNotFound
 from compactor.layout import MANIFEST_ID, Layout, base_name, id_from_name, is_within
 from compactor.ledger import Ledger
 from compactor.ports import ObjectStore
-from compactor.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, Redrive
+from compactor.records import Accepted, Commit, DeadLetter, Redrive
 from compactor.redrive.trail import Trail, TrailEntry
-
-
-@dataclass(frozen=True, slots=True)
-class TracedAttempt:
-    """One attempt at a manifest.
-
-    Attributes:
-        alone: Whether no other manifest was in flight.
-        error: How it ended, where it ended without an outcome and its driver could say so.
-        passing: Whether that trouble was not the manifest's.
-    """
-
-    number: int
-    started_at: datetime
-    run_id: str
-    alone: bool
-    error: str = ""
-    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +31,7 @@ class History:
     manifest_id: str
     uri: str
     accepted: Accepted | None = None
-    attempts: tuple[TracedAttempt, ...] = ()
+    attempts: tuple[AttemptState, ...] = ()
     outcome: Commit | DeadLetter | None = None
     is_done: bool = False
     redriven_from: Redrive | None = None
@@ -87,7 +69,7 @@ class Histories:
             manifest_id,
             self._first_there(self._places(accepted)),
             accepted,
-            tuple(self._attempts(day, manifest_id, names)),
+            self._ledger.attempts(day, manifest_id, names),
             self._ledger.outcome(day, manifest_id) if "outcome.json" in names else None,
             "done.json" in names,
             made_by,
@@ -122,19 +104,3 @@ class Histories:
 
     def _first_there(self, uris: Sequence[str]) -> str:
         return next((uri for uri in uris if self._store.stat(uri) is not None), "")
-
-    def _attempts(self, day: str, manifest_id: str, names: frozenset[str]) -> Iterator[TracedAttempt]:
-        number = 0
-        while base_name(uri := self._layout.attempt(day, manifest_id, number := number + 1)) in names:
-            attempt = self._ledger.record(uri, Attempt)
-            failure_uri = self._layout.attempt_failure(day, manifest_id, number)
-            is_failed = base_name(failure_uri) in names
-            failure = self._ledger.record(failure_uri, AttemptFailure) if is_failed else None
-            yield TracedAttempt(
-                number,
-                attempt.started_at,
-                attempt.run_id,
-                attempt.alone,
-                failure.error if failure else "",
-                failure.passing if failure else False,
-            )

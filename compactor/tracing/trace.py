@@ -1,13 +1,15 @@
 """What is known of one thing that was asked for, and what to do about it. Values and decisions, no I/O."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from compactor.attempts import AttemptState
 from compactor.records import NEEDS_OPERATOR, DeadLetter, FileReport
 from compactor.redrive.selection import Scope, left_of
 from compactor.redrive.trail import TrailEntry
-from compactor.tracing.histories import History, TracedAttempt
+from compactor.tracing.histories import History
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 
@@ -40,6 +42,24 @@ class TracedRedrive:
     kind: str
     counts: dict[str, int]
     fate: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedAttempt:
+    """One attempt at a manifest.
+
+    Attributes:
+        alone: Whether no other manifest was in flight.
+        error: How it ended, where it ended without an outcome and its driver could say so.
+        passing: Whether that trouble was not the manifest's.
+    """
+
+    number: int
+    started_at: datetime
+    run_id: str
+    alone: bool
+    error: str = ""
+    passing: bool = False
 
 
 @dataclass(slots=True)
@@ -96,7 +116,7 @@ class Trace:
 def add_history(trace: Trace, history: History) -> None:
     """What holds for everything of a manifest."""
     trace.manifest_id, trace.manifest_uri = history.manifest_id, history.uri
-    trace.attempts = list(history.attempts)
+    trace.attempts = [_traced(each) for each in history.attempts]
     trace.redriven_from = history.redriven_from.source if history.redriven_from is not None else ""
     trace.redriven_as = [traced_redrive(entry) for entry in history.redriven_as]
     if history.accepted is None:
@@ -148,3 +168,15 @@ def moves_of_file(history: History, report: FileReport) -> list[str]:
 def move_to_plan(uri: str) -> str:
     """The command that takes in a file that is in no manifest."""
     return f"compactor plan {uri.rpartition('/')[0]}"
+
+
+def _traced(state: AttemptState) -> TracedAttempt:
+    attempt, failure = state.attempt, state.failure
+    return TracedAttempt(
+        attempt.number,
+        attempt.started_at,
+        attempt.run_id,
+        attempt.alone,
+        failure.error if failure else "",
+        failure.passing if failure else False,
+    )

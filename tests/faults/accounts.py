@@ -7,9 +7,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from compactor.app import App
-from compactor.audit.auditor import Auditor
-from compactor.audit.contents import DeepAuditor
-from compactor.inspection import Limits
 from compactor.settings import load_settings
 from tests.faults.conftest import Lake
 from tests.faults.tally import Case
@@ -53,11 +50,7 @@ def lines_found(lake: Lake) -> Counter[Line]:
 def discrepancies(lake: Lake) -> list[object]:
     """What `verify --deep` would find, in this process."""
     app = App(load_settings(lake.config, {}))
-    rules = app.settings.input
-    limits = Limits(max_line_bytes=rules.max_line_bytes, max_decompressed_bytes=rules.max_decompressed_bytes)
-    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    deep_check = DeepAuditor(app.store, app.registry, limits).check
-    report = auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep_check)
+    report = app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
     return [*report.discrepancies] + ["unfinished"] * report.unfinished
 
 

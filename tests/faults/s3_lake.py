@@ -10,14 +10,13 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws import S3Store
 from compactor.app import App
-from compactor.audit.auditor import Auditor, AuditReport
-from compactor.audit.contents import DeepAuditor
+from compactor.audit.auditor import AuditReport
 from compactor.errors import CompactorError, OperatorError
 from compactor.layout import KEEP_MARKER, base_name
 from compactor.manifest import Manifest, ManifestFile
 from compactor.settings import parse_settings
 from tests.faults.s3_server import REGION, S3Server
-from tests.twins import LIMITS, ListSource, PlainEngine
+from tests.twins import ListSource, PlainEngine
 
 BUCKET = "lake"
 DAY = "2025-12-21"
@@ -154,9 +153,7 @@ class S3Lake:
     def audit(self) -> AuditReport:
         """What `verify --deep` says."""
         app = self.app(self.server.url, self.store)
-        deep_check = DeepAuditor(app.store, app.registry, LIMITS).check
-        auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-        return auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep_check)
+        return app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest was set aside; nothing is left lying about."""

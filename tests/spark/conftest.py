@@ -17,10 +17,8 @@ from moto.server import ThreadedMotoServer
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.adapters.spark.session import close_session, open_session
 from compactor.app import App
-from compactor.audit.auditor import Auditor, AuditReport
-from compactor.audit.contents import DeepAuditor
+from compactor.audit.auditor import AuditReport
 from compactor.batches import BatchResult
-from compactor.inspection import Limits
 from compactor.java import java_fault
 from compactor.manifest import Manifest, ManifestFile
 from compactor.records import Commit, DeadLetter, FileReport, RecentCommit
@@ -152,10 +150,8 @@ class Scene:
 
     def check(self) -> AuditReport:
         """Hold ledger, outputs, rejects and inputs against each other, value by value."""
-        app, inputs = self.app, self.app.settings.input
-        deep = DeepAuditor(app.store, app.registry, Limits(inputs.max_line_bytes, inputs.max_decompressed_bytes))
-        auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-        report = auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=deep.check)
+        app = self.app
+        report = app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.audit.auditor import Auditor, AuditReport, Discrepancy
-from compactor.audit.contents import DeepAuditor, Sum
+from compactor.audit.auditor import AuditReport, Discrepancy
+from compactor.audit.contents import Sum
 from compactor.layout import redriven_id
 from compactor.lookahead import THREADS
 from compactor.manifest import ManifestFile
@@ -20,7 +20,7 @@ from compactor.ports import ObjectStore
 from compactor.records import Accepted, Commit, Redrive
 from compactor.steps import Step
 from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
-from tests.twins import LIMITS, FaultyStore
+from tests.twins import FaultyStore
 
 METADATA = [(), ("_source_file",), ("_source_file", "_processed_at", "_manifest_id")]
 
@@ -34,14 +34,13 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 def shallow(world: World, *, everything: bool = False) -> AuditReport:
     app = world.app()
-    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    return auditor.audit_all() if everything else auditor.audit(app.ledger.manifests(), whole_days=True)
+    return app.auditor.audit_all() if everything else app.auditor.audit(app.ledger.manifests(), whole_days=True)
 
 
 def contents(world: World) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
     report = AuditReport()
-    DeepAuditor(world.store, world.app().registry, LIMITS).check(world.commit("m1"), report)
+    world.app().deep_check(world.commit("m1"), report)
     return report.discrepancies
 
 
@@ -195,9 +194,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             world.run_once()
 
     manifests = list(app.ledger.manifests())
-    report = Auditor(app.store, app.layout, app.ledger, app.registry).audit(
-        manifests, whole_days=True, on_manifest=compact_more
-    )
+    report = app.auditor.audit(manifests, whole_days=True, on_manifest=compact_more)
     assert report.discrepancies == []
     assert len([*world.ledger.manifests(DAY)]) == 2
 
@@ -234,7 +231,7 @@ def test_job_at_every_moment(step: Step, refused: bool) -> None:
         assert shallow(world, everything=True).discrepancies == []
         store = Meanwhile(world.store, call, world.run_once)
         app = world.app(store=store)
-        report = Auditor(store, app.layout, app.ledger, app.registry).audit_all()
+        report = app.auditor.audit_all()
         assert report.discrepancies == []
         assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
         assert store.calls["any"] > 20
@@ -355,9 +352,7 @@ def test_memory_of_an_audit_is_bounded() -> None:
 
     ahead: list[int] = []
     done = count(1)
-    Auditor(app.store, app.layout, app.ledger, app.registry).audit(
-        manifests(), whole_days=True, on_manifest=lambda _: ahead.append(len(begun) - next(done))
-    )
+    app.auditor.audit(manifests(), whole_days=True, on_manifest=lambda _: ahead.append(len(begun) - next(done)))
     assert len(begun) == len(ahead) == 3 * THREADS
     assert max(ahead) <= 2 * THREADS
 
@@ -368,9 +363,7 @@ def test_one_manifest_only() -> None:
     world.deliver("m2", GOOD)
     world.run_once()
     app = world.app()
-    deep = DeepAuditor(app.store, app.registry, LIMITS)
-    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    report = auditor.audit([(DAY, "m2")], whole_days=False, deep_check=deep.check)
+    report = app.auditor.audit([(DAY, "m2")], whole_days=False, deep_check=app.deep_check)
     assert (report.manifests, report.discrepancies) == (1, [])
 
 

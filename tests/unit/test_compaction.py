@@ -372,6 +372,25 @@ def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(world: Worl
     world.check_exact()
 
 
+def test_an_outage_that_outlasts_an_attempt_is_no_death(world: World) -> None:
+    """A store that answers nothing any more when an attempt fails hides nothing from later runs."""
+
+    class OutageEngine(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            for call in range(1, 4):
+                store.unavailable_at(store.calls["any"] + call)
+            raise StoreUnavailable(f"{request.staging}: 503")
+
+    world = World(stream={"max_attempts": 1})
+    world.deliver("m1", GOOD)
+    for _ in range(3):
+        store = FaultyStore(world.store)
+        with pytest.raises(CompactorError):
+            world.run_once(store=store, engine=OutageEngine(world.store))
+    world.run_once()
+    world.check_exact()
+
+
 class RefusingEnds(FaultyStore):
     """Refuses, so many times, to keep how an attempt ended."""
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local import LocalStore
-from compactor.audit.auditor import Auditor, AuditReport
+from compactor.audit.auditor import AuditReport
 from compactor.records import Commit
 from tests.scenes import DAY, FLAWED, GOOD, World
 
@@ -51,13 +51,11 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
 
 
 def shallow(world: World) -> AuditReport:
-    app = world.app()
-    return Auditor(app.store, app.layout, app.ledger, app.registry).audit_all()
+    return world.app().auditor.audit_all()
 
 
 def of_day(world: World, day: str = DAY) -> AuditReport:
-    app = world.app()
-    return Auditor(app.store, app.layout, app.ledger, app.registry).audit_day(day)
+    return world.app().auditor.audit_day(day)
 
 
 def wheres(report: AuditReport) -> set[str]:
@@ -303,9 +301,8 @@ def test_damage_to_one_manifest(world: World, damage: Damage) -> None:
     """An audit of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(world)
     app = world.app()
-    auditor = Auditor(app.store, app.layout, app.ledger, app.registry)
-    assert wheres(auditor.audit([(DAY, "m1")], whole_days=False)) == named
-    assert wheres(auditor.audit([(DAY, "m2")], whole_days=False)) == set()
+    assert wheres(app.auditor.audit([(DAY, "m1")], whole_days=False)) == named
+    assert wheres(app.auditor.audit([(DAY, "m2")], whole_days=False)) == set()
 
 
 def test_rows_that_changed_places(world: World) -> None:

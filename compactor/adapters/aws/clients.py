@@ -1,5 +1,6 @@
 """Clients of AWS. Credentials come from where AWS tools find them: environment, profile, role."""
 
+from functools import partial
 from typing import Any
 
 from boto3.session import Session
@@ -15,9 +16,9 @@ _ATTEMPTS = 8
 
 def aws_client(
     service: str,
+    region: str | None = None,
+    endpoint_url: str | None = None,
     *,
-    region: str | None,
-    endpoint_url: str | None,
     attempts: int = _ATTEMPTS,
     timeout_seconds: float = _TIMEOUT_SECONDS,
 ) -> Any:
@@ -46,27 +47,5 @@ def aws_client(
         return make_client(service, endpoint_url=endpoint_url, config=config)
 
 
-def s3_client(
-    region: str | None = None,
-    endpoint_url: str | None = None,
-    *,
-    attempts: int = _ATTEMPTS,
-    timeout_seconds: float = _TIMEOUT_SECONDS,
-) -> Any:
-    """A client of S3, as `aws_client` makes it."""
-    return aws_client(
-        "s3", region=region, endpoint_url=endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds
-    )
-
-
-def dynamodb_client(
-    region: str | None = None,
-    endpoint_url: str | None = None,
-    *,
-    attempts: int = _ATTEMPTS,
-    timeout_seconds: float = _TIMEOUT_SECONDS,
-) -> Any:
-    """A client of DynamoDB, as `aws_client` makes it."""
-    return aws_client(
-        "dynamodb", region=region, endpoint_url=endpoint_url, attempts=attempts, timeout_seconds=timeout_seconds
-    )
+s3_client = partial(aws_client, "s3")
+dynamodb_client = partial(aws_client, "dynamodb")
