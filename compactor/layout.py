@@ -158,6 +158,7 @@ class Layout:
         manifests: The watched prefix.
         output: The prefix of the Parquet folders.
         state: The prefix of ledger, staging, rejects and the rest.
+        pending: The prefix of parts that wait to be sealed; nothing means `pending` below `state`.
         output_folder: Template of a day's folder below `output`; holds `{date}` once.
         compression: Parquet codec; part of the names of output files.
     """
@@ -165,6 +166,7 @@ class Layout:
     manifests: str
     output: str
     state: str
+    pending: str = ""
     output_folder: str = "merged-parquet-{date}"
     compression: str = "snappy"
 
@@ -221,6 +223,14 @@ class Layout:
     def open_marker(self, manifest_id: str) -> str:
         """There while a manifest was begun and is not done."""
         return f"{self.open_folder}{manifest_id}.json"
+
+    @property
+    def pending_folder(self) -> str:
+        return folder(self.pending or f"{folder(self.state)}pending")
+
+    def pending_part(self, part_id: str) -> str:
+        """Where files wait that were claimed for a manifest to be."""
+        return f"{self.pending_folder}{part_id}.json"
 
     @property
     def open_folder(self) -> str:

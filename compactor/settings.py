@@ -15,6 +15,7 @@ from compactor.settings_sections import (
     SECTIONS,
     Aws,
     Builder,
+    Control,
     Input,
     Metrics,
     Output,
@@ -25,7 +26,7 @@ from compactor.settings_sections import (
     Stream,
 )
 
-__all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings"]
+__all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Settings:
     output: Output
     stream: Stream
     builder: Builder
+    control: Control
     retention: Retention
     aws: Aws
     metrics: Metrics
@@ -49,6 +51,7 @@ class Settings:
             manifests=self.paths.manifests,
             output=self.paths.output,
             state=self.paths.state,
+            pending=self.builder.pending,
             output_folder=self.output.folder,
             compression=self.output.compression,
         )
@@ -101,21 +104,36 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as exc:
         why = exc.strerror if isinstance(exc, OSError) else exc
         raise SettingsError([f"{path}: cannot be read ({why}) -> expected a settings file"]) from exc
+    return parse_toml(data, str(path))
+
+
+def parse_toml(data: bytes, where: str) -> dict[str, Any]:
+    """Read the bytes of a settings file.
+
+    Args:
+        data: The bytes.
+        where: Where they are, for messages.
+
+    Raises:
+        SettingsError: They are no TOML.
+    """
     try:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError as exc:
-        raise SettingsError([f"{path}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
+        raise SettingsError([f"{where}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
     except (ValueError, RecursionError) as exc:  # numbers beyond Python's limit are plain ValueErrors
-        raise SettingsError([f"{path}: {exc} -> expected TOML"]) from exc
+        raise SettingsError([f"{where}: {exc} -> expected TOML"]) from exc
 
 
 def _check_places(source: Source) -> None:
     """Note places that overlap or are not all on the same kind of store, as far as they are places at all."""
-    texts = source.values.get("paths", {})
-    own = {key: place for key in Paths.model_fields if (place := _parsed(texts.get(key), places.parse_own_place))}
+    texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in Paths.model_fields}
+    if pending := source.values.get("builder", {}).get("pending"):
+        texts["builder.pending"] = pending
+    own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
     for (one, one_place), (other, other_place) in combinations(own.items(), 2):
         if places.overlap(one_place, other_place):
-            source.fault(f"paths.{other}", texts[other], _apart_from(one, one_place))
+            source.fault(other, texts[other], _apart_from(one, one_place))
     if len({layout.is_s3(place) for place in own.values()}) > 1:
         source.fault("paths", own, "manifests, output and state to be all on S3 or all local")
     file = source.values.get("schema", {}).get("file")
@@ -138,7 +156,7 @@ def _check_declared(source: Source) -> None:
 
 
 def _apart_from(key: str, place: str) -> str:
-    return f"a place apart from paths.{key} ({place}): neither inside the other"
+    return f"a place apart from {key} ({place}): neither inside the other"
 
 
 def _parsed(text: object, parse: Callable[[str], str]) -> str | None:

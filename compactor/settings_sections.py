@@ -30,6 +30,9 @@ REFUSED_SPARK_CONF = {
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB's rule
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _ENDPOINT = re.compile(r"https?://[^\s/?#]+/?")
+_QUEUE_URL = re.compile(r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}")
+_DIMENSION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#-][A-Za-z0-9._/#: -]{0,254}")  # CloudWatch's rule; AWS/ is taken
 
 
@@ -87,6 +90,10 @@ def _conf_value(value: object) -> str:
         return str(value)
     hint = '; a name with dots needs quotes, as in "spark.ui.enabled" = false' if isinstance(value, dict) else ""
     raise ValueError(f"a string, a number or a boolean{hint}")
+
+
+def _own_place_or_nothing(text: str) -> str:
+    return places.parse_own_place(text) if text else ""
 
 
 Place = Annotated[str, AfterValidator(places.parse_place)]
@@ -187,13 +194,17 @@ class Builder(Section):
 
     Attributes:
         claims: A DynamoDB table; nothing means SQLite below a local `paths.state`.
+        pending: The prefix of parts that wait to be sealed into manifests; nothing means `pending` below `paths.state`.
         target_manifest_bytes: The size of one manifest's files together to aim at.
+        max_wait_seconds: How long an announced file may wait for others before its manifest is written.
         claim_lease_seconds: How long a claim is left alone while its manifest is not seen.
         claim_ttl_days: How long a claim is remembered.
     """
 
     claims: Annotated[str, _matching(_TABLE_NAME, "3 to 255 letters, digits, '_', '.' or '-', or nothing")] = ""
+    pending: Annotated[str, AfterValidator(_own_place_or_nothing)] = ""
     target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB)
+    max_wait_seconds: Seconds = 120
     claim_lease_seconds: Seconds = 300
     claim_ttl_days: int = Field(default=30, ge=1, le=3660)
 
@@ -222,18 +233,36 @@ class Aws(Section):
     timeout_seconds: Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)] = 60
 
 
+class Control(Section):
+    """What the control plane watches and whom it tells.
+
+    Attributes:
+        job_name: The Glue job; a dimension of every metric.
+        queue_url: The queue of S3 events; nothing where there is none.
+        dead_letter_queue_url: Where events go that nobody could read; nothing where there is none.
+        topic_arn: The SNS topic that is told of changes; nothing where there is none.
+    """
+
+    job_name: Annotated[str, _matching(_DIMENSION, "1 to 64 letters, digits, '_' or '-'")] = "compactor"
+    queue_url: Annotated[str, _matching(_QUEUE_URL, "an URL of SQS, or nothing")] = ""
+    dead_letter_queue_url: Annotated[str, _matching(_QUEUE_URL, "an URL of SQS, or nothing")] = ""
+    topic_arn: Annotated[str, _matching(_TOPIC_ARN, "arn:aws:sns:region:account:name, or nothing")] = ""
+
+
 class Metrics(Section):
     """Where measurements go.
 
     Attributes:
         namespace: What they are filed under.
-        sink: `log` writes one line a measurement; `none` drops them.
+        environment: Such as `prod`; a dimension of every metric.
+        sink: `cloudwatch` sends them to CloudWatch, `log` writes one line a measurement, `none` drops them.
     """
 
     namespace: Annotated[
         str, AfterValidator(_named), _matching(_NAMESPACE, "1 to 255 letters, digits or . _ / # : -, not below AWS/")
     ] = "Compactor"
-    sink: Literal["log", "none"] = "log"
+    environment: Annotated[str, _matching(_DIMENSION, "1 to 64 letters, digits, '_' or '-'")] = "local"
+    sink: Literal["cloudwatch", "log", "none"] = "log"
 
 
 class Spark(Section):
@@ -257,6 +286,7 @@ SECTIONS: dict[str, type[Section]] = {
     "output": Output,
     "stream": Stream,
     "builder": Builder,
+    "control": Control,
     "retention": Retention,
     "aws": Aws,
     "metrics": Metrics,
