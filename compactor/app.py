@@ -14,6 +14,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.audit.auditor import Auditor, DeepCheck
 from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchRunner
+from compactor.claiming import Claimer
 from compactor.cleaning.cleaner import Cleaner
 from compactor.cleaning.daily import DailyCleaning
 from compactor.cleaning.retention import Retention
@@ -40,6 +41,7 @@ from compactor.schema import DeclaredColumn
 from compactor.schema_file import parse_schema_file
 from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
+from compactor.sizing import whole_files_bytes
 from compactor.sizing_history import SizingHistory
 from compactor.spark_conf import master_is_given, spark_properties
 from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
@@ -188,17 +190,33 @@ class App:
         return SqliteClaims(self.layout.claims_file)
 
     @cached_property
+    def claimer(self) -> Claimer:
+        return Claimer(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            claims=self.claims,
+            clock=self.clock,
+            lease_seconds=self.settings.builder.claim_lease_seconds,
+        )
+
+    def manifest_bytes(self) -> float:
+        """How many stored bytes a manifest should name, by what sizing has learned."""
+        settings = self.settings
+        ratio = self.history.stored_ratio()
+        return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
+
+    @cached_property
     def planner(self) -> Planner:
         settings = self.settings
         return Planner(
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            claims=self.claims,
+            claimer=self.claimer,
             clock=self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
-            target_manifest_bytes=settings.builder.target_manifest_bytes,
-            claim_lease_seconds=settings.builder.claim_lease_seconds,
+            target_bytes=self.manifest_bytes,
             on_step=self.on_step,
         )
 

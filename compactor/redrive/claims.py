@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from compactor.claiming import claim_key
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.ports import ClaimTable, Clock
 
 IsOwn = Callable[[str], bool]

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
+from compactor.claiming import claim_key
 from compactor.file_search import FileSearch, Naming
 from compactor.layout import Layout, canonical, date_of_file, is_within, redriven_owner
 from compactor.ledger import Ledger
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.records import Commit, FileStatus, StagedFile
 from compactor.redrive.trail import Trail, TrailEntry
