@@ -22,6 +22,7 @@ VENDORS = {
 PURE = (
     *("attempts", "backoff", "column_types", "errors", "inspection", "layout", "manifest", "packing", "places"),
     *("rawjson", "records", "redrive.selection", "schema", "sizing", "spark_conf", "spark_names", "steps"),
+    *("data_files", "s3_events"),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}
 
