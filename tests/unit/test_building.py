@@ -20,7 +20,9 @@ from compactor.manifest import Manifest
 from compactor.parts import Parts
 from compactor.ports import ObjectStore
 from compactor.records import RecentCommit
+from compactor.redrive.selection import Scope
 from compactor.steps import BuildStep, OnBuildStep, ignore_build_step
+from compactor.tracing.trace import Whereabouts
 from tests.s3_messages import SHAPES, bridged, notification, record, wrapped
 from tests.scenes import DiedError, World
 from tests.twins import FaultyStore
@@ -413,3 +415,27 @@ def test_death_at_each_step(world: World, step: BuildStep) -> None:
     assert once(ignore_build_step) == {}
     assert places(world) == {f"s3://lake/raw/{number}.ndjson#e1": 1 for number in range(3)}
     assert pending(world) == []
+
+
+def test_trace_and_redrive_follow_parts(world: World) -> None:
+    """An announced file is found while it waits and once it is sealed, and set aside it can be redriven."""
+    uris = [f"s3://lake/raw/{name}.ndjson" for name in "ab"]
+    for uri in uris:
+        world.store.put(uri, b'{"a": 1}\n')
+    for info in list(world.store.list("s3://lake/raw/")):
+        build(world, put(base_name(info.uri), info.size_bytes, info.etag))
+    waiting = world.app().tracer.trace(uris[0])
+    assert (waiting.whereabouts, waiting.manifest_uri in pending(world)) == (Whereabouts.PENDING, True)
+    [manifest] = seal(world, after_seconds=60).manifests
+    assert world.app().tracer.trace(uris[0]).manifest_id == manifest.manifest_id
+    assert world.app().tracer.trace_manifest(waiting.manifest_id).manifest_id == manifest.manifest_id
+    closed = FaultyStore(world.store)
+    closed.deny(uris[0])
+    world.run_once(store=closed)
+    assert world.app().tracer.trace(uris[0]).whereabouts is Whereabouts.SET_ASIDE
+    app = world.app()
+    report = app.redriver().redrive(app.surveyor.survey(Scope("files")))
+    assert report.refused == []
+    world.run_once()
+    world.check_exact(uris)
+    assert world.app().tracer.trace(uris[0]).whereabouts is Whereabouts.DONE
