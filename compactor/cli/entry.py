@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -24,7 +23,7 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compactor", message="%(prog)s %(version)s")
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=CONFIG_HELP)
+@click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
     "--log-format",
     type=click.Choice(LOG_FORMATS),
@@ -33,7 +32,7 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
     help="Of the log, which goes to stderr; auto is text on a terminal, else JSON lines.",
 )
 @click.pass_context
-def compactor(context: click.Context, config: Path | None, log_format: LogFormat) -> None:
+def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
     """Turn many small NDJSON objects into few, right-sized Parquet files.
 
     Exit codes: 0 done; 1 failed, try again or look at the log; 2 wrong usage or settings; 3 done, but something needs
