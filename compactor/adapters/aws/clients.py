@@ -49,3 +49,4 @@ def aws_client(
 
 s3_client = partial(aws_client, "s3")
 dynamodb_client = partial(aws_client, "dynamodb")
+sqs_client = partial(aws_client, "sqs")
