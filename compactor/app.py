@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from compactor.adapters.clock import SystemClock
-from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
+from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.audit.auditor import Auditor, DeepCheck
@@ -170,8 +170,7 @@ class App:
 
     @cached_property
     def metrics(self) -> MetricsSink:
-        metrics = self.settings.metrics
-        return LogMetrics(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
+        return metrics_sink(self.settings, self.clock)
 
     @cached_property
     def claims(self) -> ClaimTable:
