@@ -41,9 +41,9 @@ def test_the_readme_shows_the_catalogue() -> None:
 
 
 def test_functions_can_measure() -> None:
-    """Catalogue and sinks load neither what converts data nor, before they are needed, the clients of AWS."""
+    """Catalogue, sinks and costs load neither what converts data nor, before they are needed, the clients of AWS."""
     script = (
-        "import sys, compactor.metrics, compactor.adapters.metrics_sinks;"
+        "import sys, compactor.metrics, compactor.measured_cost, compactor.adapters.metrics_sinks;"
         "sys.exit(bool({'pyarrow', 'pyspark', 'boto3'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
