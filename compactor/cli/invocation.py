@@ -46,16 +46,24 @@ class Invocation:
         as_json = self.log_format == "json" or (self.log_format == "auto" and not sys.stderr.isatty())
         configure_logs(as_json=as_json, level=level, stream=cast("TextIO", _CurrentStderr()))
 
+    @property
+    def has_settings(self) -> bool:
+        """Whether anybody named settings, in a file or by variables."""
+        return bool(self._place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
+
+    @property
+    def _place(self) -> str:
+        return self.config or os.environ.get("COMPACTOR_CONFIG", "")
+
     def settings(self) -> Settings:
         """The settings of this command.
 
         Raises:
             SettingsError: There are none, or with every fault that they have.
         """
-        place = self.config or os.environ.get("COMPACTOR_CONFIG", "")
-        if place:
-            return settings_at(place, os.environ)
-        if any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ):
+        if self._place:
+            return settings_at(self._place, os.environ)
+        if self.has_settings:
             return load_settings(None, os.environ)
         raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])
 
