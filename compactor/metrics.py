@@ -131,7 +131,7 @@ CATALOGUE = {
             "PartsUnreadable",
             "Count",
             "objects among the pending parts that are none; their files wait",
-            "above 0: the sealer's log names them; `compactor plan` finds their files",
+            "above 0: the sealer's log names them; once one is removed, `compactor plan` takes its files",
         ),
         Metric(
             "EstimatedDollarsPerHour",
