@@ -162,3 +162,10 @@ class MetricsSink(Protocol):
 
     def emit(self, values: Mapping[str, float]) -> None:
         """Record one value for each metric name of `compactor.metrics.CATALOGUE`."""
+
+    def flush(self, timeout_seconds: float) -> bool:
+        """Wait until everything that was emitted has left this process; for the end of a run or of a function's call.
+
+        Returns:
+            False if some of it had not when the time was over.
+        """

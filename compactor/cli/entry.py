@@ -8,6 +8,7 @@ import click
 
 from compactor import __version__
 from compactor.cli.clean import clean
+from compactor.cli.control import control
 from compactor.cli.demo import demo
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
@@ -43,7 +44,7 @@ def compactor(context: click.Context, config: Path | None, log_format: LogFormat
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, redrive, clean, trace, schema, stop, demo):
+for command in (run, plan, status, verify, redrive, clean, trace, schema, stop, control, demo):
     compactor.add_command(command)
 
 

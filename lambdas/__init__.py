@@ -1,0 +1,1 @@
+"""The functions on AWS Lambda: wiring only."""
