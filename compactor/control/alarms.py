@@ -35,8 +35,8 @@ def _of_runs(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[tupl
     if len(living) > 1:
         names = ", ".join(run.run_id for run in living)
         yield "several_runs", f"runs {names} live at once; set MaxConcurrentRuns of the Glue job to 1"
-    for run in living:
-        yield from _of_run(run, snapshot, policy, now)
+    elif living:
+        yield from _of_run(living[0], snapshot, policy, now)
 
 
 def _of_foreign_runs(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[tuple[str, str]]:

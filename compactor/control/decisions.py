@@ -14,7 +14,7 @@ from compactor.control.history import RunHistory
 from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
-from compactor.control.symptoms import is_idle, is_silent, is_stalled, waiting_work
+from compactor.control.symptoms import is_idle, is_silent, is_stalled, is_worth_a_start, waiting_work
 
 _SHOWN_ERROR_CHARACTERS = 300
 
@@ -121,7 +121,7 @@ def _reasons_not_to_start(snapshot: Snapshot, history: RunHistory, policy: Polic
     if policy.mode == "on_work":
         if snapshot.backlog is None:
             yield f"no run; {Source.MANIFESTS} is not known, so nobody knows of work"
-        elif snapshot.backlog.manifests < policy.backlog_start_manifests:
+        elif not is_worth_a_start(snapshot.backlog, policy):
             fewest = policy.backlog_start_manifests
             yield f"no run, and {snapshot.backlog.manifests} manifests wait, of {fewest} that are worth a start"
 

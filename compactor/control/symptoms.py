@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from compactor.control.actions import shown_seconds
 from compactor.control.policy import Policy
 from compactor.control.runs import JobRun
-from compactor.control.snapshot import Snapshot, Source
+from compactor.control.snapshot import Backlog, Snapshot, Source
 
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: starting again does not help."""
@@ -62,3 +62,9 @@ def is_idle(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> b
         return False
     since = max(run.started_at, snapshot.last_commit_at or run.started_at)
     return (now - since).total_seconds() >= policy.idle_stop_seconds
+
+
+def is_worth_a_start(backlog: Backlog, policy: Policy) -> bool:
+    """Whether enough waits to start an idle job; also the little that would be late otherwise."""
+    is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
+    return backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
