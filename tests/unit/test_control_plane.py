@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -353,12 +352,7 @@ def test_measurements() -> None:
 
 def settings(**control: object) -> Any:
     places = {place: f"/w/{place}" for place in ("manifests", "output", "state")}
-    sections: Mapping[str, Mapping[str, object]] = {
-        "paths": places,
-        "input": {"allowed_prefixes": ["/w/raw"]},
-        "control": control,
-    }
-    return parse_settings(sections)
+    return parse_settings({"paths": places, "input": {"allowed_prefixes": ["/w/raw"]}, "control": control})
 
 
 def test_parts_from_the_settings() -> None:
@@ -372,23 +366,16 @@ def test_parts_from_the_settings() -> None:
 
 
 PROBE = """
-import json, resource, sys, time
-began = time.perf_counter()
+import json, sys
 import lambdas.control_plane
-print(json.dumps({
-    "seconds": time.perf_counter() - began,
-    "mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    "loaded": sorted(name for name in sys.modules if "." not in name),
-}))
+print(json.dumps(sorted(name for name in sys.modules if "." not in name)))
 """
 
 
 def test_the_function_is_light() -> None:
     """The function loads neither Spark nor Arrow, nor what only the command line needs."""
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True, timeout=60)
-    found = json.loads(done.stdout)
-    assert not {"pyspark", "pyarrow", "numpy", "py4j", "click", "rich", "moto"} & set(found["loaded"])
-    assert found["mebibytes"] < 120
+    assert not {"pyspark", "pyarrow", "numpy", "py4j", "click", "rich", "moto"} & set(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("words", ["Java heap space", ""])
