@@ -107,7 +107,7 @@ class RunHistory:
                 since = _end(run) - timedelta(seconds=self._policy.breaker_window_seconds)
                 is_trial = opened_at is not None
                 failures = [*(end for end in failures if is_trial or end > since), _end(run)]
-                if is_trial or len(failures) >= self._policy.breaker_failures:
+                if len(failures) >= self._policy.breaker_failures:
                     opened_at = _end(run)
         return Breaker(len(failures), opened_at)
 

@@ -21,6 +21,8 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "errors", "inspection", "layout", "manifest", "packing", "places"),
+    *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
+    *("control.decisions", "control.alarms", "control.advice"),
     *("rawjson", "records", "redrive.selection", "schema", "sizing", "spark_conf", "spark_names", "steps"),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}
