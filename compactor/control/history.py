@@ -101,7 +101,7 @@ class RunHistory:
         failures: list[datetime] = []
         opened_at: datetime | None = None
         for run in sorted(self._runs, key=lambda run: run.ended_at or self._now):
-            if self._worked(run) or not (run.is_living or self.is_failed(run)):
+            if self._worked(run):
                 failures, opened_at = [], None
             if self._counts(run):
                 since = _end(run) - timedelta(seconds=self._policy.breaker_window_seconds)
@@ -115,6 +115,9 @@ class RunHistory:
         return self.is_failed(run) and (self._closed_at is None or _end(run) > self._closed_at)
 
     def _worked(self, run: JobRun) -> bool:
+        """Whether a run showed that the job can work: it lived for long, or ended for want of work."""
+        if run.state is JobState.SUCCEEDED:
+            return not self._is_short(run)
         return run.state not in _NOT_BEGUN and run.lived_seconds(self._now) >= self._policy.proven_seconds
 
     def _is_short(self, run: JobRun) -> bool:

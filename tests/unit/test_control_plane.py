@@ -17,7 +17,7 @@ from compactor.control.policy import Policy
 from compactor.control.runs import JobState
 from compactor.control.snapshot import Backlog, QueueDepth, Source
 from compactor.control.wiring import ControlParts
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.layout import Layout
 from compactor.ledger import Ledger
 from compactor.metrics import CATALOGUE
@@ -363,6 +363,23 @@ def test_parts_from_the_settings() -> None:
     assert parts.plane.step().done
     assert scene.glue.started == ["jr_000001"]
     assert scene.metrics.emitted
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("maintenance_window", "Sunday", "a day and an hour in UTC as Glue writes them, such as Sun:10, or nothing"),
+        ("mode", "sometimes", "'always', 'on_work' or 'never'"),
+        ("hang_seconds", 10.0, "at least 60.0"),
+        ("breaker_failures", 0, "at least 1"),
+    ],
+)
+def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> None:
+    """A policy that cannot be is refused with the key, the value and what was expected."""
+    with pytest.raises(SettingsError) as caught:
+        settings(**{key: value})
+    [fault] = caught.value.faults
+    assert fault == f"control.{key}: {json.dumps(value)} -> expected {expected}"
 
 
 PROBE = """
