@@ -179,10 +179,25 @@ def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # n
     assert fields_of(events, "metrics.not_flushed") == [{"level": "warning", "metrics": 2, "timeout_seconds": 1.5}]
 
 
+class Away(Script):
+    """A CloudWatch that throttles until it was sent so many metrics at once, and once more."""
+
+    def __init__(self, metrics: int) -> None:
+        super().__init__()
+        self._metrics = metrics
+        self._was_asked = False
+
+    def put_metric_data(self, **request: Any) -> None:
+        if not self._was_asked:
+            self._was_asked = len(request["MetricData"]) == self._metrics
+            raise refusal("ThrottlingException")
+        super().put_metric_data(**request)
+
+
 def test_an_outage_that_ends(events: list[Any]) -> None:
     """What failed is sent again, in its order, with the time at which it was measured."""
     clock = ManualClock()
-    client = Script(OSError("down"), refusal("ThrottlingException"), refusal("AccessDenied"), None)
+    client = Away(3)
     sink = sink_on(client, clock=clock)
     for number in (1, 2, 3):
         sink.emit({"RecordsIn": number})
@@ -193,6 +208,18 @@ def test_an_outage_that_ends(events: list[Any]) -> None:
     assert times == [datetime(2026, 1, 1, 0, minute, tzinfo=UTC) for minute in (0, 1, 2)]
     assert {fields["refused"] for fields in fields_of(events, "metrics.not_sent")} == {False}
     assert fields_of(events, "metrics.dropped") == []
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("down"), refusal("AccessDenied"), refusal("ExpiredToken"), refusal("InternalFailure")], ids=repr
+)
+def test_trouble_that_may_pass(error: Exception) -> None:
+    """Whatever is not the fault of the request itself is waited out: somebody may give the right, say."""
+    client = Script(error)
+    sink = sink_on(client)
+    sink.emit({"RecordsIn": 1})
+    assert sink.flush(10)
+    assert client.values() == {"RecordsIn": [1]}
 
 
 class Switched(Script):
