@@ -6,7 +6,7 @@ from typing import Literal
 
 from compactor import request_counts
 from compactor.metrics import CATALOGUE
-from compactor.prices import DPU_PER_WORKER, HOURS_A_MONTH, PRICES, Price, dpu_hour_price
+from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, Price, dpu_hour_price
 from compactor.request_counts import Requests
 from compactor.sizing import planned_files
 
@@ -39,6 +39,11 @@ class GlueJob:
     @property
     def dpu(self) -> float:
         return DPU_PER_WORKER[self.worker_type] * self.workers
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the table of prices knows such workers and this version."""
+        return self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS
 
     @property
     def price(self) -> Price:

@@ -78,13 +78,15 @@ def measured_cost(recent: Sequence[RecentCommit], job: GlueJob) -> MeasuredCost 
 
 
 def cost_metrics(job: GlueJob, recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
-    """The metrics of cost, as of now.
+    """The metrics of cost, as of now; none for workers that have no price in the table.
 
     Args:
-        job: The workers that run; with none, an hour costs nothing.
+        job: The workers that run. Of none of them, an hour costs nothing.
         recent: Summaries of the latest commits. Time since the last of them counts: a job that idles costs as well.
         now: The time.
     """
+    if not job.is_priced:
+        return {}
     values = {"EstimatedDollarsPerHour": job.dollars_per_hour}
     measured = measured_cost(recent, job)
     if measured is not None and measured.input_bytes:

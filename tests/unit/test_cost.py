@@ -176,3 +176,6 @@ def test_metrics_of_cost() -> None:
     }
     assert set(values) <= set(CATALOGUE)
     assert cost_metrics(job, [], NOON) == {"EstimatedDollarsPerHour": pytest.approx(6.16)}
+    assert cost_metrics(GlueJob("G.2X", 0, "6.0"), [], NOON) == {"EstimatedDollarsPerHour": 0}
+    assert cost_metrics(GlueJob("Standard", 2, "5.1"), recent, NOON) == {}
+    assert cost_metrics(GlueJob("G.2X", 2, "7.0"), recent, NOON) == {}
