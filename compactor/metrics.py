@@ -92,6 +92,39 @@ CATALOGUE = {
         Metric("Attempts", "Count", "attempts made by the batch", "above ManifestsCommitted: read the attempt records"),
         Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),
         Metric(
+            "JobState",
+            "Count",
+            "what Glue's runs are, each minute: 2 running, 1 on the way up or down, 0 no run, -1 no run and the "
+            "breaker open after too many failures",
+            "below 2 for long: `compactor control --dry-run` says why; -1: mend the cause, then close the breaker",
+        ),
+        Metric("Restarts", "Count", "runs that the control plane started", "rises: read the reasons in its messages"),
+        Metric("QueueDepth", "Count", "S3 events in the queue, in flight or not", "grows: the builder is too slow"),
+        Metric(
+            "QueueOldestAgeSeconds",
+            "Seconds",
+            "age of the oldest S3 event in the queue, some minutes late",
+            "above the SLA: read the builder's log",
+        ),
+        Metric(
+            "DeadLetterDepth",
+            "Count",
+            "S3 events that nobody could read",
+            "above 0: look at them, mend the cause, move them back to the queue",
+        ),
+        Metric(
+            "ManifestsPending",
+            "Count",
+            "manifests in the watched prefix",
+            "grows: the job is down, hangs, or has too few workers",
+        ),
+        Metric(
+            "OldestManifestAgeSeconds",
+            "Seconds",
+            "age of the oldest manifest in the watched prefix",
+            "above the SLA: look at JobState, then at BatchDurationSeconds",
+        ),
+        Metric(
             "FilesAnnounced",
             "Count",
             "files that S3 events told the builder of",
@@ -126,6 +159,12 @@ CATALOGUE = {
             "Seconds",
             "age of the oldest part that waits to be sealed",
             "above twice builder.max_wait_seconds: the sealer fails or does not run",
+        ),
+        Metric(
+            "PartsUnreadable",
+            "Count",
+            "objects among the pending parts that are none; their files wait",
+            "above 0: the sealer's log names them; once one is removed, `compactor plan` takes its files",
         ),
         Metric(
             "EstimatedDollarsPerHour",

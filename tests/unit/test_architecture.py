@@ -21,6 +21,7 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
+    *("data_files", "s3_events"),
     *(
         "packing",
         "places",
