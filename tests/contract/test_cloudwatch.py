@@ -119,7 +119,7 @@ def test_round_trip(aws_endpoint: str) -> None:
 
 
 @contextmanager
-def server(released: threading.Event) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def server(released: threading.Event, port: int = 0) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A CloudWatch that answers when it is told to, and the headers of what it was sent."""
     requests: list[dict[str, Any]] = []
 
@@ -138,7 +138,7 @@ def server(released: threading.Event) -> Iterator[tuple[str, list[dict[str, Any]
         def log_message(self, *_: object) -> None:
             pass
 
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     running.daemon_threads = True
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{running.server_port}", requests
@@ -165,28 +165,39 @@ def test_slow_server(aws_endpoint: str) -> None:  # noqa: ARG001 - for its crede
 def test_a_run_beside_a_slow_server(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     """A run commits and ends as if CloudWatch were well, but for the short time that its last figures are given."""
     monkeypatch.setattr("compactor.service.FLUSH_SECONDS", 0.2)
-    with server(threading.Event()) as (url, _):
+    released = threading.Event()
+    with server(released) as (url, requests):
         world = World()
-        world.metrics = sink_on(cloudwatch_client(REGION, url))  # type: ignore[assignment] # what stands in is in memory
+        sink = sink_on(cloudwatch_client(REGION, url))
+        world.metrics = sink  # type: ignore[assignment] # what stands in is in memory
         world.deliver("m1", GOOD)
         started = time.monotonic()
         report = world.run_once()
         assert time.monotonic() - started < PATIENCE_SECONDS / 3
+        released.set()
+        assert sink.flush(20)
+        assert requests
     assert (report.committed, report.failures) == (1, {})
     world.check_exact()
 
 
 def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # noqa: ARG001 - for its credentials
-    """When nobody listens, emitting costs nothing and raises nothing, and what is left behind is told of."""
+    """While nobody listens, emitting costs and raises nothing, and what is left is told of; later it arrives."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens
-        sink = sink_on(cloudwatch_client(REGION, f"http://127.0.0.1:{taken.getsockname()[1]}"))
+        port = taken.getsockname()[1]
+        sink = sink_on(cloudwatch_client(REGION, f"http://127.0.0.1:{port}"))
         started = time.monotonic()
         sink.emit({"Heartbeat": 1})
         sink.emit({"Heartbeat": 1})
         assert time.monotonic() - started < 1
         assert not sink.flush(1.5)
     assert fields_of(events, "metrics.not_flushed") == [{"level": "warning", "metrics": 2, "timeout_seconds": 1.5}]
+    released = threading.Event()
+    released.set()
+    with server(released, port) as (_, requests):
+        assert sink.flush(20)
+        assert len(requests) == 1
 
 
 class Away(Script):
