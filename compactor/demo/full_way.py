@@ -124,7 +124,7 @@ class FullWay:
     def _wait_until(self, is_so: Callable[[], bool], job: ProcessJob) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not is_so():
-            if time.monotonic() > deadline or not any(run.is_living for run in job.list(self.app.clock.now().min)):
+            if time.monotonic() > deadline or not job.is_running:
                 raise CompactorError(f"the job did not come so far; its log: {self.log}")
             time.sleep(_POLL_SECONDS)
 

@@ -27,12 +27,17 @@ class ProcessJob:
         self._runs: dict[str, tuple[datetime, subprocess.Popen[bytes]]] = {}
         self._ended: dict[str, datetime] = {}
 
+    @property
+    def is_running(self) -> bool:
+        """Whether any run is."""
+        return any(process.poll() is None for _, process in self._runs.values())
+
     def list(self, since: datetime) -> Sequence[JobRun]:
         runs = [self._run(run_id) for run_id, (started_at, _) in self._runs.items() if started_at >= since]
         return newest_first(runs)
 
     def start(self) -> str | None:
-        if any(process.poll() is None for _, process in self._runs.values()):
+        if self.is_running:
             return None
         run_id = f"jr_{len(self._runs) + 1}"
         with self._log.open("ab") as log:
