@@ -1,16 +1,12 @@
-"""Puts the parts together, once for each command. Nothing is connected to before it is asked for."""
+"""Puts all parts together, once for each command. Nothing is connected to before it is asked for."""
 
 import itertools
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from compactor.adapters.clock import SystemClock
-from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
 from compactor.adapters.processes import MachineProcesses
-from compactor.adapters.stores import StoreSpec
 from compactor.audit.auditor import Auditor, DeepCheck
 from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchRunner
@@ -23,11 +19,11 @@ from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
 from compactor.inspection import Limits
 from compactor.intake import Intake
-from compactor.layout import Layout, is_s3
-from compactor.ledger import Ledger
+from compactor.layout import is_s3
+from compactor.parts import Parts
 from compactor.planning import Planner
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
-from compactor.presence import Presence, Runs
+from compactor.presence import Presence
 from compactor.publication import Publisher
 from compactor.recovery import Recovery
 from compactor.redrive.claims import RedriveClaims
@@ -40,28 +36,22 @@ from compactor.schema import DeclaredColumn
 from compactor.schema_file import parse_schema_file
 from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
-from compactor.sizing_history import SizingHistory
 from compactor.spark_conf import master_is_given, spark_properties
 from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
 from compactor.tracing.tracer import Tracer
 
 
-def new_run_id(clock: Clock) -> str:
-    """An id that no other run has, and that sorts by time."""
-    return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-
-
-class App:
-    """The parts of one process, made from the settings as they are needed.
+class App(Parts):
+    """All parts of one process.
 
     Args:
         settings: All settings.
         on_step: Told of each step of each manifest.
         on_result: Told of each manifest that came to an end.
-        clock: Time; that of the system if none is given.
-        store: Where everything is; the store that the settings name if none is given.
-        claims: Who holds which file; the table that the settings name if none is given.
-        metrics: Where measurements go; the sink that the settings name if none is given.
+        clock: As `Parts` takes it.
+        store: Likewise.
+        claims: Likewise.
+        metrics: Likewise.
     """
 
     def __init__(
@@ -75,40 +65,9 @@ class App:
         claims: ClaimTable | None = None,
         metrics: MetricsSink | None = None,
     ) -> None:
-        self.settings = settings
+        super().__init__(settings, clock=clock, store=store, claims=claims, metrics=metrics)
         self.on_step = on_step
         self.on_result = on_result
-        self.clock = clock or SystemClock()
-        # A part that is given is one that need not be made.
-        if store is not None:
-            self.store = store
-        if claims is not None:
-            self.claims = claims
-        if metrics is not None:
-            self.metrics = metrics
-
-    @cached_property
-    def run_id(self) -> str:
-        return new_run_id(self.clock)
-
-    @cached_property
-    def layout(self) -> Layout:
-        return self.settings.layout()
-
-    @cached_property
-    def store_spec(self) -> StoreSpec:
-        aws = self.settings.aws
-        return StoreSpec(
-            region=aws.region or None, endpoint_url=aws.endpoint_url or None, timeout_seconds=aws.timeout_seconds
-        )
-
-    @cached_property
-    def store(self) -> ObjectStore:
-        return self.store_spec.open()
-
-    @cached_property
-    def ledger(self) -> Ledger:
-        return Ledger(self.store, self.layout, self.clock, self.run_id)
 
     @cached_property
     def registry(self) -> SchemaRegistry:
@@ -157,35 +116,8 @@ class App:
         return DeepAuditor(self.store, self.registry, self.limits).check
 
     @cached_property
-    def history(self) -> SizingHistory:
-        return SizingHistory(self.ledger)
-
-    @cached_property
     def presence(self) -> Presence:
         return Presence(self.store, self.layout, self.clock, self.run_id, MachineProcesses().this())
-
-    @cached_property
-    def runs(self) -> Runs:
-        return Runs(self.store, self.layout, self.clock, MachineProcesses())
-
-    @cached_property
-    def metrics(self) -> MetricsSink:
-        metrics = self.settings.metrics
-        return LogMetrics(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
-
-    @cached_property
-    def claims(self) -> ClaimTable:
-        builder = self.settings.builder
-        if builder.claims:
-            from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
-
-            spec = self.store_spec
-            client = dynamodb_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds)
-            return DynamoClaims(client, builder.claims, builder.claim_ttl_days)
-        self.settings.require_claims()
-        from compactor.adapters.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
-
-        return SqliteClaims(self.layout.claims_file)
 
     @cached_property
     def planner(self) -> Planner:
@@ -194,11 +126,10 @@ class App:
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            claims=self.claims,
+            claimer=self.claimer,
             clock=self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
-            target_manifest_bytes=settings.builder.target_manifest_bytes,
-            claim_lease_seconds=settings.builder.claim_lease_seconds,
+            target_bytes=self.manifest_bytes,
             on_step=self.on_step,
         )
 

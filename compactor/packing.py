@@ -1,7 +1,7 @@
 """Divides things among a few takers, or into groups of a size. Decisions, no I/O."""
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -28,30 +28,50 @@ def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[
     return [[items[index] for index in sorted(share)] for share in shares]
 
 
-def fill(items: Iterable[T], target_weight: int, weight: Callable[[T], int]) -> list[list[T]]:
+def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) -> tuple[list[list[T]], list[T]]:
     """Cut a sequence into runs, each closed by the item that brings it closest to the target weight.
 
-    An item that is heavier than the target is a run of its own. The order is kept.
+    An item that is as heavy as the target is a run of its own. The order is kept.
 
     Args:
         items: What to cut.
         target_weight: What a run should weigh.
         weight: What an item weighs.
+
+    Returns:
+        The full runs, and the items behind them that do not fill one.
     """
     runs: list[list[T]] = []
     current: list[T] = []
-    total = 0
+    total = 0.0
     for item in items:
         item_weight = weight(item)
         overshoot = total + item_weight - target_weight
-        if current and overshoot > 0 and overshoot > target_weight - total:
+        if current and overshoot > 0 and (overshoot > target_weight - total or item_weight >= target_weight):
             runs.append(current)
-            current, total = [], 0
+            current, total = [], 0.0
         current.append(item)
         total += item_weight
         if total >= target_weight:
             runs.append(current)
-            current, total = [], 0
-    if current:
-        runs.append(current)
-    return runs
+            current, total = [], 0.0
+    return runs, current
+
+
+def layered(items: Iterable[T], names: Callable[[T], Collection[str]]) -> list[list[T]]:
+    """Divide items among as few layers as a greedy choice makes them, no name twice in one layer. The order is kept.
+
+    Args:
+        items: What to divide.
+        names: What an item is called; no two of them alike.
+    """
+    layers: list[tuple[set[str], list[T]]] = []
+    for item in items:
+        own = set(names(item))
+        layer = next((each for each in layers if own.isdisjoint(each[0])), None)
+        if layer is None:
+            layer = (set(), [])
+            layers.append(layer)
+        layer[0].update(own)
+        layer[1].append(item)
+    return [items_of_layer for _, items_of_layer in layers]

@@ -96,15 +96,16 @@ class Accepted(Document):
     """Ties a manifest id to one manifest for good.
 
     Attributes:
-        kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `void` for an id whose
-            planner lost its claims, so that no manifest may ever take effect under it.
+        kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `part` for files that are
+            sealed into a manifest of another id; `void` for an id whose claims were taken over, so that nothing may
+            ever take effect under it.
         digest: Of the manifest's bytes: the same id with other bytes is another manifest.
         source_uri: The object it was read from.
         manifest: The manifest, for the first kind.
     """
 
     manifest_id: str
-    kind: Literal["manifest", "refused", "void"]
+    kind: Literal["manifest", "refused", "part", "void"]
     date: str
     digest: str = ""
     source_uri: str = ""

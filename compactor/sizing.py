@@ -19,10 +19,40 @@ def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
     Args:
         recent: Summaries in any order.
     """
-    latest = sorted(recent, key=lambda commit: commit.decided_at, reverse=True)
-    telling = [commit for commit in latest if commit.decoded_bytes >= MIN_LEARNING_BYTES][:RATIO_HISTORY]
+    telling = _telling(recent)
     decoded_bytes = sum(commit.decoded_bytes for commit in telling)
     return sum(commit.output_bytes for commit in telling) / decoded_bytes if decoded_bytes else None
+
+
+def _telling(recent: Sequence[RecentCommit]) -> list[RecentCommit]:
+    latest = sorted(recent, key=lambda commit: commit.decided_at, reverse=True)
+    return [commit for commit in latest if commit.decoded_bytes >= MIN_LEARNING_BYTES][:RATIO_HISTORY]
+
+
+def stored_ratio(recent: Sequence[RecentCommit]) -> float | None:
+    """Parquet bytes per stored input byte of the latest commits; None where too little was committed to say.
+
+    Whoever groups files knows their stored sizes only, which differ from the decoded ones where they are compressed.
+    """
+    telling = _telling(recent)
+    input_bytes = sum(commit.input_bytes for commit in telling)
+    return sum(commit.output_bytes for commit in telling) / input_bytes if input_bytes else None
+
+
+def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_file_bytes: int) -> float:
+    """The stored size of a manifest that makes a whole number of output files, as near to the target as can be.
+
+    Args:
+        target_manifest_bytes: The size to aim at; it holds as it is where nothing was learned yet.
+        ratio: Parquet bytes per stored input byte.
+        target_file_bytes: How large an output file should be.
+    """
+    if not ratio:
+        return target_manifest_bytes
+    one_file_bytes = target_file_bytes / ratio
+    whole = max(1, round(target_manifest_bytes / one_file_bytes)) * one_file_bytes
+    # Data that shrinks to next to nothing makes one small file rather than a manifest that nobody can hold.
+    return min(whole, 2 * target_manifest_bytes)
 
 
 def planned_files(decoded_bytes: int, ratio: float, target_file_bytes: int) -> int:

@@ -6,7 +6,7 @@ from compactor.errors import TryAgainError
 from compactor.ledger import RECENT_SLOTS, Ledger
 from compactor.logs import log_event
 from compactor.records import Commit, FileStatus, RecentCommit
-from compactor.sizing import learned_ratio
+from compactor.sizing import learned_ratio, stored_ratio
 
 
 class SizingHistory:
@@ -25,6 +25,11 @@ class SizingHistory:
         """Parquet bytes per decoded input byte; None before anything telling was committed."""
         with self._lock:
             return learned_ratio(self._loaded())
+
+    def stored_ratio(self) -> float | None:
+        """Parquet bytes per stored input byte; None before anything telling was committed."""
+        with self._lock:
+            return stored_ratio(self._loaded())
 
     def add(self, commit: Commit) -> None:
         """Learn from a commit of this run, and keep its summary for later ones."""

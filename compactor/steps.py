@@ -36,6 +36,21 @@ class RedriveStep(StrEnum):
     DELIVERED = "delivered"  # its manifest is in the watched prefix
 
 
+class BuildStep(StrEnum):
+    """A point of building or sealing a manifest after which the world is different."""
+
+    CLAIMED = "claimed"  # files are claimed for a manifest or a part that is not written yet
+    BUILT = "built"  # the manifest is written
+    PENDING = "pending"  # the files wait in a pending part
+    FENCED = "fenced"  # a part that is to be sealed can be given up by nobody any more
+    GATHERED = "gathered"  # parts are claimed for a manifest that is not written yet
+    SEALED = "sealed"  # that manifest is written
+    CLEARED = "cleared"  # its parts are gone
+
+
+OnBuildStep = Callable[[BuildStep, str], None]
+"""Called with a step and the id of a manifest or part, right after that step was reached."""
+
 OnRedriveStep = Callable[[RedriveStep, str], None]
 """Called with a step and the id of the new manifest, right after that step was reached."""
 
@@ -45,6 +60,10 @@ OnStep = Callable[[Step, str], None]
 
 def ignore_step(step: Step, manifest_id: str) -> None:
     """What to do on a step when nobody wants to know."""
+
+
+def ignore_build_step(step: BuildStep, manifest_id: str) -> None:
+    """What to do on a step of building when nobody wants to know."""
 
 
 def ignore_redrive_step(step: RedriveStep, manifest_id: str) -> None:

@@ -1,1 +1,1 @@
-"""The functions on AWS Lambda: wiring only."""
+"""The functions of AWS Lambda: wiring only. Importing one of them does nothing."""

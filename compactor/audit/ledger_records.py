@@ -169,7 +169,7 @@ class RecordAuditor:
             # Where there are other records, these have shown it already; there is no telling without the date.
             begun = any(found == manifest_id for _, found in self._ledger.manifests())
             return [] if begun else [*faults]
-        if accepted.kind == "void" or self._ledger.record_names(accepted.date, manifest_id):
+        if accepted.kind in {"void", "part"} or self._ledger.record_names(accepted.date, manifest_id):
             return []
         if self._store.stat(self._layout.archived_manifest(accepted.date, manifest_id)) is not None:
             return []

@@ -19,6 +19,7 @@ SHOWN_FILES = 20
 MEANINGS = {
     Whereabouts.UNKNOWN: "nothing that was searched names it",
     Whereabouts.CLAIMED: "claimed for a manifest that is not written yet",
+    Whereabouts.PENDING: "announced; it waits in a pending part until there is enough for a manifest, or long enough",
     Whereabouts.WAITING: "in a manifest that nobody began yet",
     Whereabouts.IN_WORK: "in a manifest that was begun",
     Whereabouts.DECIDED: "committed, and not all of it is in its final place yet",

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from compactor.claiming import claim_key, manifests_of
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.ports import ClaimTable, Clock
 
 IsOwn = Callable[[str], bool]
@@ -31,7 +31,9 @@ class RedriveClaims:
         keys = {claim_key(file): file.uri for file in files if file.etag is not None}
         if self._claims is None or not keys:
             return {}
-        return {keys[key]: claim.holder for key, claim in self._claims.get_many(list(keys)).items()}
+        found = self._claims.get_many(list(keys))
+        manifests = manifests_of(self._claims, (claim.holder for claim in found.values()))
+        return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
 
     def take(self, files: Sequence[ManifestFile], manifest_id: str, is_own: IsOwn) -> dict[str, str]:
         """Claim files for a manifest that is to be written now.
@@ -49,12 +51,13 @@ class RedriveClaims:
         now, lease = self._clock.now(), self._lease_seconds
         keys = {claim_key(file): file.uri for file in files if file.etag is not None}
         lost: dict[str, str] = {}
-        for key, claim in self._claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease).items():
-            if claim.holder == manifest_id:
-                continue
-            taken = is_own(claim.holder) and self._claims.take_over(
-                key, from_holder=claim.holder, to_holder=manifest_id, now=now, lease_seconds=lease
+        claims = self._claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
+        others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
+        manifests = manifests_of(self._claims, others.values())
+        for key, holder in others.items():
+            taken = is_own(manifests[holder]) and self._claims.take_over(
+                key, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
             )
             if not taken:
-                lost[keys[key]] = claim.holder
+                lost[keys[key]] = manifests[holder]
         return lost

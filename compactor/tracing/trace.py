@@ -19,6 +19,7 @@ class Whereabouts(StrEnum):
 
     UNKNOWN = "unknown"  # nothing that was searched names it
     CLAIMED = "claimed"  # claimed for a manifest that is not written
+    PENDING = "pending"  # announced, and waits for others to fill a manifest with
     WAITING = "waiting"  # in a manifest that nobody began
     IN_WORK = "in_work"  # in a manifest that was begun
     DECIDED = "decided"  # committed, and not all of it is in its final place yet

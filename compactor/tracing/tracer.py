@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
+from compactor.claiming import claim_key, manifests_of
 from compactor.file_search import FileSearch, Naming
 from compactor.layout import Layout, canonical, date_of_file, is_within, redriven_owner
 from compactor.ledger import Ledger
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.records import Commit, FileStatus, StagedFile
 from compactor.redrive.trail import Trail, TrailEntry
@@ -62,7 +62,7 @@ class Tracer:
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
-        history = self._histories.of(manifest_id)
+        history = self._histories.of(self._sealed_into(manifest_id))
         if history is None:
             trace.searched = f"the ledger in {self._layout.state} and {self._layout.manifests_folder}"
             return trace
@@ -132,6 +132,10 @@ class Tracer:
         else:
             trace.whereabouts = Whereabouts.CLAIMED
         trace.manifest_id = manifest_id
+        part_uri = self._layout.pending_part(manifest_id)
+        if self._store.stat(part_uri) is not None:
+            trace.whereabouts, trace.manifest_uri = Whereabouts.PENDING, part_uri
+            return trace
         history = self._latest(manifest_id, uri)
         if history is not None:
             self._add_file(trace, history, info)
@@ -142,7 +146,11 @@ class Tracer:
             return None
         key = claim_key(ManifestFile(uri=uri, etag=info.etag))
         claim = self._claims.get_many([key]).get(key)
-        return None if claim is None else claim.holder
+        return None if claim is None else self._sealed_into(claim.holder)
+
+    def _sealed_into(self, holder: str) -> str:
+        """The manifest that a pending part went into; any other holder as it is."""
+        return holder if self._claims is None else manifests_of(self._claims, [holder])[holder]
 
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
         """The manifest that says most of a file, from the first place where there is one; tells what was searched."""

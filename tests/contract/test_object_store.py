@@ -280,6 +280,7 @@ def test_delete_may_be_repeated(place: Any) -> None:
     assert names(place) == ["a/b/1", "a/c"]
 
 
+@pytest.mark.parametrize("place", ["memory", "local", "s3"], indirect=True)
 def test_thousands_are_listed_and_deleted_as_they_are_listed(place: Any) -> None:
     """More objects than a page of S3 holds are listed once each and in order, and can be deleted on the way."""
     every = [f"day/{number % 7}/{number:04}" for number in range(1_003)]

@@ -127,7 +127,7 @@ class Rule:
     def _begins(self, number: int, seed: str) -> bool:
         if number in self.calls:
             return True
-        return self.probability > 0 and random.Random(f"{seed}:{number}").random() < self.probability  # noqa: S311 - chance
+        return self.probability > 0 and random.Random(f"{seed}:{number}").random() < self.probability
 
 
 def applies(kind: FaultKind, operation: Operation) -> bool:

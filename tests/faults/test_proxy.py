@@ -19,7 +19,7 @@ from tests.faults.s3_server import S3Server, s3_server
 
 BUCKET = "proxied"
 TIMEOUT_SECONDS = 0.5
-BIG = random.Random(1).randbytes(12 * 1024 * 1024)  # noqa: S311 - bytes of no pattern, not a secret
+BIG = random.Random(1).randbytes(12 * 1024 * 1024)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ SEED = 20251221
 TIMEOUT_SECONDS = 0.4
 MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
-BIG = random.Random(SEED).randbytes(11 * MIB)  # noqa: S311 - bytes of no pattern, not a secret
+BIG = random.Random(SEED).randbytes(11 * MIB)
 NAMES = [f"{number:02d}" for number in range(7)]
 
 OF_THE_STORE = [each for each in Operation if each not in {Operation.LIST_UPLOADS, Operation.ABORT_UPLOAD}]
@@ -50,7 +50,7 @@ def shortened(cases: Sequence[tuple[Any, ...]], few: Sequence[tuple[Any, ...]]) 
 
 def sample(cases: Sequence[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
     """Some of them, the same ones each time."""
-    return random.Random(SEED).sample(cases, count)  # noqa: S311 - for variety, not for secrets
+    return random.Random(SEED).sample(cases, count)
 
 
 STORE_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_STORE if applies(kind, operation)]

@@ -117,7 +117,7 @@ def _soak(arguments: Namespace, folder: Path, where: Place) -> Report:
         for_spark=arguments.engine == "spark",
         pause_seconds=_PAUSE_SECONDS[arguments.engine],
     )
-    weather = random.Random(f"{arguments.seed}:weather")  # noqa: S311 - for variety
+    weather = random.Random(f"{arguments.seed}:weather")
     runs = Runs(store, layout)
 
     def on_life() -> None:

@@ -90,7 +90,7 @@ class Feeder:
         self._manifests = app.layout.manifests_folder
         self._new_planner = new_planner
         self._spec = FileSpec(seed, 0, for_spark=for_spark)
-        self._chance = random.Random(f"{seed}:feeder")  # noqa: S311 - for variety
+        self._chance = random.Random(f"{seed}:feeder")
         self._pause_seconds = pause_seconds
         self._steps = 0
         self._delivered: list[tuple[str, bytes]] = []

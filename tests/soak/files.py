@@ -72,7 +72,7 @@ class SoakFile:
 
 def make_file(spec: FileSpec) -> SoakFile:
     """The file that a spec stands for; the same one each time."""
-    chance = random.Random(f"{spec.seed}:{spec.number}:{spec.version}")  # noqa: S311 - for variety
+    chance = random.Random(f"{spec.seed}:{spec.number}:{spec.version}")
     end = b"\r\n" if chance.random() < 0.1 else b"\n"
     decoded = bytearray(b"\xef\xbb\xbf" if chance.random() < 0.1 else b"")
     rows: list[dict[str, str]] = []

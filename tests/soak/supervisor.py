@@ -56,7 +56,7 @@ def lives(seed: int, endings: Mapping[Ending, int], young: tuple[float, float]) 
         endings: How often each comes, in relation to the others.
         young: Bounds, in seconds, of every other life: many end before the job is at work.
     """
-    chance = random.Random(f"{seed}:lives")  # noqa: S311 - for moments, not for secrets
+    chance = random.Random(f"{seed}:lives")
     while True:
         seconds = chance.uniform(*young) if chance.random() < _YOUNG else None
         (ending,) = chance.choices(list(endings), list(endings.values()))

@@ -20,10 +20,22 @@ VENDORS = {
 """Each vendor's package, and the only folders that may import it."""
 
 PURE = (
-    *("attempts", "backoff", "column_types", "errors", "inspection", "layout", "manifest", "packing", "places"),
+    *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
+    *("data_files", "s3_events"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice"),
-    *("rawjson", "records", "redrive.selection", "schema", "sizing", "spark_conf", "spark_names", "steps"),
+    *(
+        "packing",
+        "places",
+        "rawjson",
+        "records",
+        "redrive.selection",
+        "schema",
+        "sizing",
+        "spark_conf",
+        "spark_names",
+        "steps",
+    ),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}
 

@@ -66,7 +66,7 @@ class Month:
     """
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)  # noqa: S311 - a month that can be had again
+        self.chance = random.Random(seed)
         self.scene = Scene(maintenance_window=MaintenanceWindow.parse("Sun:10"))
         self.scene.clock.set(START)
         self.scene.glue._starting_seconds = STARTING_SECONDS

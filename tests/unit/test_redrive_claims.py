@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from compactor.adapters.memory import ManualClock, MemoryClaims
+from compactor.claiming import claim_key
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.redrive.claims import RedriveClaims
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from compactor.adapters.memory import MemoryClaims
+from compactor.claiming import claim_key
 from compactor.engine import Staged, StageRequest
 from compactor.inspection import Limits
 from compactor.manifest import ManifestFile
-from compactor.planning import claim_key
 from compactor.records import Accepted, Commit, FileStatus
 from compactor.redrive.redriver import RedriveReport
 from compactor.redrive.selection import Kind, Scope

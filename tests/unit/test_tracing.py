@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import pytest
 
+from compactor.claiming import claim_key
 from compactor.layout import redriven_id
-from compactor.planning import claim_key
 from compactor.records import Accepted
 from compactor.redrive.selection import Kind, Scope
 from compactor.steps import RedriveStep, Step

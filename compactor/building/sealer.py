@@ -1,0 +1,161 @@
+"""Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
+
+A part is fenced first: its id is accepted as that of a part, so that whoever finds its claims lapsed cannot give it up
+any more. Then it is claimed for the manifest, as files are, and the manifest is written. Last, the part is removed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from compactor.claiming import Claimed, Claimer, part_key
+from compactor.errors import ObjectNotFound, RecordUnreadable
+from compactor.grouping import due, new_manifest_id
+from compactor.layout import Layout, base_name, digest
+from compactor.ledger import Ledger
+from compactor.logs import log_event
+from compactor.lookahead import ahead
+from compactor.manifest import Manifest
+from compactor.ports import Clock, ObjectInfo, ObjectStore
+from compactor.records import Accepted, read_record
+from compactor.steps import BuildStep, OnBuildStep, ignore_build_step
+
+SEAL_INTERVAL_SECONDS = 60
+"""How often the sealer is called; a part that would be too old at the next call is sealed at this one."""
+
+
+@dataclass(slots=True)
+class SealReport:
+    """What one call of the sealer did.
+
+    Attributes:
+        manifests: That were written.
+        sealed_parts: That went into them.
+        waiting_parts: That go on waiting.
+        oldest_seconds: Age of the oldest of these; 0 if there is none.
+        discarded: Parts whose files others had taken over before.
+        unreadable: Objects among the parts that are none, by place; they stay for a person to look at.
+    """
+
+    manifests: list[Manifest] = field(default_factory=list)
+    sealed_parts: int = 0
+    waiting_parts: int = 0
+    oldest_seconds: float = 0.0
+    discarded: int = 0
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+class Sealer:
+    """Ends the waiting of pending parts. Safe to run twice at once.
+
+    Args:
+        store: Where parts and manifests are.
+        layout: Their places.
+        ledger: Fences parts.
+        claimer: Claims parts for manifests.
+        clock: Tells their age.
+        target_bytes: Says how many stored bytes a manifest should name by now.
+        max_wait_seconds: How long a part may wait.
+        on_step: Told of each step.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ObjectStore,
+        layout: Layout,
+        ledger: Ledger,
+        claimer: Claimer,
+        clock: Clock,
+        target_bytes: Callable[[], float],
+        max_wait_seconds: float,
+        on_step: OnBuildStep = ignore_build_step,
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._ledger = ledger
+        self._claimer = claimer
+        self._clock = clock
+        self._target_bytes = target_bytes
+        self._wait_seconds = max_wait_seconds - SEAL_INTERVAL_SECONDS
+        self._on_step = on_step
+
+    def seal(self) -> SealReport:
+        """Seal what is enough, or waited long enough."""
+        report = SealReport()
+        now = self._clock.now()
+        by_day: dict[str, list[Manifest]] = {}
+        for part in self._pending(report):
+            by_day.setdefault(part.date, []).append(part)
+        target_bytes = self._target_bytes() if by_day else 0
+        waiting = {part.manifest_id: part for parts in by_day.values() for part in parts}
+        for day, parts in sorted(by_day.items()):
+            for group in due(parts, target_bytes, now=now, wait_seconds=self._wait_seconds):
+                for part_id in self._seal_group(day, group, report):
+                    del waiting[part_id]
+        report.waiting_parts = len(waiting)
+        ages = ((now - part.created_at).total_seconds() for part in waiting.values())
+        report.oldest_seconds = max(0.0, *ages, 0.0)
+        return report
+
+    def _pending(self, report: SealReport) -> Iterator[Manifest]:
+        listed = (info for info in self._store.list(self._layout.pending_folder) if info.uri.endswith(".json"))
+        for info, part in ahead(self._read, listed):
+            if isinstance(part, Manifest):
+                yield part
+            elif part is not None:
+                log_event("part.unreadable", level="error", uri=info.uri, error=str(part))
+                report.unreadable[info.uri] = str(part)
+
+    def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | None]:
+        try:
+            data = self._store.read(info.uri)
+            part = read_record(Manifest.model_validate_json, data, info.uri, expected="a pending part")
+        except ObjectNotFound:  # another sealer was faster
+            return info, None
+        except RecordUnreadable as exc:
+            return info, exc
+        name = base_name(info.uri).removesuffix(".json")
+        if part.manifest_id != name:
+            return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
+        return info, part
+
+    def _seal_group(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
+        """Seal parts together; returns the ids of those that wait no longer."""
+        fenced = [part for part in parts if self._is_fenced(part)]
+        given_up = {part.manifest_id for part in parts} - {part.manifest_id for part in fenced}
+        manifest_id = new_manifest_id(day)
+        claimed = self._claimer.claim([part_key(part.manifest_id) for part in fenced], manifest_id)
+        self._on_step(BuildStep.GATHERED, manifest_id)
+        won = [part for part in fenced if part_key(part.manifest_id) in claimed.won]
+        if won:
+            files = tuple(file for part in won for file in part.files)
+            manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=files)
+            self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
+            self._on_step(BuildStep.SEALED, manifest_id)
+            report.manifests.append(manifest)
+        settled = given_up | {part.manifest_id for part in fenced if _is_settled(part, claimed)}
+        self._store.delete([self._layout.pending_part(part_id) for part_id in settled])
+        self._on_step(BuildStep.CLEARED, manifest_id)
+        report.sealed_parts += len(won)
+        report.discarded += len(given_up)
+        return settled
+
+    def _is_fenced(self, part: Manifest) -> bool:
+        """Make sure that a part takes effect; False if it was given up, and its files are in other hands."""
+        record = self._ledger.accept(
+            Accepted(
+                manifest_id=part.manifest_id,
+                kind="part",
+                date=part.date,
+                digest=digest(part.to_json()),
+                source_uri=self._layout.pending_part(part.manifest_id),
+                accepted_at=self._clock.now(),
+            )
+        )
+        self._on_step(BuildStep.FENCED, part.manifest_id)
+        return record.kind != "void"
+
+
+def _is_settled(part: Manifest, claimed: Claimed) -> bool:
+    """Whether a part is in a manifest for good: this one, or one that an interrupted sealer wrote."""
+    return part_key(part.manifest_id) in claimed.won | claimed.taken

@@ -1,0 +1,30 @@
+"""Seals the files that wait in pending parts into manifests; called once a minute."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from compactor.building.reports import seal_metrics
+from compactor.functions import FLUSH_SECONDS, function_parts
+from compactor.logs import log_event
+
+
+def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """Seal what is enough, or waited long enough.
+
+    Returns:
+        What was done, for the log of whoever called.
+    """
+    parts = function_parts()
+    report = parts.sealer().seal()
+    done: dict[str, Any] = {
+        "manifests": len(report.manifests),
+        "sealed_parts": report.sealed_parts,
+        "waiting_parts": report.waiting_parts,
+        "oldest_seconds": report.oldest_seconds,
+        "discarded_parts": report.discarded,
+        "unreadable_parts": len(report.unreadable),
+    }
+    log_event("parts.sealed", **done)
+    parts.metrics.emit(seal_metrics(report))
+    parts.metrics.flush(FLUSH_SECONDS)
+    return done
