@@ -25,7 +25,7 @@ demo: $(INSTALLED) ## Run the whole job on a local stand-in for AWS (SIZE=100mb,
 ##@ Work on it
 test: $(INSTALLED) ## Run the tests (PYTEST_ARGS="-k ledger")
 	@$(BIN)/python -m compactor.java
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
 
 test-large: $(INSTALLED) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)

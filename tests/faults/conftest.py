@@ -15,7 +15,6 @@ import pytest
 
 from compactor.manifest import Manifest, ManifestFile
 from tests.faults.nursery import Nursery
-from tests.faults.tally import TALLY
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = "2025-12-21"
@@ -158,10 +157,3 @@ def nursery() -> Iterator[Nursery]:
     """Starts plain jobs in milliseconds."""
     with Nursery() as started:
         yield started
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what was done to the job, and what became of its lines."""
-    if TALLY.cases:
-        terminalreporter.section("deaths, held-up drivers, and every line looked for")
-        terminalreporter.write("\n".join([*TALLY.table(), ""]))
