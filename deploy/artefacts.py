@@ -1,0 +1,77 @@
+"""What is uploaded before a deployment: files whose keys hold their fingerprints, so that none is ever overwritten."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from compactor.errors import SettingsError
+from deploy.imported_modules import ROOT
+from deploy.package import DIST, FUNCTIONS_ZIP
+
+GLUE_ENVIRONMENT = "glue-environment.tar.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """One file.
+
+    Attributes:
+        parameter: The parameter of the template that names its key.
+        path: The file.
+        key: Its key in the bucket of artefacts.
+        size_bytes: Its size.
+        sha256: Its fingerprint.
+    """
+
+    parameter: str
+    path: Path
+    key: str
+    size_bytes: int
+    sha256: str
+
+
+def artefacts(settings_file: Path, glue_version: str, dist: Path = DIST) -> list[Artefact]:
+    """The artefacts of a deployment.
+
+    Args:
+        settings_file: The settings of the environment.
+        glue_version: Which decides what the job's dependencies come in.
+        dist: Where `make package` puts things.
+
+    Raises:
+        SettingsError: With each file that is missing.
+    """
+    found: list[Artefact] = []
+    faults: list[str] = []
+    for parameter, path, suffix, maker in _wanted(settings_file, glue_version, dist):
+        if path.is_file():
+            found.append(_artefact(parameter, path, suffix))
+        else:
+            faults.append(f"{path}: there is no such file -> expected what {maker} makes")
+    if faults:
+        raise SettingsError(faults)
+    return found
+
+
+def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
+    yield "SettingsKey", settings_file, "toml", "compactor init"
+    yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "make package"
+    yield "JobScriptKey", ROOT / "glue_entry.py", "py", "a checkout"
+    # A wheel by another name: Spark puts nothing but .zip, .egg and .jar on the path of its executors.
+    yield (
+        "JobPackageKey",
+        next(iter(sorted(dist.glob("compactor-*.whl"))), dist / "compactor.whl"),
+        "zip",
+        "make package",
+    )
+    if glue_version != "5.1":
+        yield "JobEnvironmentKey", dist / GLUE_ENVIRONMENT, "tar.gz", "deploy/glue_environment.sh"
+
+
+def _artefact(parameter: str, path: Path, suffix: str) -> Artefact:
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Artefact(
+        parameter, path, f"{parameter.removesuffix('Key').lower()}/{sha256[:32]}.{suffix}", path.stat().st_size, sha256
+    )
