@@ -51,8 +51,9 @@ format: $(INSTALLED) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars (BENCH_ARGS="--size 1gb --passes 3")
+bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars, and the builder (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
+	@$(BIN)/python -m bench.building
 
 bench-scale: $(INSTALLED) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from compactor.attempts import AttemptState, held_against, last_error
@@ -53,6 +54,7 @@ class CompactionResult:
         outcome: What is on record; None if it was done before and nobody needed to look.
         attempts: How many attempts there were, this one included.
         new_columns: Columns that this manifest brought.
+        arrival_seconds: For each file whose rows this call made visible, the time from its arrival to then.
     """
 
     manifest_id: str
@@ -60,6 +62,7 @@ class CompactionResult:
     outcome: Commit | DeadLetter | None = None
     attempts: int = 0
     new_columns: int = 0
+    arrival_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +309,11 @@ class ManifestCompactor:
     def _finished(
         self, accepted: Accepted, outcome: Commit | DeadLetter, *, attempts: int, new_columns: int = 0
     ) -> CompactionResult:
-        self._publisher.roll_forward(accepted, outcome)
-        ending = Ending.COMMITTED if isinstance(outcome, Commit) else Ending.DEAD_LETTERED
-        return CompactionResult(accepted.manifest_id, ending, outcome, attempts, new_columns)
+        done_at = self._publisher.roll_forward(accepted, outcome)
+        if not isinstance(outcome, Commit):
+            return CompactionResult(accepted.manifest_id, Ending.DEAD_LETTERED, outcome, attempts, new_columns)
+        arrivals = _arrival_seconds(accepted, outcome, done_at)
+        return CompactionResult(accepted.manifest_id, Ending.COMMITTED, outcome, attempts, new_columns, arrivals)
 
 
 def is_passing(error: Exception) -> bool:
@@ -327,6 +332,17 @@ def _check_access(reports: Sequence[FileReport]) -> None:
     silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
     if denied and all(report.status in silent for report in reports):
         raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
+
+
+def _arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
+    """How long each compacted file took, from its event, else from its manifest's creation, to being visible."""
+    manifest = accepted.manifest
+    if manifest is None:
+        return ()
+    compacted = {report.uri for report in commit.files if report.status is FileStatus.COMPACTED}
+    arrived = [file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted]
+    # Clocks differ: what seems to be visible before it came took no time.
+    return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)
 
 
 def _staged_file(file: VerifiedFile, final: str) -> StagedFile:

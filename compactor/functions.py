@@ -8,6 +8,9 @@ from compactor.logs import configure_logs
 from compactor.parts import Parts
 from compactor.remote_settings import settings_at
 
+FLUSH_SECONDS = 10.0
+"""How long a function waits for its measurements to be sent: it is frozen once it has returned."""
+
 
 def function_parts() -> Parts:
     """The parts for one call. Settings are read, and clients made, in the first call of a process.
@@ -16,7 +19,7 @@ def function_parts() -> Parts:
         SettingsError: `COMPACTOR_CONFIG` is not set, or with every fault of the settings.
     """
     lasting = _lasting_parts()
-    return Parts(lasting.settings, store=lasting.store, claims=lasting.claims)
+    return Parts(lasting.settings, store=lasting.store, claims=lasting.claims, metrics=lasting.metrics)
 
 
 @cache

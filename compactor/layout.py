@@ -320,6 +320,16 @@ class Layout:
         return f"{self.runs_folder}{run_id}.stop"
 
     @property
+    def breaker_closed(self) -> str:
+        """When somebody last closed the control plane's breaker by hand."""
+        return f"{folder(self.state)}control/breaker-closed.json"
+
+    @property
+    def notices(self) -> str:
+        """What the control plane told people last."""
+        return f"{folder(self.state)}control/notices.json"
+
+    @property
     def last_cleaning(self) -> str:
         """When a run cleaned up last."""
         return f"{folder(self.state)}cleaned.json"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from typing import TypeVar
 
@@ -168,10 +169,11 @@ class Ledger:
             return outcome
         return self.outcome(outcome.date, outcome.manifest_id)
 
-    def finish(self, day: str, manifest_id: str) -> None:
-        """Record that everything is in its final place."""
+    def finish(self, day: str, manifest_id: str) -> datetime:
+        """Record that everything is in its final place; returns since when."""
         done = Done(manifest_id=manifest_id, run_id=self.run_id, done_at=self._clock.now())
         self._store.create(self._layout.done(day, manifest_id), _json(done))
+        return done.done_at
 
     def is_done(self, day: str, manifest_id: str) -> bool:
         return self._store.stat(self._layout.done(day, manifest_id)) is not None

@@ -1,14 +1,9 @@
 """The catalogue of metrics: name, unit, meaning, and what to do when one moves. Nothing else may be emitted."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.compaction import CompactionResult, Ending
-from compactor.records import Commit, DeadLetter, FileStatus
-from compactor.sizing import sizing_hits
-
-Unit = Literal["Count", "Bytes", "Bytes/Second", "Seconds", "Percent"]
+Unit = Literal["Count", "Bytes", "Bytes/Second", "Seconds", "Percent", "None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +12,7 @@ class Metric:
 
     Attributes:
         name: As CloudWatch shows it.
-        unit: One of CloudWatch's units.
+        unit: One of CloudWatch's units; `None` for dollars, which have none there.
         meaning: What it counts.
         advice: What to do when it moves.
     """
@@ -80,6 +75,14 @@ CATALOGUE = {
             "below 90: the data changes quickly",
         ),
         Metric(
+            "ArrivalToVisibleSeconds",
+            "Seconds",
+            "from a file's event, else its manifest's creation, to its rows being visible; one value a file, "
+            "for p50 and p99",
+            "p99 above the SLA: see whether queue, manifests or batches wait; old files that were put back count "
+            "with their full age",
+        ),
+        Metric(
             "ValuesRescued",
             "Count",
             "values that do not fit the type of their column, kept as text in _rescued_data",
@@ -88,49 +91,99 @@ CATALOGUE = {
         Metric("NewColumns", "Count", "columns that appeared", "a producer changed its events"),
         Metric("Attempts", "Count", "attempts made by the batch", "above ManifestsCommitted: read the attempt records"),
         Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),
+        Metric(
+            "JobState",
+            "Count",
+            "what Glue's runs are, each minute: 2 running, 1 on the way up or down, 0 no run, -1 no run and the "
+            "breaker open after too many failures",
+            "below 2 for long: `compactor control --dry-run` says why; -1: mend the cause, then close the breaker",
+        ),
+        Metric("Restarts", "Count", "runs that the control plane started", "rises: read the reasons in its messages"),
+        Metric("QueueDepth", "Count", "S3 events in the queue, in flight or not", "grows: the builder is too slow"),
+        Metric(
+            "QueueOldestAgeSeconds",
+            "Seconds",
+            "age of the oldest S3 event in the queue, some minutes late",
+            "above the SLA: read the builder's log",
+        ),
+        Metric(
+            "DeadLetterDepth",
+            "Count",
+            "S3 events that nobody could read",
+            "above 0: look at them, mend the cause, move them back to the queue",
+        ),
+        Metric(
+            "ManifestsPending",
+            "Count",
+            "manifests in the watched prefix",
+            "grows: the job is down, hangs, or has too few workers",
+        ),
+        Metric(
+            "OldestManifestAgeSeconds",
+            "Seconds",
+            "age of the oldest manifest in the watched prefix",
+            "above the SLA: look at JobState, then at BatchDurationSeconds",
+        ),
+        Metric(
+            "FilesAnnounced",
+            "Count",
+            "files that S3 events told the builder of",
+            "falls: producers stopped, or the bucket's notification is gone",
+        ),
+        Metric(
+            "FilesSkipped",
+            "Count",
+            "announced objects that are no data: empty, folder markers, outside the allowed prefixes",
+            "rises: a producer writes to the wrong place; the log's counts by reason say which",
+        ),
+        Metric(
+            "FilesRepeated",
+            "Count",
+            "announced files that were claimed before",
+            "a few are normal, S3 repeats events; many: a queue's visibility timeout is too short",
+        ),
+        Metric(
+            "MessagesFailed",
+            "Count",
+            "messages that the builder gave back to the queue",
+            "stays up: read the builder's log before they reach the dead-letter queue",
+        ),
+        Metric(
+            "ManifestsBuilt", "Count", "manifests that builder and sealer wrote", "0 with files announced: see the log"
+        ),
+        Metric(
+            "PartsPending", "Count", "parts that wait to be sealed into manifests", "grows: the sealer does not run"
+        ),
+        Metric(
+            "OldestPartAgeSeconds",
+            "Seconds",
+            "age of the oldest part that waits to be sealed",
+            "above twice builder.max_wait_seconds: the sealer fails or does not run",
+        ),
+        Metric(
+            "PartsUnreadable",
+            "Count",
+            "objects among the pending parts that are none; their files wait",
+            "above 0: the sealer's log names them; once one is removed, `compactor plan` takes its files",
+        ),
+        Metric(
+            "EstimatedDollarsPerHour",
+            "None",
+            "list price of the running job's workers",
+            "compare with `compactor cost`; changes with the number of workers",
+        ),
+        Metric(
+            "EstimatedDollarsPerTerabyte",
+            "None",
+            "EstimatedDollarsPerHour over the input of the latest commits",
+            "rises: fewer workers, or an idle stop, would do",
+        ),
+        Metric(
+            "MetricsDropped",
+            "Count",
+            "values that could not be sent: CloudWatch was away too long, or they were no numbers",
+            "above 0: the log's metrics.not_sent and metrics.dropped say why; other metrics have gaps",
+        ),
     )
 }
 """All metrics by name."""
-
-
-def batch_metrics(
-    results: Sequence[CompactionResult], *, failed: int, stuck: int, seconds: float, target_file_bytes: int
-) -> dict[str, float]:
-    """The figures of one batch.
-
-    Args:
-        results: One for each manifest that came to an end.
-        failed: How many manifests did not.
-        stuck: How many manifests wait for a person.
-        seconds: How long the batch took.
-        target_file_bytes: How large an output file should be.
-    """
-    fresh = [result for result in results if result.ending is not Ending.ALREADY_DONE]
-    commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
-    reports = [report for commit in commits for report in commit.files]
-    sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
-    hits = [sizing_hits(each, target_file_bytes) for each in sizes]
-    counted = sum(files for _, files in hits)
-    bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
-    values: dict[str, float] = {
-        "ManifestsCommitted": len(commits),
-        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
-        "ManifestsStuck": stuck,
-        "BatchDurationSeconds": seconds,
-        "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
-        "RecordsOut": sum(report.records for report in reports),
-        "RecordsRejected": sum(report.rejected_lines for report in reports),
-        "FilesSetAside": sum(report.status != FileStatus.COMPACTED for report in reports),
-        "BytesIn": bytes_in,
-        "BytesOut": sum(map(sum, sizes)),
-        "OutputFiles": sum(map(len, sizes)),
-        "ValuesRescued": sum(commit.rescued_values for commit in commits),
-        "NewColumns": sum(result.new_columns for result in fresh),
-        "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
-        "Heartbeat": 1,
-    }
-    if seconds > 0:
-        values["InputBytesPerSecond"] = bytes_in / seconds
-    if counted:
-        values["OutputFileSizeHitRate"] = 100 * sum(hit for hit, _ in hits) / counted
-    return values

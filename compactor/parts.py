@@ -4,7 +4,7 @@ import secrets
 from functools import cached_property
 
 from compactor.adapters.clock import SystemClock
-from compactor.adapters.metrics_sinks import DroppedMetrics, LogMetrics
+from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.building.builder import Builder
@@ -88,8 +88,7 @@ class Parts:
 
     @cached_property
     def metrics(self) -> MetricsSink:
-        metrics = self.settings.metrics
-        return LogMetrics(metrics.namespace) if metrics.sink == "log" else DroppedMetrics()
+        return metrics_sink(self.settings, self.clock)
 
     @cached_property
     def claims(self) -> ClaimTable:

@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from compactor.distributions import Distribution
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
@@ -158,7 +160,14 @@ class Processes(Protocol):
 
 
 class MetricsSink(Protocol):
-    """Where measurements go. Never raises."""
+    """Where measurements go. Never raises, and never keeps its caller waiting but in `flush`."""
 
-    def emit(self, values: Mapping[str, float]) -> None:
-        """Record one value for each metric name of `compactor.metrics.CATALOGUE`."""
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+        """Record one value, or many, for each of these names of `compactor.metrics.CATALOGUE`."""
+
+    def flush(self, timeout_seconds: float) -> bool:
+        """Wait until everything that was emitted has left this process; for the end of a run or of a function's call.
+
+        Returns:
+            False if some of it had not when the time was over.
+        """

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
@@ -48,6 +48,15 @@ class Runs:
     def ask_to_stop(self, run_id: str) -> None:
         """Ask a run to end after the batch in flight; it looks every `BEAT_SECONDS`."""
         self._store.put(self._layout.stop_request(run_id), b"{}")
+
+    def asked_to_stop_at(self, run_id: str) -> datetime | None:
+        """When a run was asked to end; None if it was not, or has ended."""
+        found = self._store.stat(self._layout.stop_request(run_id))
+        return found.modified_at if found else None
+
+    def last_sign_at(self) -> datetime | None:
+        """When any run gave its last sign, a dead one too; None if none is on record."""
+        return max((beat.beat_at for beat in self._beats()), default=None)
 
     def forget_dead(self) -> None:
         """Remove what runs that are long gone have left."""

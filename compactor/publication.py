@@ -1,5 +1,7 @@
 """Carries a decided manifest to its end: final places, done, clean-up. Every step may be repeated by anybody."""
 
+from datetime import datetime
+
 from compactor.errors import ObjectNotFound, StagingLost
 from compactor.layout import Layout, digest
 from compactor.ledger import Ledger
@@ -24,16 +26,21 @@ class Publisher:
         self._ledger = ledger
         self._on_step = on_step
 
-    def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
-        """Publish what the outcome names, record done, and clean up."""
+    def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
+        """Publish what the outcome names, record done, and clean up.
+
+        Returns:
+            When it was done: from then on all of it is to be seen.
+        """
         if isinstance(outcome, Commit):
             self._publish(outcome)
         else:
             self._set_aside(accepted, outcome)
         self._on_step(Step.PUBLISHED, accepted.manifest_id)
-        self._ledger.finish(outcome.date, outcome.manifest_id)
+        done_at = self._ledger.finish(outcome.date, outcome.manifest_id)
         self._on_step(Step.DONE, accepted.manifest_id)
         self.clean_up(accepted, outcome)
+        return done_at
 
     def _publish(self, commit: Commit) -> None:
         for file in (*commit.outputs, *commit.rejects):

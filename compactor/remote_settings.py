@@ -14,7 +14,8 @@ def settings_at(place: str, env: Mapping[str, str]) -> Settings:
 
     Args:
         place: `s3://bucket/key`, or a local file.
-        env: Environment variables. Those of AWS, and `COMPACTOR_AWS__ENDPOINT_URL`, also say how to reach the place.
+        env: Environment variables. Those of AWS, and those of the section `aws`, also say how to reach the
+            place.
 
     Raises:
         SettingsError: With every fault.
@@ -22,7 +23,8 @@ def settings_at(place: str, env: Mapping[str, str]) -> Settings:
     """
     if not is_s3(place):
         return load_settings(Path(place), env)
-    spec = StoreSpec(region=env.get("AWS_REGION"), endpoint_url=env.get("COMPACTOR_AWS__ENDPOINT_URL"))
+    region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
+    spec = StoreSpec(region=region, endpoint_url=env.get("COMPACTOR_AWS__ENDPOINT_URL"))
     try:
         data = spec.open().read(place)
     except ObjectNotFound as exc:

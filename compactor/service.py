@@ -7,13 +7,13 @@ from threading import Event, Lock
 from typing import Protocol
 
 from compactor.backoff import pause_seconds
+from compactor.batch_metrics import batch_metrics
 from compactor.batches import BatchResult, BatchRunner
 from compactor.cleaning.daily import DailyCleaning
 from compactor.compaction import CompactionResult, Ending, is_passing
 from compactor.errors import CompactorError, EngineLost, OperatorError, TryAgainError
 from compactor.layout import Layout, is_delivery, is_seen_by_stream
 from compactor.logs import log_event
-from compactor.metrics import batch_metrics
 from compactor.ports import Clock, MetricsSink, ObjectStore
 from compactor.presence import Presence, Runs
 from compactor.records import NEEDS_OPERATOR, Commit
@@ -26,6 +26,7 @@ RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
+FLUSH_SECONDS = 10.0  # the last figures of a run are worth a short wait, and no more
 SWEEP_SECONDS = 300.0
 """How often a run lists the watched prefix for manifests that the stream cannot see."""
 
@@ -193,6 +194,7 @@ class Service:
             finally:
                 self._record_failures()
                 self._recovery.drop_checkpoints()
+                self._metrics.flush(FLUSH_SECONDS)
         return self._report
 
     def _run(self, *, once: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from compactor import layout, places
+from compactor.control.policy import MaintenanceWindow
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -94,6 +95,12 @@ def _conf_value(value: object) -> str:
 
 def _own_place_or_nothing(text: str) -> str:
     return places.parse_own_place(text) if text else ""
+
+
+def _window_or_nothing(text: str) -> str:
+    if text:
+        MaintenanceWindow.parse(text)
+    return text
 
 
 Place = Annotated[str, AfterValidator(places.parse_place)]
@@ -241,12 +248,42 @@ class Control(Section):
         queue_url: The queue of S3 events; nothing where there is none.
         dead_letter_queue_url: Where events go that nobody could read; nothing where there is none.
         topic_arn: The SNS topic that is told of changes; nothing where there is none.
+        mode: `always` keeps the job up; `on_work` stops it when idle and starts it on a backlog; `never` drains it.
+        sla_seconds: How long a manifest may wait, before people are told; half of it is what one may take.
+        start_grace_seconds: How long a run may be up before it gives signs of life.
+        hang_seconds: How long a run may give no sign of life while work waits, before it is stopped.
+        stall_seconds: How long a run may commit nothing while work waits, before it is drained.
+        drain_seconds: How long a run that was asked to end may take, before it is stopped.
+        expired_grace_seconds: How long to wait for Glue to restart a run that it let expire.
+        backoff_first_seconds: The pause after one failed run; it doubles with each further one.
+        backoff_longest_seconds: The longest such pause.
+        breaker_failures: Failed runs within the window that open the breaker.
+        breaker_window_seconds: That window.
+        breaker_cooldown_seconds: How long an open breaker waits before one trial.
+        idle_stop_seconds: For `on_work`: how long there must be nothing to do.
+        backlog_start_manifests: For `on_work`: how many waiting manifests are worth a start.
+        maintenance_window: The Glue job's MaintenanceWindow, such as `Sun:10`; nothing where it has none.
     """
 
     job_name: Annotated[str, _matching(_DIMENSION, "1 to 64 letters, digits, '_' or '-'")] = "compactor"
     queue_url: Annotated[str, _matching(_QUEUE_URL, "an URL of SQS, or nothing")] = ""
     dead_letter_queue_url: Annotated[str, _matching(_QUEUE_URL, "an URL of SQS, or nothing")] = ""
     topic_arn: Annotated[str, _matching(_TOPIC_ARN, "arn:aws:sns:region:account:name, or nothing")] = ""
+    mode: Literal["always", "on_work", "never"] = "always"
+    sla_seconds: Seconds = 900
+    start_grace_seconds: Seconds = 600
+    hang_seconds: Annotated[float, Field(ge=60, le=7 * 86_400, allow_inf_nan=False)] = 300
+    stall_seconds: Seconds = 3600
+    drain_seconds: Seconds = 900
+    expired_grace_seconds: Seconds = 600
+    backoff_first_seconds: Seconds = 60
+    backoff_longest_seconds: Seconds = 900
+    breaker_failures: int = Field(default=5, ge=1, le=1000)
+    breaker_window_seconds: Seconds = 3600
+    breaker_cooldown_seconds: Seconds = 3600
+    idle_stop_seconds: Seconds = 1800
+    backlog_start_manifests: int = Field(default=1, ge=1, le=1_000_000)
+    maintenance_window: Annotated[str, AfterValidator(_window_or_nothing)] = ""
 
 
 class Metrics(Section):

@@ -44,29 +44,30 @@ def artefacts(settings_file: Path, glue_version: str, dist: Path = DIST) -> list
     """
     found: list[Artefact] = []
     faults: list[str] = []
-    for parameter, path, suffix, maker in _wanted(settings_file, glue_version, dist):
+    for parameter, path, suffix, expected in _wanted(settings_file, glue_version, dist):
         if path.is_file():
             found.append(_artefact(parameter, path, suffix))
         else:
-            faults.append(f"{path}: there is no such file -> expected what {maker} makes")
+            faults.append(f"{path}: there is no such file -> expected {expected}")
     if faults:
         raise SettingsError(faults)
     return found
 
 
 def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
-    yield "SettingsKey", settings_file, "toml", "compactor init"
-    yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "make package"
-    yield "JobScriptKey", ROOT / "glue_entry.py", "py", "a checkout"
+    wheel = next(iter(sorted(dist.glob("compactor-*.whl"))), dist / "compactor.whl")
+    yield "SettingsKey", settings_file, "toml", "the settings"
+    yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "the functions: make package"
+    yield "JobScriptKey", ROOT / "glue_entry.py", "py", "the job"
     # A wheel by another name: Spark puts nothing but .zip, .egg and .jar on the path of its executors.
-    yield (
-        "JobPackageKey",
-        next(iter(sorted(dist.glob("compactor-*.whl"))), dist / "compactor.whl"),
-        "zip",
-        "make package",
-    )
+    yield "JobPackageKey", wheel, "zip", "the package: make package"
     if glue_version != "5.1":
-        yield "JobEnvironmentKey", dist / GLUE_ENVIRONMENT, "tar.gz", "deploy/glue_environment.sh"
+        yield (
+            "JobEnvironmentKey",
+            dist / GLUE_ENVIRONMENT,
+            "tar.gz",
+            "the job's environment: deploy/glue_environment.sh",
+        )
 
 
 def _artefact(parameter: str, path: Path, suffix: str) -> Artefact:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compactor.building.reports import build_metrics
-from compactor.functions import function_parts
+from compactor.functions import FLUSH_SECONDS, function_parts
 from compactor.logs import log_event
 
 
@@ -30,4 +30,5 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[s
         failed=len(report.failed),
     )
     parts.metrics.emit(build_metrics(report))
+    parts.metrics.flush(FLUSH_SECONDS)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed]}

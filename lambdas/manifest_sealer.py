@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compactor.building.reports import seal_metrics
-from compactor.functions import function_parts
+from compactor.functions import FLUSH_SECONDS, function_parts
 from compactor.logs import log_event
 
 
@@ -26,4 +26,5 @@ def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     }
     log_event("parts.sealed", **done)
     parts.metrics.emit(seal_metrics(report))
+    parts.metrics.flush(FLUSH_SECONDS)
     return done

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from compactor.adapters.clock import SystemClock
 from compactor.adapters.listing import sort_key, start_within
+from compactor.distributions import Distribution
 from compactor.errors import ObjectChanged, ObjectNotFound
 from compactor.layout import canonical
 from compactor.ports import Claim, Clock, ObjectInfo
@@ -38,10 +39,13 @@ class MemoryMetrics:
     """Keeps everything that was emitted, in order."""
 
     def __init__(self) -> None:
-        self.emitted: list[dict[str, float]] = []
+        self.emitted: list[dict[str, float | Distribution]] = []
 
-    def emit(self, values: Mapping[str, float]) -> None:
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
         self.emitted.append(dict(values))
+
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - nothing is ever under way
+        return True
 
 
 class _Object(NamedTuple):

@@ -1,8 +1,33 @@
-"""Where measurements can go on any machine: the log, or nowhere."""
+"""Where measurements can go: to CloudWatch, to the log, or nowhere."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from compactor.distributions import Distribution
 from compactor.logs import log_event
+from compactor.ports import Clock, MetricsSink
+from compactor.settings import Settings
+
+
+def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
+    """The sink that the settings name.
+
+    Raises:
+        AccessError: AWS cannot be spoken to: there is no region, say.
+    """
+    metrics = settings.metrics
+    if metrics.sink == "log":
+        return LogMetrics(metrics.namespace)
+    if metrics.sink == "none":
+        return DroppedMetrics()
+    from compactor.adapters.aws import CloudWatchMetrics, cloudwatch_client  # noqa: PLC0415 - boto3 is slow to load
+
+    return CloudWatchMetrics(
+        cloudwatch_client(settings.aws.region or None, settings.aws.endpoint_url or None),
+        metrics.namespace,
+        dimensions={"Job": settings.control.job_name, "Environment": metrics.environment},
+        clock=clock,
+    )
 
 
 class LogMetrics:
@@ -15,13 +40,28 @@ class LogMetrics:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
 
-    def emit(self, values: Mapping[str, float]) -> None:
-        """Log the values."""
-        log_event("metrics.emitted", namespace=self._namespace, values=dict(values))
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+        """Log the values; of many values of one metric what the dashboard would show."""
+        shown = {name: _shown(value) for name, value in values.items()}
+        log_event("metrics.emitted", namespace=self._namespace, values=shown)
+
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - a port's method; nothing is ever under way
+        return True
 
 
 class DroppedMetrics:
     """For when nobody wants to know."""
 
-    def emit(self, values: Mapping[str, float]) -> None:
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Drop the values."""
+
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - a port's method; nothing is ever under way
+        return True
+
+
+def _shown(value: float | Distribution) -> Any:
+    if not isinstance(value, Distribution):
+        return value
+    if not value.total:
+        return {"count": 0}
+    return {"count": value.total, "p50": value.percentile(50), "p99": value.percentile(99)}

@@ -2,12 +2,13 @@
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
 from compactor import __version__
 from compactor.cli.clean import clean
+from compactor.cli.control import control
+from compactor.cli.cost import cost
 from compactor.cli.demo import demo
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
@@ -24,7 +25,7 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compactor", message="%(prog)s %(version)s")
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=CONFIG_HELP)
+@click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
     "--log-format",
     type=click.Choice(LOG_FORMATS),
@@ -33,7 +34,7 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
     help="Of the log, which goes to stderr; auto is text on a terminal, else JSON lines.",
 )
 @click.pass_context
-def compactor(context: click.Context, config: Path | None, log_format: LogFormat) -> None:
+def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
     """Turn many small NDJSON objects into few, right-sized Parquet files.
 
     Exit codes: 0 done; 1 failed, try again or look at the log; 2 wrong usage or settings; 3 done, but something needs
@@ -43,7 +44,7 @@ def compactor(context: click.Context, config: Path | None, log_format: LogFormat
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, redrive, clean, trace, schema, stop, demo):
+for command in (run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
     compactor.add_command(command)
 
 

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
 import click
@@ -13,10 +12,11 @@ import click
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.errors import SettingsError
 from compactor.logs import Level, configure_logs
+from compactor.remote_settings import settings_at
 from compactor.settings import Settings, load_settings
 
 LogFormat = Literal["auto", "text", "json"]
-CONFIG_HELP = "Settings (TOML); else the file that COMPACTOR_CONFIG names."
+CONFIG_HELP = "Settings (TOML), a file or s3://bucket/key; else those that COMPACTOR_CONFIG names."
 
 
 class _CurrentStderr:
@@ -38,7 +38,7 @@ class Invocation:
         log_format: How the log is to look.
     """
 
-    config: Path | None = None
+    config: str | None = None
     log_format: LogFormat = "auto"
 
     def start_log(self, *, level: Level = "info") -> None:
@@ -46,16 +46,24 @@ class Invocation:
         as_json = self.log_format == "json" or (self.log_format == "auto" and not sys.stderr.isatty())
         configure_logs(as_json=as_json, level=level, stream=cast("TextIO", _CurrentStderr()))
 
+    @property
+    def has_settings(self) -> bool:
+        """Whether anybody named settings, in a file or by variables."""
+        return bool(self._place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
+
+    @property
+    def _place(self) -> str:
+        return self.config or os.environ.get("COMPACTOR_CONFIG", "")
+
     def settings(self) -> Settings:
         """The settings of this command.
 
         Raises:
             SettingsError: There are none, or with every fault that they have.
         """
-        path = self.config or Path(os.environ.get("COMPACTOR_CONFIG", ""))
-        if path != Path():
-            return load_settings(path, os.environ)
-        if any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ):
+        if self._place:
+            return settings_at(self._place, os.environ)
+        if self.has_settings:
             return load_settings(None, os.environ)
         raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])
 
@@ -67,10 +75,10 @@ def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
     name as well as before it. Errors become exit codes.
     """
 
-    @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=CONFIG_HELP)
+    @click.option("--config", metavar="FILE", help=CONFIG_HELP)
     @click.pass_context
     @functools.wraps(function)
-    def run(context: click.Context, /, config: Path | None, **options: Any) -> None:
+    def run(context: click.Context, /, config: str | None, **options: Any) -> None:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)

@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import click
 
@@ -16,7 +17,6 @@ from compactor.cli.signals import StopSignals
 from compactor.errors import SettingsError
 from compactor.java import java_fault
 from compactor.service import RunReport
-from compactor.settings import Settings
 from compactor.spark_conf import is_submitted
 
 
@@ -32,9 +32,34 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
     Exit codes: 3 if manifests or files were set aside.
     """
     settings = invocation.settings()
+    if not sys.stderr.isatty() or invocation.log_format != "auto":
+        return run_job(App(settings, on_result=log_result), once=once)
+    # The line says what the log's everyday events would say.
+    invocation.start_log(level="warning")
+    say("starting Spark ...")
+    line = LiveLine()
+    return run_job(
+        App(settings, on_step=line.on_step, on_result=line.on_result), once=once, session_context=lambda _: line
+    )
+
+
+def run_job(
+    app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]] = nullcontext
+) -> ExitCode:
+    """Run the job from Spark's start to its end, and say what it did.
+
+    Args:
+        app: Its parts.
+        once: Process all that is there, and end.
+        session_context: What is to hold from when Spark is up until it goes.
+
+    Raises:
+        SettingsError: Spark cannot start, or the schema file is wrong.
+        CompactorError: The job failed.
+    """
     check_java()
     started = time.monotonic()
-    report = _run(invocation, settings, once=once)
+    report = _run(app, once=once, session_context=session_context)
     _show(report, time.monotonic() - started)
     return _exit_code(report)
 
@@ -51,21 +76,14 @@ def check_java() -> None:
         raise SettingsError([fault])
 
 
-def _run(invocation: Invocation, settings: Settings, *, once: bool) -> RunReport:
+def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]]) -> RunReport:
     from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
         stack.callback(close_session)
-        if sys.stderr.isatty() and invocation.log_format == "auto":
-            # The line says what the log's everyday events would say.
-            invocation.start_log(level="warning")
-            line = LiveLine()
-            say("starting Spark ...")
-            service = App(settings, on_step=line.on_step, on_result=line.on_result).service()
-            stack.enter_context(line)  # from now on: as Spark starts, the JVM writes to the terminal itself
-        else:
-            service = App(settings, on_result=log_result).service()
+        service = app.service()
+        stack.enter_context(session_context(app))  # from now on: as Spark starts, the JVM writes to the terminal itself
         signals.attach(service.stop)
         return service.run(once=once)
 

@@ -20,9 +20,20 @@ VENDORS = {
 """Each vendor's package, and the only folders that may import it."""
 
 PURE = (
-    *("attempts", "backoff", "column_types", "errors", "inspection", "layout", "manifest", "packing", "places"),
-    *("rawjson", "records", "redrive.selection", "schema", "sizing", "spark_conf", "spark_names", "steps"),
+    *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
     *("data_files", "s3_events"),
+    *(
+        "packing",
+        "places",
+        "rawjson",
+        "records",
+        "redrive.selection",
+        "schema",
+        "sizing",
+        "spark_conf",
+        "spark_names",
+        "steps",
+    ),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.metrics_sinks import LogMetrics
+from compactor.distributions import Distribution
 from compactor.errors import AccessError, CompactorError, FileError, ManifestError, SettingsError, TryAgainError
 from compactor.logs import LOGGER, configure_logs, log_event
 
@@ -29,7 +30,8 @@ def test_json_lines() -> None:
     configure_logs(as_json=True, stream=stream)
     log_event("manifest.committed", manifest_id="m\n1", rows=3, place=Path("/x"))
     log_event("too.quiet", level="debug")
-    LogMetrics("ns").emit({"Heartbeat": 1})
+    arrivals = Distribution({2.0: 98, 60.0: 2})
+    LogMetrics("ns").emit({"Heartbeat": 1, "ArrivalToVisibleSeconds": arrivals})
     committed, metrics = (json.loads(line) for line in stream.getvalue().splitlines())
     assert committed.pop("time").endswith("+00:00")
     assert committed == {
@@ -39,7 +41,9 @@ def test_json_lines() -> None:
         "rows": 3,
         "place": "/x",
     }
-    assert (metrics["namespace"], metrics["values"]) == ("ns", {"Heartbeat": 1})
+    latency = {"count": 100, "p50": 2.0, "p99": 60.0}
+    assert metrics["values"] == {"Heartbeat": 1, "ArrivalToVisibleSeconds": latency}
+    assert metrics["namespace"] == "ns"
 
 
 def test_readable_lines() -> None:

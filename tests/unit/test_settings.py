@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from moto.server import ThreadedMotoServer
 
+from compactor.adapters.aws import s3_client
+from compactor.adapters.aws.local_setup import make_buckets
 from compactor.errors import SettingsError
 from compactor.layout import Layout
+from compactor.remote_settings import settings_at
 from compactor.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -396,3 +400,35 @@ def test_any_document_gives_settings_or_faults(made: dict[str, Any], env: dict[s
         made_settings, faults = None, refused.faults
     assert (made_settings is None) is bool(faults)
     assert all(fault.encode() and "\n" not in fault for fault in faults)
+
+
+def test_settings_kept_in_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings may be an object in S3; one that is not there, or no TOML, is told of with its place."""
+    for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}.items():
+        monkeypatch.setenv(name, value)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        env = {"COMPACTOR_AWS__ENDPOINT_URL": f"http://{host}:{port}", "AWS_REGION": "eu-west-1"}
+        s3 = s3_client("eu-west-1", env["COMPACTOR_AWS__ENDPOINT_URL"])
+        make_buckets(["settings"], region="eu-west-1", endpoint_url=env["COMPACTOR_AWS__ENDPOINT_URL"])
+        s3.put_object(Bucket="settings", Key="c.toml", Body=(CONFIG / "dev.toml").read_bytes())
+        s3.put_object(Bucket="settings", Key="bad.toml", Body=b"[paths")
+        assert settings_at("s3://settings/c.toml", env).metrics.environment == "dev"
+        with pytest.raises(SettingsError, match=r"s3://settings/none\.toml: there is no such object"):
+            settings_at("s3://settings/none.toml", env)
+        with pytest.raises(SettingsError, match=r"s3://settings/bad\.toml: .* -> expected TOML"):
+            settings_at("s3://settings/bad.toml", env)
+    finally:
+        server.stop()
+
+
+def test_the_place_of_pending_parts_is_apart() -> None:
+    """Pending parts are no manifests, no output and no state: a place inside another one is refused."""
+    assert parse_settings(document()).layout().pending_folder == "s3://own/state/pending/"
+    apart = parse_settings(document(builder__pending="s3://own/pending"))
+    assert apart.layout().pending_folder == "s3://own/pending/"
+    [fault] = faults_of(document(builder__pending="s3://own/manifests/pending"))
+    assert fault.startswith("builder.pending: ")
+    assert "a place apart from paths.manifests" in fault

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.batch_metrics import batch_metrics
 from compactor.errors import SettingsError
-from compactor.metrics import batch_metrics
 from compactor.records import Commit
 from tests.scenes import GOOD, World
 

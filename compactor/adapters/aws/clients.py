@@ -49,3 +49,6 @@ def aws_client(
 
 s3_client = partial(aws_client, "s3")
 dynamodb_client = partial(aws_client, "dynamodb")
+sqs_client = partial(aws_client, "sqs")
+# Whoever sends measurements keeps them and comes back, so one request need not be waited for as long as others.
+cloudwatch_client = partial(aws_client, "cloudwatch", attempts=2, timeout_seconds=10)

@@ -51,6 +51,8 @@ _PASSING = {
     "TransactionConflictException",
     "PriorRequestNotComplete",
     "EC2ThrottledException",
+    "OperationTimeoutException",
+    "InternalServiceException",
 }
 _FIRST_PAUSE_SECONDS = 0.2
 _SET_UP_WRONG = (

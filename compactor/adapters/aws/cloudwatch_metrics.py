@@ -1,0 +1,199 @@
+"""Measurements to CloudWatch, from a thread of its own: no batch ever waits for them or fails with them."""
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from itertools import chain
+from typing import Any
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from compactor.adapters.aws.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
+from compactor.adapters.aws.errors import error_code
+from compactor.backoff import pause_seconds
+from compactor.distributions import Distribution
+from compactor.logs import log_event
+from compactor.ports import Clock
+
+MAX_QUEUED = 20_000
+"""Metrics that may wait while CloudWatch is away: those of some hours, in about 20 MB."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+HURRIED_PAUSE_SECONDS = 0.2  # while somebody waits in `flush`
+
+_WRONG = {
+    "InvalidParameterValue",
+    "InvalidParameterCombination",
+    "InvalidFormat",
+    "MissingParameter",
+    "MissingRequiredParameter",
+    "Validation",
+    "ValidationError",
+    "Serialization",
+    "MalformedInput",
+    "RequestEntityTooLarge",
+    "413",
+}
+"""Answers to a request that is wrong in itself, without the `Exception` that some protocols add: no repeat helps."""
+
+
+class _Answer(Enum):
+    """What became of a request."""
+
+    TAKEN = auto()
+    REFUSED = auto()
+    NONE = auto()
+
+
+class CloudWatchMetrics:
+    """Sends measurements to CloudWatch, in the order in which they came.
+
+    While CloudWatch cannot be reached they wait, and the oldest go when too many do. What went is counted, in the log
+    and in the metric `MetricsDropped`.
+
+    Args:
+        client: A boto3 client of CloudWatch, as `cloudwatch_client` makes it.
+        namespace: What the metrics are filed under.
+        dimensions: Of every metric.
+        clock: Dates them.
+        max_queued: How many may wait.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        namespace: str,
+        *,
+        dimensions: Mapping[str, str],
+        clock: Clock,
+        max_queued: int = MAX_QUEUED,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._dimensions = dict(dimensions)
+        self._clock = clock
+        self._max_queued = max_queued
+        self._changed = threading.Condition()
+        self._queue: deque[Datum] = deque()
+        self._in_flight = 0
+        self._lost_values = 0
+        self._lost_values_logged = 0
+        self._lost_values_told = 0
+        self._flushing = 0
+        self._thread: threading.Thread | None = None
+
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+        """Queue the values, with the time now."""
+        try:
+            data, unfit = measured(values, self._clock.now())
+        except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
+            log_event("metrics.not_understood", level="warning", error=str(exc)[:500])
+            data, unfit = [], dict.fromkeys(values, 1)
+        if unfit:
+            log_event("metrics.unfit", level="warning", values=unfit)
+        with self._changed:
+            self._lost_values += sum(unfit.values())
+            self._lost_values_logged += sum(unfit.values())
+            self._queue.extend(data)
+            self._shorten()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._send_all, name="cloudwatch-metrics", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, timeout_seconds: float) -> bool:
+        with self._changed:
+            self._flushing += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._queue and not self._in_flight, timeout_seconds)
+            self._flushing -= 1
+            left = len(self._queue) + self._in_flight
+        if left:
+            log_event("metrics.not_flushed", level="warning", metrics=left, timeout_seconds=timeout_seconds)
+        return not left
+
+    def _send_all(self) -> None:
+        failures = 0
+        while True:
+            batch, untold = self._next_batch()
+            answer = self._send(batch, untold)
+            self._settle(batch, untold, answer)
+            failures = failures + 1 if answer is _Answer.NONE else 0
+            if failures:
+                self._pause(failures)
+
+    def _next_batch(self) -> tuple[list[Datum], Datum | None]:
+        """What goes into one request, once there is anything: from the queue, and the number of lost values, if any."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._queue))
+            now = self._clock.now()
+            self._forget_until(now - timedelta(seconds=MAX_AGE_SECONDS))
+            lost = self._lost_values - self._lost_values_told
+            untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
+            told = () if untold is None else (untold,)
+            batch = first_request(chain(told, self._queue))[len(told) :]
+            for _ in batch:
+                self._queue.popleft()
+            self._in_flight = len(batch) + len(told)
+            return batch, untold
+
+    def _send(self, batch: list[Datum], untold: Datum | None) -> _Answer:
+        data = batch if untold is None else [untold, *batch]
+        try:
+            # The client compresses what is worth it.
+            self._client.put_metric_data(
+                Namespace=self._namespace, MetricData=[datum.document(self._dimensions) for datum in data]
+            )
+        except Exception as exc:  # noqa: BLE001 - the thread lives on, whatever it is
+            refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
+            log_event("metrics.not_sent", level="warning", metrics=len(data), refused=refused, error=str(exc)[:500])
+            return _Answer.REFUSED if refused else _Answer.NONE
+        return _Answer.TAKEN
+
+    def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
+        with self._changed:
+            self._in_flight = 0
+            if answer is _Answer.TAKEN:
+                self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])
+            elif answer is _Answer.REFUSED:
+                self._lost_values += sum(map(_values_of, batch))
+            else:
+                self._queue.extendleft(reversed(batch))
+                self._shorten()
+            lost = self._lost_values - self._lost_values_logged
+            self._lost_values_logged = self._lost_values
+            self._changed.notify_all()
+        if lost:
+            log_event("metrics.dropped", level="warning", values=lost, of_all=self._lost_values)
+
+    def _shorten(self) -> None:
+        while len(self._queue) > self._max_queued:
+            self._lost_values += _values_of(self._queue.popleft())
+
+    def _forget_until(self, moment: datetime) -> None:
+        """Drop what is so old that CloudWatch would refuse the request for it."""
+        while self._queue and self._queue[0].at < moment:
+            self._lost_values += _values_of(self._queue.popleft())
+
+    def _pause(self, failures: int) -> None:
+        chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+        seconds = pause_seconds(
+            failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
+        )
+        with self._changed:
+            is_hurried = self._changed.wait_for(lambda: self._flushing > 0, seconds)
+        if is_hurried:
+            time.sleep(HURRIED_PAUSE_SECONDS)
+
+
+def _values_of(datum: Datum) -> int:
+    return sum(count for _, count in datum.counts)
+
+
+def _is_wrong(error: ClientError) -> bool:
+    return error_code(error).removesuffix("Exception") in _WRONG

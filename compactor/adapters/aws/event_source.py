@@ -1,0 +1,76 @@
+"""Feeds a function from a queue as Lambda's event source mapping does, for where there is no Lambda."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from compactor.adapters.aws.errors import translated
+
+_RECEIVE_AT_MOST = 10  # the most that ReceiveMessage and DeleteMessageBatch take [SQS API]
+
+Handler = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Fed:
+    """What was fed.
+
+    Attributes:
+        batches: Calls of the function.
+        messages: That were in them.
+        failed: Messages that it gave back.
+    """
+
+    batches: int = 0
+    messages: int = 0
+    failed: int = 0
+
+
+def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 1000) -> Fed:
+    """Call a function with what is in a queue, until nothing more is to be seen there.
+
+    Messages that it does not give back are deleted; the others come again when their visibility times out.
+
+    Args:
+        client: A boto3 client of SQS.
+        queue_url: The queue.
+        handler: The function; it returns partial batch responses.
+        batch_size: The most messages of one call.
+    """
+    fed = Fed()
+    visible = _visible(client, queue_url)
+    while batch := list(islice(visible, batch_size)):
+        answer = handler({"Records": [_record(message) for message in batch]}, None)
+        failed = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+        _delete(client, queue_url, [message for message in batch if message["MessageId"] not in failed])
+        fed.batches += 1
+        fed.messages += len(batch)
+        fed.failed += len(failed)
+    return fed
+
+
+def _visible(client: Any, queue_url: str) -> Iterator[dict[str, Any]]:
+    while True:
+        with translated(queue_url):
+            answer = client.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_RECEIVE_AT_MOST)
+        if not answer.get("Messages"):
+            return
+        yield from answer["Messages"]
+
+
+def _record(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "eventSource": "aws:sqs",
+    }
+
+
+def _delete(client: Any, queue_url: str, messages: list[dict[str, Any]]) -> None:
+    remaining = iter(messages)
+    while batch := list(islice(remaining, _RECEIVE_AT_MOST)):
+        entries = [{"Id": str(number), "ReceiptHandle": each["ReceiptHandle"]} for number, each in enumerate(batch)]
+        with translated(queue_url):
+            client.delete_message_batch(QueueUrl=queue_url, Entries=entries)

@@ -1,0 +1,93 @@
+"""The runs of a Glue job, at Glue."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.errors import error_code, error_for, translated
+from compactor.control.runs import JobRun, JobState, newest_first
+
+_PAGE_RUNS = 200  # the most that GetJobRuns gives at once [Glue API]
+_NEVER = datetime.fromtimestamp(0, UTC)
+
+
+class GlueJob:
+    """One job at Glue.
+
+    Args:
+        client: A boto3 client of Glue, as `glue_client` makes it.
+        name: The job's.
+        page_runs: How many runs to ask for at once.
+    """
+
+    def __init__(self, client: Any, name: str, *, page_runs: int = _PAGE_RUNS) -> None:
+        self._client = client
+        self._name = name
+        self._page_runs = page_runs
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        found: dict[str, JobRun] = {}
+        for page in self._pages():
+            found.update((run.run_id, run) for run in page)
+            if _ends_before(page, since):
+                break
+        return newest_first([run for run in found.values() if run.started_at >= since])
+
+    def start(self) -> str | None:
+        with translated(self._place):
+            try:
+                answer = self._client.start_job_run(JobName=self._name)
+            except ClientError as exc:
+                # Also where the first try got through and its answer was lost: the repeat meets that very run.
+                if error_code(exc) == "ConcurrentRunsExceededException":
+                    return None
+                raise
+        return str(answer["JobRunId"])
+
+    def stop(self, run_id: str) -> None:
+        with translated(self._place):
+            answer = self._client.batch_stop_job_run(JobName=self._name, JobRunIds=[run_id])
+        for error in answer.get("Errors", ()):
+            detail = error.get("ErrorDetail", {})
+            code, message = str(detail.get("ErrorCode", "")), detail.get("ErrorMessage", "")
+            raise error_for(code, f"{self._place}: run {run_id} was not stopped, {code}: {message}", 0)
+
+    def _pages(self) -> Any:
+        token: str | None = None
+        while True:
+            more = {"NextToken": token} if token else {}
+            with translated(self._place):
+                answer = self._client.get_job_runs(JobName=self._name, MaxResults=self._page_runs, **more)
+            yield [_run(each) for each in answer.get("JobRuns", ())]
+            token = answer.get("NextToken")
+            if not token:
+                return
+
+    @property
+    def _place(self) -> str:
+        return f"Glue job {self._name}"
+
+
+def _ends_before(page: Sequence[JobRun], since: datetime) -> bool:
+    """Whether no later page holds anything younger: told from a page that goes back in time, as Glue's do."""
+    if len(page) < 2 or page[-1].started_at >= since:  # noqa: PLR2004 - one run has no order
+        return False
+    return page[0].started_at > page[-1].started_at
+
+
+def _run(found: Mapping[str, Any]) -> JobRun:
+    try:
+        state = JobState(found["JobRunState"])
+    except ValueError:
+        state = JobState.UNKNOWN
+    changed_at = found.get("LastModifiedOn") or found.get("CompletedOn") or found.get("StartedOn") or _NEVER
+    return JobRun(
+        run_id=found["Id"],
+        state=state,
+        started_at=found.get("StartedOn") or changed_at,
+        changed_at=changed_at,
+        ended_at=None if state.is_living else found.get("CompletedOn") or changed_at,
+        error=str(found.get("ErrorMessage") or ""),
+    )

@@ -1,0 +1,1 @@
+"""Keeps the job running: watches Glue, queues and backlog, decides, and starts, drains, stops or tells somebody."""

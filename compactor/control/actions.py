@@ -1,0 +1,53 @@
+"""What the control plane can do, each with its reason in words. Values, no I/O."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ActionKind(StrEnum):
+    """What is to be done."""
+
+    START = "start"
+    """Start a run of the job."""
+
+    ASK_TO_STOP = "ask_to_stop"
+    """Ask runs of the compactor to end after the batch in flight."""
+
+    STOP = "stop"
+    """Have Glue stop a run, as by a kill."""
+
+    WAIT = "wait"
+    """Leave the job as it is."""
+
+    ALARM = "alarm"
+    """Tell a person."""
+
+    ADVISE = "advise"
+    """Say what a person may want to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do.
+
+    Attributes:
+        kind: What.
+        reason: Why, in words.
+        targets: The runs it is about.
+        about: For alarms and advice: what it is about, in one word that stays while its cause does.
+    """
+
+    kind: ActionKind
+    reason: str
+    targets: tuple[str, ...] = ()
+    about: str = ""
+
+
+def shown_seconds(seconds: float) -> str:
+    """Time for people, in the two largest units that say something, as in `2 min 5 s`."""
+    whole = max(0, round(seconds))
+    for unit, length, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= length:
+            rest = whole % length // part
+            return f"{whole // length} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s"

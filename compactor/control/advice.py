@@ -1,0 +1,98 @@
+"""Sizing advice in words: how long manifests take against the SLA, what arrives against what is processed. No I/O."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from compactor.control.actions import Action, ActionKind, shown_seconds
+from compactor.control.policy import Policy
+from compactor.control.snapshot import Backlog, Snapshot
+from compactor.records import RecentCommit
+
+MIN_COMMITS = 8
+"""Fewer commits say too little."""
+
+MIN_WAITING = 3
+"""Fewer waiting manifests say nothing about what arrives."""
+
+LEAST_BUSY_SHARE = 0.2
+LEAST_SPAN_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the job works, over the latest commits.
+
+    Attributes:
+        commit_seconds: What a manifest takes, the median.
+        processed_bytes_per_second: Stored input over the time in which anything was in work.
+        busy_share: That time over all of the time from the first of these commits to the last.
+        span_seconds: All of that time.
+        arriving_bytes_per_second: Stored input that arrives; None where too little waits to tell.
+    """
+
+    commit_seconds: float
+    processed_bytes_per_second: float
+    busy_share: float
+    span_seconds: float
+    arriving_bytes_per_second: float | None
+
+
+def pace(recent: Sequence[RecentCommit], backlog: Backlog | None) -> Pace | None:
+    """The pace of the latest commits; None where they say too little.
+
+    What waits now arrived within the age of the oldest of it, as manifests are taken in order: their number over that
+    age is the rate of arrival.
+    """
+    if len(recent) < MIN_COMMITS:
+        return None
+    intervals = sorted((each.decided_at - timedelta(seconds=each.seconds), each.decided_at) for each in recent)
+    span = (max(end for _, end in intervals) - intervals[0][0]).total_seconds()
+    busy = _covered_seconds(intervals)
+    if busy <= 0:
+        return None
+    input_bytes = sum(each.input_bytes for each in recent)
+    arriving = None
+    if backlog is not None and backlog.manifests >= MIN_WAITING and backlog.oldest_seconds > 0:
+        arriving = input_bytes / len(recent) * backlog.manifests / backlog.oldest_seconds
+    return Pace(
+        commit_seconds=median(each.seconds for each in recent),
+        processed_bytes_per_second=input_bytes / busy,
+        busy_share=busy / span,
+        span_seconds=span,
+        arriving_bytes_per_second=arriving,
+    )
+
+
+def advice(snapshot: Snapshot, policy: Policy) -> tuple[Action, ...]:
+    """What a person may want to change about the job's size."""
+    found = pace(snapshot.recent or (), snapshot.backlog)
+    if found is None:
+        return ()
+    return tuple(Action(ActionKind.ADVISE, words, about=about) for about, words in _advice(found, policy))
+
+
+def _advice(found: Pace, policy: Policy) -> Iterator[tuple[str, str]]:
+    if found.commit_seconds > policy.sla_seconds / 2:
+        takes, sla = shown_seconds(found.commit_seconds), shown_seconds(policy.sla_seconds)
+        words = f"a manifest takes {takes}, more than half of the {sla} that it may take"
+        yield "slow_manifests", f"{words}: add workers, or lower builder.target_manifest_bytes"
+    arriving, processed = found.arriving_bytes_per_second, found.processed_bytes_per_second
+    if arriving is not None and arriving > processed:
+        words = f"{arriving / 1e6:,.1f} MB/s arrive and {processed / 1e6:,.1f} MB/s are processed"
+        yield "too_few_workers", f"{words}: {arriving / processed:.1f} times the workers would keep up"
+    is_quiet = found.busy_share < LEAST_BUSY_SHARE and found.span_seconds >= LEAST_SPAN_SECONDS
+    if is_quiet and arriving is None and policy.mode == "always":
+        words = f"the job was at work for {found.busy_share:.0%} of the last {shown_seconds(found.span_seconds)}"
+        yield "too_many_workers", f'{words}: fewer workers, or control.mode = "on_work", would do'
+
+
+def _covered_seconds(intervals: Sequence[tuple[datetime, datetime]]) -> float:
+    """How much time intervals cover together; they are in order of their start."""
+    covered = 0.0
+    until = intervals[0][0]
+    for start, end in intervals:
+        covered += max(0.0, (end - max(start, until)).total_seconds())
+        until = max(until, end)
+    return covered

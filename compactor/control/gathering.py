@@ -1,0 +1,121 @@
+"""Reads a snapshot from its sources, each of which may fail alone: what could not be read is unknown, never zero."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from pydantic import AwareDatetime
+
+from compactor.control.ports import JobRuns, Queue
+from compactor.control.runs import newest_first
+from compactor.control.snapshot import Backlog, LivingRun, QueueDepth, Signs, Snapshot, Source
+from compactor.errors import CompactorError, ObjectNotFound
+from compactor.layout import Layout, is_delivery
+from compactor.ledger import Ledger
+from compactor.logs import log_event
+from compactor.ports import ObjectStore
+from compactor.presence import Runs
+from compactor.records import Document, read_record
+
+HISTORY_DAYS = 15
+"""How far back runs are asked for: Glue lets no streaming run live longer than 14 days."""
+
+_SHOWN_ERROR_CHARACTERS = 500
+
+T = TypeVar("T")
+
+
+class BreakerClosed(Document):
+    """Says that the breaker was closed by hand."""
+
+    closed_at: AwareDatetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a snapshot is read from.
+
+    Attributes:
+        job: Glue's runs.
+        runs: Signs of life.
+        queue: The queue of S3 events; None if there is none.
+        dead_letter_queue: Where events go that nobody could read; None if there is none.
+        store: Where the watched prefix is.
+        layout: The places.
+        ledger: Knows the latest commits.
+    """
+
+    job: JobRuns
+    runs: Runs
+    queue: Queue | None
+    dead_letter_queue: Queue | None
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
+
+    def close_breaker(self, now: datetime) -> None:
+        """Have all failures up to now count no more."""
+        self.store.put(self.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Everything that is known now."""
+        unknown: dict[Source, str] = {}
+
+        def known(source: Source, read: Callable[[], T]) -> T | None:
+            try:
+                return read()
+            except CompactorError as exc:
+                unknown[source] = " ".join(str(exc).split())[:_SHOWN_ERROR_CHARACTERS]
+                log_event("control.source_unknown", level="warning", source=source, error=unknown[source])
+                return None
+
+        depth = known(Source.QUEUE, self._depth)
+        return Snapshot(
+            runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
+            signs=known(Source.SIGNS, self._signs),
+            queue=depth,
+            queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
+            dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
+            backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
+            recent=known(Source.LEDGER, lambda: tuple(self.ledger.recent())),
+            breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
+            unknown=unknown,
+        )
+
+    def _signs(self) -> Signs:
+        living = tuple(
+            LivingRun(beat.run_id, beat.started_at, beat.beat_at, self.runs.asked_to_stop_at(beat.run_id))
+            for beat in self.runs.living()
+        )
+        return Signs(living, self.runs.last_sign_at())
+
+    def _depth(self) -> QueueDepth | None:
+        return self.queue.depth() if self.queue else None
+
+    def _oldest_seconds(self, depth: QueueDepth | None, now: datetime) -> float | None:
+        if self.queue is None:
+            return None
+        measured = self.queue.oldest_seconds(now)
+        is_empty = depth is not None and depth.waiting + depth.in_flight == 0
+        return 0.0 if is_empty else measured  # the measurement is minutes old
+
+    def _dead_letters(self) -> int | None:
+        if self.dead_letter_queue is None:
+            return None
+        depth = self.dead_letter_queue.depth()
+        return depth.waiting + depth.in_flight
+
+    def _backlog(self, now: datetime) -> Backlog:
+        listed = self.store.list(self.layout.manifests_folder)
+        times = [info.modified_at for info in listed if is_delivery(info.uri)]
+        return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
+
+    def _breaker_closed_at(self) -> datetime | None:
+        uri = self.layout.breaker_closed
+        try:
+            data = self.store.read(uri)
+        except ObjectNotFound:
+            return None
+        found = read_record(BreakerClosed.model_validate_json, data, uri, expected="when the breaker was closed")
+        return found.closed_at

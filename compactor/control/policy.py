@@ -1,0 +1,81 @@
+"""What the control plane goes by: the policy's numbers, as the settings give them. Values, no I/O."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Self
+
+Mode = Literal["always", "on_work", "never"]
+
+RESTART_WITHIN_SECONDS = 3 * 3600
+"""Glue restarts a streaming job within three hours of the window's start [Glue developer guide]."""
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_WINDOW = re.compile(rf"(?P<day>{'|'.join(_DAYS)}):(?P<hour>[01]?\d|2[0-3])")
+_WEEK_SECONDS = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceWindow:
+    """When Glue may restart a streaming job: weekly, from a full hour in UTC.
+
+    Attributes:
+        weekday: 0 for Monday.
+        hour: 0 to 23.
+    """
+
+    weekday: int
+    hour: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The window that Glue writes as `Sun:10`.
+
+        Raises:
+            ValueError: The text is none.
+        """
+        found = _WINDOW.fullmatch(text)
+        if found is None:
+            raise ValueError("a day and an hour in UTC as Glue writes them, such as Sun:10, or nothing")
+        return cls(_DAYS.index(found["day"]), int(found["hour"]))
+
+    def covers(self, moment: datetime) -> bool:
+        """Whether Glue may be restarting the job at this moment, which is in UTC."""
+        since_monday = moment.weekday() * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+        start = self.weekday * 86_400 + self.hour * 3600
+        return (since_monday - start) % _WEEK_SECONDS < RESTART_WITHIN_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The policy's numbers; each is a key of the settings' section `control`, which says what it means."""
+
+    mode: Mode = "always"
+    sla_seconds: float = 900
+    start_grace_seconds: float = 600
+    hang_seconds: float = 300
+    stall_seconds: float = 3600
+    drain_seconds: float = 900
+    expired_grace_seconds: float = 600
+    backoff_first_seconds: float = 60
+    backoff_longest_seconds: float = 900
+    breaker_failures: int = 5
+    breaker_window_seconds: float = 3600
+    breaker_cooldown_seconds: float = 3600
+    idle_stop_seconds: float = 1800
+    backlog_start_manifests: int = 1
+    maintenance_window: MaintenanceWindow | None = None
+
+    @property
+    def proven_seconds(self) -> float:
+        """A run that lived so long did work: one that hangs from its start would have been stopped before."""
+        return self.start_grace_seconds + self.hang_seconds + self.drain_seconds
+
+    def is_short(self, lived_seconds: float, *, ended_by_itself: bool) -> bool:
+        """Whether a run ended sooner than one that works does; for want of work it may end by itself."""
+        may_idle = ended_by_itself and self.mode == "on_work"
+        return lived_seconds < (min(self.proven_seconds, self.idle_stop_seconds) if may_idle else self.proven_seconds)
+
+    def is_maintenance(self, moment: datetime) -> bool:
+        """Whether Glue may be restarting the job at this moment."""
+        return self.maintenance_window is not None and self.maintenance_window.covers(moment)

@@ -1,0 +1,80 @@
+"""Runs of the Glue job, as Glue's history tells of them. Values, no I/O."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+_RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
+
+
+class JobState(StrEnum):
+    """The states of a run, as Glue names them."""
+
+    WAITING = "WAITING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    ERROR = "ERROR"
+    EXPIRED = "EXPIRED"
+    UNKNOWN = "UNKNOWN"
+    """One that this release does not know. It counts as living, so that no second run is started beside it."""
+
+    @property
+    def is_living(self) -> bool:
+        """Whether a run in this state may be at work, now or soon."""
+        return self in _LIVING
+
+
+_LIVING = {JobState.WAITING, JobState.STARTING, JobState.RUNNING, JobState.STOPPING, JobState.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One run of the job.
+
+    Attributes:
+        run_id: As Glue names it. A run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`.
+        state: Its state now.
+        started_at: When it was asked for.
+        changed_at: When anything about it changed last.
+        ended_at: When it ended; None while it lives.
+        error: What Glue says of its end.
+    """
+
+    run_id: str
+    state: JobState
+    started_at: datetime
+    changed_at: datetime
+    ended_at: datetime | None = None
+    error: str = ""
+
+    @property
+    def is_living(self) -> bool:
+        return self.state.is_living
+
+    def lived_seconds(self, now: datetime) -> float:
+        """How long it has lived."""
+        return ((self.ended_at or now) - self.started_at).total_seconds()
+
+
+def lineage(run_id: str) -> tuple[str, int]:
+    """The first run of a chain of restarts by Glue, and how many restarts this one is behind it."""
+    found = _RESTARTED.fullmatch(run_id)
+    return (found["first"], int(found["number"])) if found else (run_id, 0)
+
+
+def has_successor(run: JobRun, runs: Sequence[JobRun]) -> bool:
+    """Whether Glue has restarted a run that it had let expire."""
+    first, number = lineage(run.run_id)
+    return any(lineage(other.run_id)[0] == first and lineage(other.run_id)[1] > number for other in runs)
+
+
+def newest_first(runs: Sequence[JobRun]) -> tuple[JobRun, ...]:
+    """Runs in order of their start, the newest first; of those that started together the later restart first."""
+    return tuple(sorted(runs, key=lambda run: (run.started_at, lineage(run.run_id)[1]), reverse=True))

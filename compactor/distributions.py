@@ -1,0 +1,72 @@
+"""Many values of one metric as values and counts: coarse enough to be sent, exact enough for percentiles."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+_FINEST_STEP = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Many values of one metric.
+
+    Attributes:
+        counts: How often each value came.
+    """
+
+    counts: Mapping[float, int]
+
+    @property
+    def total(self) -> int:
+        """How many values there are."""
+        return sum(self.counts.values())
+
+    def percentile(self, percent: float) -> float:
+        """The least value that at least so many percent of all values do not exceed.
+
+        Raises:
+            ValueError: There are no values.
+        """
+        wanted = math.ceil(self.total * percent / 100)
+        seen = 0
+        for value in sorted(self.counts):
+            seen += self.counts[value]
+            if seen >= wanted:
+                return value
+        raise ValueError("a percentile of no values")
+
+    def coarsened(self, max_distinct: int) -> "Distribution":
+        """The same values, rounded until at most so many are different.
+
+        Whole numbers are enough in most cases; where not, values move to a scale whose steps grow by 1 %, else by 2 %,
+        4 % and so on: none by more than about half a step, however large it is.
+
+        Args:
+            max_distinct: At least 3.
+        """
+        coarse, step = self._rounded(round), _FINEST_STEP
+        while len(coarse.counts) > max_distinct:
+            coarse, step = self._rounded(partial(_on_scale, step=step)), step * 2
+        return coarse
+
+    def _rounded(self, rounding: Callable[[float], float]) -> "Distribution":
+        counts: Counter[float] = Counter()
+        for value, count in self.counts.items():
+            counts[rounding(value)] += count
+        return Distribution(counts)
+
+
+def distribution_of(values: Iterable[float]) -> Distribution:
+    """Some values, each as it is."""
+    return Distribution(Counter(values))
+
+
+def _on_scale(value: float, *, step: float) -> float:
+    """The nearest point of a scale that begins 0, 1 and grows by `step`, on either side of 0."""
+    if abs(value) < 1:
+        return float(round(value))
+    points = round(math.log(abs(value)) / math.log1p(step))
+    return math.copysign(round((1 + step) ** points, 2), value)

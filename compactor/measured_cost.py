@@ -1,0 +1,104 @@
+"""What the latest runs cost: bytes and times from the ledger, dollars from the price of the workers. No I/O."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from compactor.cost import TERABYTE, GlueJob
+from compactor.records import RecentCommit
+
+_HOUR_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCost:
+    """The latest commits on record, and what so long a time of the workers costs.
+
+    Bytes, files and times are measured; that these workers were the ones at work, and their price, are not.
+
+    Attributes:
+        commits: How many; the ledger keeps the summaries of the latest.
+        since: The start of the first of them.
+        until: The end of the last of them.
+        input_files: Compacted.
+        input_bytes: Stored length of those.
+        at_work_seconds: Time during which at least one of them was in work.
+        dollars_per_hour: Of the workers.
+    """
+
+    commits: int
+    since: datetime
+    until: datetime
+    input_files: int
+    input_bytes: int
+    at_work_seconds: float
+    dollars_per_hour: float
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """From the start of the first to the end of the last, pauses included."""
+        return (self.until - self.since).total_seconds()
+
+    @property
+    def dollars_at_work(self) -> float:
+        return self.dollars_per_hour * self.at_work_seconds / _HOUR_SECONDS
+
+    @property
+    def dollars_elapsed(self) -> float:
+        return self.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
+
+    @property
+    def bytes_per_second_at_work(self) -> float:
+        return self.input_bytes / self.at_work_seconds if self.at_work_seconds else 0.0
+
+    def per_terabyte(self, dollars: float) -> float | None:
+        """Dollars over the input; None where there was none."""
+        return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
+
+
+def measured_cost(recent: Sequence[RecentCommit], job: GlueJob) -> MeasuredCost | None:
+    """What the latest commits cost if this job made them; None if there are none.
+
+    Args:
+        recent: Summaries in any order.
+        job: The workers.
+    """
+    if not recent:
+        return None
+    spans = [(commit.decided_at - timedelta(seconds=commit.seconds), commit.decided_at) for commit in recent]
+    return MeasuredCost(
+        commits=len(recent),
+        since=min(start for start, _ in spans),
+        until=max(end for _, end in spans),
+        input_files=sum(commit.input_files for commit in recent),
+        input_bytes=sum(commit.input_bytes for commit in recent),
+        at_work_seconds=_covered_seconds(spans),
+        dollars_per_hour=job.dollars_per_hour,
+    )
+
+
+def cost_metrics(job: GlueJob, recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
+    """The metrics of cost, as of now.
+
+    Args:
+        job: The workers that run; with none, an hour costs nothing.
+        recent: Summaries of the latest commits. Time since the last of them counts: a job that idles costs as well.
+        now: The time.
+    """
+    values = {"EstimatedDollarsPerHour": job.dollars_per_hour}
+    measured = measured_cost(recent, job)
+    if measured is not None and measured.input_bytes:
+        hours = max((now - measured.since).total_seconds(), measured.elapsed_seconds) / _HOUR_SECONDS
+        values["EstimatedDollarsPerTerabyte"] = job.dollars_per_hour * hours / (measured.input_bytes / TERABYTE)
+    return values
+
+
+def _covered_seconds(spans: Sequence[tuple[datetime, datetime]]) -> float:
+    """The length of what the spans cover together; manifests in flight at once count once."""
+    covered = timedelta()
+    end_so_far: datetime | None = None
+    for start, end in sorted(spans):
+        from_here = start if end_so_far is None else max(start, end_so_far)
+        covered += max(end - from_here, timedelta())
+        end_so_far = end if end_so_far is None else max(end, end_so_far)
+    return covered.total_seconds()

@@ -1,0 +1,33 @@
+"""The catalogue of metrics as a table: `python -m compactor.metrics_table README.md` puts it into a document."""
+
+import sys
+from pathlib import Path
+
+from compactor.metrics import CATALOGUE
+
+BEGIN = "<!-- metrics: made by python -m compactor.metrics_table README.md -->"
+END = "<!-- metrics end -->"
+
+
+def table() -> str:
+    """The catalogue in Markdown."""
+    rows = (f"| {each.name} | {each.unit} | {each.meaning} | {each.advice} |" for each in CATALOGUE.values())
+    return "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
+
+
+def with_table(document: str) -> str:
+    """A document with the table of today between its two marks.
+
+    Raises:
+        ValueError: The marks are not there.
+    """
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"expected a line {BEGIN} and a later one {END}")
+    return f"{before}{begin}\n\n{table()}\n\n{end}{after}"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(with_table(Path(name).read_text()))

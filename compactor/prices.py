@@ -1,0 +1,78 @@
+"""What AWS charges: list prices in US dollars for us-east-1, each with its source and date. Check before quoting."""
+
+from dataclasses import dataclass
+
+AS_OF = "2026-11-20"
+HOURS_A_MONTH = 730
+
+_LIST = "public list price, as third parties quote it"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One price.
+
+    Attributes:
+        dollars: For `per` units.
+        per: How many units the price is for.
+        unit: What is counted.
+        source: Where the figure comes from.
+        as_of: When it was looked up.
+        is_monthly: A unit is paid for a month at a time.
+    """
+
+    dollars: float
+    per: int
+    unit: str
+    source: str = _LIST
+    as_of: str = AS_OF
+    is_monthly: bool = False
+
+    def of(self, quantity: float) -> float:
+        """Dollars for so many units."""
+        return quantity * self.dollars / self.per
+
+
+PRICES = {
+    "glue_dpu_hour": Price(0.44, 1, "DPU-hour of Glue 2.0 to 5.1"),
+    "glue_memory_dpu_hour": Price(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
+    "glue_6_dpu_hour": Price(0.308, 1, "DPU-hour of Glue 6.0", "third parties; AWS's page was not seen"),
+    "glue_6_memory_dpu_hour": Price(
+        0.364, 1, "memory-optimised DPU-hour of Glue 6.0", "third parties; AWS's page was not seen"
+    ),
+    "s3_put": Price(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard"),
+    "s3_get": Price(0.0004, 1000, "GET or HEAD request, S3 Standard; DELETE is free"),
+    "sqs": Price(0.40, 1_000_000, "request to a standard queue"),
+    "lambda_gb_second": Price(0.0000166667, 1, "GB-second of Lambda on x86"),
+    "lambda_call": Price(0.20, 1_000_000, "call of a function"),
+    "dynamodb_write": Price(0.625, 1_000_000, "write of up to 1 KB, on demand"),
+    "dynamodb_read": Price(0.125, 1_000_000, "consistent read of up to 4 KB, on demand"),
+    "cloudwatch_metric": Price(0.30, 1, "metric, of the first 10,000", is_monthly=True),
+    "cloudwatch_request": Price(0.01, 1000, "PutMetricData request"),
+    "cloudwatch_alarm": Price(0.10, 1, "alarm", is_monthly=True),
+    "cloudwatch_dashboard": Price(3.00, 1, "dashboard", is_monthly=True),
+}
+"""All prices that an estimate may use. Free tiers and discounts are left out."""
+
+DPU_PER_WORKER = {
+    "G.025X": 0.25,
+    "G.1X": 1.0,
+    "G.2X": 2.0,
+    "G.4X": 4.0,
+    "G.8X": 8.0,
+    "G.12X": 12.0,
+    "G.16X": 16.0,
+    "R.1X": 1.0,
+    "R.2X": 2.0,
+    "R.4X": 4.0,
+    "R.8X": 8.0,
+}
+"""DPU of one worker, by its type; those of R types are memory-optimised ones [Glue developer guide, worker types]."""
+
+GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
+
+
+def dpu_hour_price(worker_type: str, glue_version: str) -> Price:
+    """The price of a DPU-hour of such workers."""
+    version = "glue_6" if glue_version == "6.0" else "glue"
+    return PRICES[f"{version}_memory_dpu_hour" if worker_type.startswith("R.") else f"{version}_dpu_hour"]

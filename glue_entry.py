@@ -1,0 +1,60 @@
+"""The job on AWS Glue: its arguments become settings, and the same job runs as everywhere."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compactor.app import App
+from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.progress import log_result
+from compactor.cli.run import run_job
+from compactor.job_arguments import job_arguments, overriding, resolved
+from compactor.logs import configure_logs, log_event
+from compactor.remote_settings import settings_at
+
+try:
+    from awsglue.context import GlueContext
+    from awsglue.job import Job
+    from awsglue.utils import getResolvedOptions as resolve  # noqa: N813 - a name of Glue's
+except ImportError:  # anywhere but on Glue
+    GlueContext = Job = None
+    resolve = resolved
+
+
+def main() -> None:
+    """Run the job until it is told to stop.
+
+    Raises:
+        SystemExit: It failed. A run that only left work to an operator has done its own.
+    """
+    configure_logs(as_json=True)
+    code = exit_code_of(_run)
+    if code not in {ExitCode.DONE, ExitCode.NEEDS_OPERATOR}:
+        raise SystemExit(int(code))
+
+
+def _run() -> ExitCode:
+    arguments = job_arguments(sys.argv, resolve)
+    log_event("job.started", arguments=arguments)
+    settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
+    return run_job(
+        App(settings, on_result=log_result), once=False, session_context=lambda app: _glue_job(app, arguments)
+    )
+
+
+@contextmanager
+def _glue_job(app: App, arguments: dict[str, str]) -> Iterator[None]:
+    """What Glue wants to know of a job; its own metrics need the context."""
+    if GlueContext is None:
+        yield
+        return
+    # The session has all of its properties before Glue sees it.
+    job = Job(GlueContext(app.spark.sparkContext))
+    job.init(arguments.get("JOB_NAME", app.settings.control.job_name), arguments)
+    yield
+    job.commit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""Promises of a Glue job's runs: history newest first, and never a second run; in memory and at a stand-in for Glue."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.glue import glue_backends
+from moto.moto_api import state_manager
+
+from compactor.adapters.aws import GlueJob, aws_client
+from compactor.adapters.memory import ManualClock
+from compactor.adapters.memory_glue import MemoryGlue
+from compactor.control.ports import JobRuns
+from compactor.control.runs import JobState
+from compactor.errors import AccessError, StoreUnavailable
+from tests.contract.conftest import REGION
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A job, and the means to have its runs end and time pass."""
+
+    job: JobRuns
+    end: Callable[[str, JobState], None]
+    pass_time: Callable[[], None]
+
+
+@pytest.fixture(scope="module")
+def glue(aws_endpoint: str) -> Any:
+    return aws_client("glue", REGION, aws_endpoint, attempts=1)
+
+
+def moto_site(glue: Any, *, page_runs: int = 200) -> Site:
+    name = f"job-{uuid.uuid4().hex}"
+    command = {"Name": "gluestreaming", "ScriptLocation": "s3://bucket/glue_entry.py"}
+    glue.create_job(Name=name, Role="role", Command=command, ExecutionProperty={"MaxConcurrentRuns": 1})
+    runs = glue_backends[DEFAULT_ACCOUNT_ID][REGION].jobs[name].job_runs
+
+    def end(run_id: str, state: JobState) -> None:
+        next(run for run in runs if run.job_run_id == run_id).status = state.value
+
+    def pass_time() -> None:
+        for run in runs:
+            run.started_on -= timedelta(hours=1)
+
+    return Site(GlueJob(glue, name, page_runs=page_runs), end, pass_time)
+
+
+@pytest.fixture(params=["memory", "moto", "moto, a run a page"])
+def site(request: pytest.FixtureRequest) -> Site:
+    if request.param == "memory":
+        clock = ManualClock(NOON)
+        memory = MemoryGlue(clock, starting_seconds=7200)
+        return Site(memory, memory.end, lambda: clock.advance(3600))
+    # The stand-in takes every run to its good end at once, unless it is told to wait for a number of looks.
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    request.addfinalizer(lambda: state_manager.unset_transition("glue::job_run"))
+    return moto_site(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
+
+
+def test_no_run(site: Site) -> None:
+    """A job that never ran has no runs."""
+    assert list(site.job.list(LONG_AGO)) == []
+
+
+def test_a_run_that_lives(site: Site) -> None:
+    """A run that was started is told of, alive, with the time of its start."""
+    run_id = site.job.start()
+    [run] = site.job.list(LONG_AGO)
+    assert (run.run_id, run.state, run.ended_at, run.is_living) == (run_id, JobState.STARTING, None, True)
+    assert run.started_at.tzinfo is not None
+    assert run.changed_at >= run.started_at
+
+
+def test_never_a_second_run(site: Site) -> None:
+    """While a run lives, another start is an outcome without a run; when it has ended, there is one again."""
+    first = site.job.start()
+    assert first is not None
+    assert site.job.start() is None
+    assert len(site.job.list(LONG_AGO)) == 1
+    site.end(first, JobState.FAILED)
+    second = site.job.start()
+    assert second not in {None, first}
+
+
+@pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
+def test_every_end(site: Site, state: JobState) -> None:
+    """However a run ended, its state and the time of its end are told."""
+    run_id = site.job.start()
+    assert run_id is not None
+    site.end(run_id, state)
+    [run] = site.job.list(LONG_AGO)
+    assert (run.state, run.is_living) == (state, False)
+    assert run.ended_at is not None
+    assert run.ended_at.tzinfo is not None
+
+
+def test_newest_first(site: Site) -> None:
+    """Runs come newest first, whatever order the server has them in, and however many pages they are on."""
+    started = []
+    for _ in range(4):
+        run_id = site.job.start()
+        assert run_id is not None
+        site.end(run_id, JobState.FAILED)
+        site.pass_time()
+        started.append(run_id)
+    assert [run.run_id for run in site.job.list(LONG_AGO)] == started[::-1]
+
+
+def test_only_the_latest(site: Site) -> None:
+    """Runs that were started too long ago are left out."""
+    for _ in range(4):
+        run_id = site.job.start()
+        assert run_id is not None
+        site.end(run_id, JobState.SUCCEEDED)
+        site.pass_time()
+    [oldest, *_, newest] = sorted(run.started_at for run in site.job.list(LONG_AGO))
+    assert len(site.job.list(oldest + timedelta(seconds=1))) == 3
+    assert site.job.list(newest + timedelta(seconds=1)) == ()
+
+
+def test_a_job_that_does_not_exist(glue: Any) -> None:
+    """A wrong name is for a person to mend, and is told with the message."""
+    with pytest.raises(AccessError, match="Glue job nowhere"):
+        GlueJob(glue, "nowhere").list(LONG_AGO)
+
+
+# What the stand-in lacks
+
+
+@pytest.fixture
+def answers(glue: Any) -> Any:
+    with Stubber(glue) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def run(run_id: str, age_hours: float, state: str = "FAILED") -> dict[str, Any]:
+    at = NOON - timedelta(hours=age_hours)
+    return {"Id": run_id, "JobRunState": state, "StartedOn": at, "LastModifiedOn": at, "ErrorMessage": "boom"}
+
+
+def test_old_pages_are_not_read(glue: Any, answers: Any) -> None:
+    """Where the server goes back in time, as Glue does, pages that are too old are not asked for."""
+    first = {"JobName": "job", "MaxResults": 200}
+    answers.add_response("get_job_runs", {"JobRuns": [run("c", 1), run("b", 2)], "NextToken": "more"}, first)
+    second = {"JobRuns": [run("a", 3), run("z", 99)], "NextToken": "more yet"}
+    answers.add_response("get_job_runs", second, {**first, "NextToken": "more"})
+    found = GlueJob(glue, "job").list(NOON - timedelta(hours=10))
+    assert [each.run_id for each in found] == ["c", "b", "a"]
+    assert {each.error for each in found} == {"boom"}
+
+
+def test_a_state_of_a_later_release(glue: Any, answers: Any) -> None:
+    """A state that nobody knows counts as living, so that nothing is started beside it."""
+    answers.add_response("get_job_runs", {"JobRuns": [run("a", 1, "PONDERING")]})
+    [found] = GlueJob(glue, "job").list(LONG_AGO)
+    assert (found.state, found.is_living) == (JobState.UNKNOWN, True)
+
+
+def test_stopping_at_glue(glue: Any, answers: Any) -> None:
+    """A stop names its run; Glue's refusal, which comes with a good answer, is an error."""
+    expected = {"JobName": "job", "JobRunIds": ["jr_1"]}
+    answers.add_response("batch_stop_job_run", {"SuccessfulSubmissions": [{"JobRunId": "jr_1"}]}, expected)
+    GlueJob(glue, "job").stop("jr_1")
+    detail = {"ErrorCode": "JobRunNotFoundException", "ErrorMessage": "no such run"}
+    answers.add_response("batch_stop_job_run", {"Errors": [{"JobRunId": "jr_1", "ErrorDetail": detail}]}, expected)
+    with pytest.raises(AccessError, match="run jr_1 was not stopped, JobRunNotFoundException: no such run"):
+        GlueJob(glue, "job").stop("jr_1")
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        ("ThrottlingException", 400, StoreUnavailable),
+        ("OperationTimeoutException", 400, StoreUnavailable),
+        ("InternalServiceException", 500, StoreUnavailable),
+        ("ResourceNumberLimitExceededException", 400, AccessError),
+        ("AccessDeniedException", 400, AccessError),
+    ],
+)
+def test_what_errors_of_glue_mean(glue: Any, answers: Any, code: str, status: int, error: type[Exception]) -> None:
+    """Passing trouble is told from what a person has to mend."""
+    for method in ("start_job_run", "get_job_runs", "batch_stop_job_run"):
+        answers.add_client_error(method, code, "why", status)
+    job = GlueJob(glue, "job")
+    for call in (job.start, lambda: job.list(LONG_AGO), lambda: job.stop("jr_1")):
+        with pytest.raises(error, match=code):
+            call()
+
+
+# What the one in memory has beyond the stand-in
+
+
+def test_a_run_in_memory_takes_its_time() -> None:
+    """A run waits, starts, runs, and is stopped, each in its time; what is ended cannot be stopped again."""
+    clock = ManualClock(NOON)
+    job = MemoryGlue(clock, waiting_seconds=30, starting_seconds=60, stopping_seconds=20)
+    run_id = job.start()
+    assert run_id is not None
+    seen = []
+    for seconds in (0, 30, 60):
+        clock.advance(seconds)
+        seen.append(job.list(LONG_AGO)[0].state)
+    assert seen == [JobState.WAITING, JobState.STARTING, JobState.RUNNING]
+    job.stop(run_id)
+    assert job.list(LONG_AGO)[0].state is JobState.STOPPING
+    assert job.start() is None
+    clock.advance(50)
+    [stopped] = job.list(LONG_AGO)
+    assert (stopped.state, stopped.ended_at) == (JobState.STOPPED, NOON + timedelta(seconds=110))
+    with pytest.raises(AccessError, match="is STOPPED, expected a run that lives"):
+        job.stop(run_id)
+    with pytest.raises(AccessError, match="no such run"):
+        job.stop("jr_9")
+
+
+def test_a_run_in_memory_expires() -> None:
+    """Glue's own restart comes in its time, under the name that Glue gives it; or never."""
+    clock = ManualClock(NOON)
+    job = MemoryGlue(clock)
+    run_id = job.start()
+    assert run_id is not None
+    assert job.expire(run_id, restart_after_seconds=60) == "jr_000001_restart_1"
+    assert [run.state for run in job.list(LONG_AGO)] == [JobState.EXPIRED]
+    clock.advance(60)
+    assert [run.state for run in job.list(LONG_AGO)] == [JobState.STARTING, JobState.EXPIRED]
+    assert job.start() is None
+    assert job.expire("jr_000001_restart_1", restart_after_seconds=None) == "jr_000001_restart_2"
+    clock.advance(86_400)
+    assert job.living() == []
+
+
+def test_trouble_in_memory() -> None:
+    """An outage or throttling meets every call, and is over when it is over."""
+    job = MemoryGlue(ManualClock(NOON))
+    with job.trouble(), pytest.raises(StoreUnavailable, match="ThrottlingException"):
+        job.start()
+    with job.trouble(AccessError("denied")), pytest.raises(AccessError):
+        job.list(LONG_AGO)
+    assert job.started == []
+    assert job.start() is not None

@@ -1,0 +1,153 @@
+"""Promises of queues and notifiers as the control plane sees them; in memory and at a stand-in for AWS."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.stub import ANY, Stubber
+
+from compactor.adapters.aws import SnsTopic, SqsQueue, aws_client
+from compactor.adapters.memory_glue import MemoryNotifier, MemoryQueue, SilentNotifier
+from compactor.control.ports import Notifier, Queue
+from compactor.control.snapshot import QueueDepth
+from compactor.errors import AccessError
+from tests.contract.conftest import REGION
+
+
+@dataclass(frozen=True)
+class Site:
+    """A queue, and the means to fill it, to work on it, and to have its age measured."""
+
+    queue: Queue
+    send: Callable[[int], None]
+    receive: Callable[[int], None]
+    measure: Callable[[float], None]
+
+
+def memory_site() -> Site:
+    queue = MemoryQueue()
+
+    def send(messages: int) -> None:
+        queue.waiting += messages
+
+    def receive(messages: int) -> None:
+        queue.waiting -= messages
+        queue.in_flight += messages
+
+    def measure(seconds: float) -> None:
+        queue.age_seconds = seconds
+
+    return Site(queue, send, receive, measure)
+
+
+def sqs_site(endpoint: str) -> Site:
+    sqs, cloudwatch = (aws_client(name, REGION, endpoint) for name in ("sqs", "cloudwatch"))
+    name = f"events-{uuid.uuid4().hex}"
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+
+    def send(messages: int) -> None:
+        for number in range(messages):
+            sqs.send_message(QueueUrl=url, MessageBody=str(number))
+
+    def receive(messages: int) -> None:
+        sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=messages, VisibilityTimeout=600)
+
+    def measure(seconds: float) -> None:
+        datum = {
+            "MetricName": "ApproximateAgeOfOldestMessage",
+            "Dimensions": [{"Name": "QueueName", "Value": name}],
+            "Timestamp": datetime.now(UTC) - timedelta(minutes=2),
+            "Value": seconds,
+            "Unit": "Seconds",
+        }
+        older = {**datum, "Timestamp": datetime.now(UTC) - timedelta(minutes=9), "Value": seconds * 2}
+        cloudwatch.put_metric_data(Namespace="AWS/SQS", MetricData=[older, datum])
+
+    return Site(SqsQueue(sqs, cloudwatch, url), send, receive, measure)
+
+
+@pytest.fixture(params=["memory", "sqs"])
+def site(request: pytest.FixtureRequest) -> Site:
+    return memory_site() if request.param == "memory" else sqs_site(request.getfixturevalue("aws_endpoint"))
+
+
+def test_an_empty_queue(site: Site) -> None:
+    """An empty queue holds nothing, and its age is not known before it was measured."""
+    assert site.queue.depth() == QueueDepth(0, 0)
+    assert site.queue.oldest_seconds(datetime.now(UTC)) is None
+
+
+def test_depth(site: Site) -> None:
+    """Messages that wait are told from those that somebody works on."""
+    site.send(3)
+    site.receive(1)
+    assert site.queue.depth() == QueueDepth(2, 1)
+
+
+def test_age(site: Site) -> None:
+    """The age is the one that was measured last."""
+    site.measure(42.0)
+    assert site.queue.oldest_seconds(datetime.now(UTC)) == 42.0
+
+
+def test_a_queue_that_does_not_exist(aws_endpoint: str) -> None:
+    """A wrong URL is for a person to mend."""
+    sqs = aws_client("sqs", REGION, aws_endpoint)
+    with pytest.raises(AccessError, match="no-such-queue"):
+        SqsQueue(sqs, None, f"{aws_endpoint}/123456789012/no-such-queue").depth()
+
+
+@pytest.fixture
+def topic(aws_endpoint: str) -> tuple[Notifier, Callable[[], list[str]]]:
+    """A topic, and the messages that come to somebody who listens to it."""
+    sns, sqs = (aws_client(name, REGION, aws_endpoint) for name in ("sns", "sqs"))
+    name = uuid.uuid4().hex
+    arn = sns.create_topic(Name=name)["TopicArn"]
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+    queue_arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn)
+
+    def received() -> list[str]:
+        return [message["Body"] for message in sqs.receive_message(QueueUrl=url).get("Messages", ())]
+
+    return SnsTopic(sns, arn), received
+
+
+def test_a_message_through_a_topic(topic: tuple[Notifier, Callable[[], list[str]]]) -> None:
+    """A message reaches whoever subscribed, with all of its text."""
+    notifier, received = topic
+    notifier.tell("compactor-prod: started", "Done:\n- run jr_1 was started")
+    [message] = received()
+    assert "run jr_1 was started" in message
+    assert "compactor-prod: started" in message
+
+
+@pytest.mark.parametrize(
+    ("subject", "sent"),
+    [
+        ("short", "short"),
+        ("two\nlines\tand\x07 more", "two lines and more"),
+        ("größer → 1", "gr er 1"),
+        ("", "compactor"),
+        ("x" * 101, "x" * 97 + "..."),
+    ],
+)
+def test_subjects_that_sns_takes(aws_endpoint: str, subject: str, sent: str) -> None:
+    """SNS takes subjects of 100 printable ASCII characters; others are made to fit, and long texts are cut."""
+    client: Any = aws_client("sns", REGION, aws_endpoint)
+    with Stubber(client) as stubber:
+        expected = {"TopicArn": "arn:aws:sns:eu-west-1:123456789012:t", "Subject": sent, "Message": "é" * 60_000}
+        stubber.add_response("publish", {"MessageId": "1"}, {**expected, "TopicArn": ANY})
+        SnsTopic(client, expected["TopicArn"]).tell(subject, "é" * 70_000)
+        stubber.assert_no_pending_responses()
+
+
+def test_notifiers_in_memory() -> None:
+    """One keeps every message, the other none."""
+    kept, silent = MemoryNotifier(), SilentNotifier()
+    for notifier in (kept, silent):
+        notifier.tell("subject", "text")
+    assert kept.messages == [("subject", "text")]

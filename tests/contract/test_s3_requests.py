@@ -1,0 +1,50 @@
+"""What a call of the store costs in S3: the requests that `tests/unit/test_request_counts.py` takes it for."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws import S3Store, s3_client
+from compactor.request_counts import Requests
+from tests.contract.conftest import REGION
+from tests.unit.test_request_counts import REQUESTS
+
+COSTS = {
+    "HeadObject": Requests(gets=1),
+    "GetObject": Requests(gets=1),
+    "PutObject": Requests(puts=1),
+    "CopyObject": Requests(puts=1),
+    "ListObjectsV2": Requests(puts=1),
+    "DeleteObjects": Requests(),
+}
+
+CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
+    "stat": lambda store, root, _: store.stat(root + "there"),
+    "read": lambda store, root, _: store.read(root + "there"),
+    "read_range": lambda store, root, _: store.read_range(root + "there", 0, 2),
+    "list": lambda store, root, _: list(store.list(root)),
+    "create": lambda store, root, _: store.create(root + "new", b"x"),
+    "put": lambda store, root, _: store.put(root + "new", b"x"),
+    "upload": lambda store, root, path: store.upload(root + "new", path),
+    "copy": lambda store, root, _: store.copy(root + "there", root + "copy"),
+    "delete": lambda store, root, _: store.delete([root + "there"]),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_requests_of_a_call(name: str, aws_endpoint: str, bucket: str, tmp_path: Path) -> None:
+    """Each call makes the requests to S3 that estimates take it for."""
+    client = s3_client(REGION, aws_endpoint)
+    store, root = S3Store(client), f"s3://{bucket}/"
+    store.put(root + "there", b"1234")
+    (tmp_path / "file").write_bytes(b"x")
+    seen: Counter[str] = Counter()
+    client.meta.events.register("before-call.s3", lambda model, **_: seen.update([model.name]))
+    CALLS[name](store, root, tmp_path / "file")
+    total = Requests()
+    for operation, times in seen.items():
+        total += COSTS[operation] * times
+    assert total == REQUESTS[name]

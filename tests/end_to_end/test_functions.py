@@ -1,0 +1,121 @@
+"""The functions of Lambda on a stand-in for AWS: from an object that is put to a manifest that names it."""
+
+import importlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws import s3_client
+from compactor.adapters.aws.clients import sqs_client
+from compactor.adapters.aws.event_source import feed
+from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.demo.local_aws import CREDENTIALS, local_aws
+from compactor.errors import SettingsError
+from compactor.functions import _lasting_parts
+from compactor.manifest import Manifest
+from tests.s3_messages import notification
+
+ROOT = Path(__file__).resolve().parents[2]
+REGION = "us-east-1"
+SETTINGS = """
+[paths]
+manifests = "s3://lake/manifests"
+output = "s3://lake/output"
+state = "s3://lake/state"
+[input]
+allowed_prefixes = ["s3://raw/"]
+[builder]
+claims = "claims"
+target_manifest_bytes = 1000
+max_wait_seconds = 1
+[metrics]
+sink = "log"
+[aws]
+region = "us-east-1"
+"""
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A stand-in for AWS with settings in S3, as the functions are told of them."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with local_aws() as url:
+        make_buckets(["raw", "lake", "settings"], region=REGION, endpoint_url=url)
+        make_claims_table("claims", region=REGION, endpoint_url=url)
+        s3_client(REGION, url).put_object(Bucket="settings", Key="c.toml", Body=SETTINGS.encode())
+        monkeypatch.setenv("COMPACTOR_CONFIG", "s3://settings/c.toml")
+        monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", url)
+        _lasting_parts.cache_clear()
+        yield url
+        _lasting_parts.cache_clear()
+
+
+def handler(name: str) -> Any:
+    return importlib.import_module(f"lambdas.{name}").handler
+
+
+def test_from_object_to_manifest(aws: str) -> None:
+    """Objects that are put are announced, claimed, and named in manifests once; poison stays in the queue."""
+    queue_url = make_event_queue("events", "raw", region=REGION, endpoint_url=aws)
+    s3, sqs = s3_client(REGION, aws), sqs_client(REGION, aws)
+    keys = [f"2026-01-02/a b+{number}é.ndjson" for number in range(25)] + ["_SUCCESS"]
+    for key in keys:
+        s3.put_object(Bucket="raw", Key=key, Body=b"x" * 90)
+    sqs.send_message(QueueUrl=queue_url, MessageBody="poison")
+    fed = feed(sqs, queue_url, handler("manifest_builder"), batch_size=15)
+    assert (fed.messages, fed.failed) == (28, 1)  # with S3's test event
+    sealed = handler("manifest_sealer")({}, None)
+    assert (sealed["waiting_parts"], sealed["unreadable_parts"]) == (0, 0)
+    listed = s3.list_objects_v2(Bucket="lake", Prefix="manifests/")["Contents"]
+    bodies = [s3.get_object(Bucket="lake", Key=each["Key"])["Body"].read() for each in listed]
+    named = Counter(file.uri for body in bodies for file in Manifest.model_validate_json(body).files)
+    assert named == {f"s3://raw/{key}": 1 for key in keys[:-1]}
+
+
+def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a person must act, such as where the claims table is missing, the call fails as a whole."""
+    monkeypatch.setenv("COMPACTOR_BUILDER__CLAIMS", "no-such-table")
+    event = {"Records": [{"messageId": "1", "body": notification("raw", "a.ndjson", 1, "e")}]}
+    with pytest.raises(Exception, match="no-such-table"):
+        handler("manifest_builder")(event, None)
+    assert aws
+
+
+def test_functions_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that does not know where its settings are says which variable is missing."""
+    monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
+    _lasting_parts.cache_clear()
+    with pytest.raises(SettingsError, match="COMPACTOR_CONFIG: not set"):
+        handler("manifest_sealer")({}, None)
+
+
+COLD_START = """
+import json, sys, time
+started = time.perf_counter()
+import lambdas.{name}
+seconds = time.perf_counter() - started
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([
+    seconds,
+    int(peak.split()[1]) / 1024,
+    sorted({{name.split(".")[0] for name in sys.modules}}),
+]))
+"""
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "lambdas").glob("[!_]*.py")))
+def test_functions_start_without_heavy_libraries(name: str) -> None:
+    """Importing a function loads neither Spark nor Arrow, and stays small; what it costs is printed."""
+    source = COLD_START.format(name=name)
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    seconds, mebibytes, modules = json.loads(done.stdout)
+    sys.stdout.write(f"lambdas.{name}: {seconds:.2f} s, {mebibytes:.0f} MiB\n")
+    assert not {"pyspark", "pyarrow", "pandas", "numpy", "moto"} & set(modules)
+    assert mebibytes < 120

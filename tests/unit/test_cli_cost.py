@@ -1,0 +1,135 @@
+"""Promises of `compactor cost`: an estimate without any settings, and with them what the latest runs cost."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.adapters.local import LocalStore
+from compactor.cli.entry import compactor as command
+from tests.scenes import GOOD, World
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def call(*arguments: str, config: Path | None = None) -> Result:
+    options = [] if config is None else ["--config", str(config)]
+    return CliRunner().invoke(command, [*options, "cost", *arguments], env={"COMPACTOR_CONFIG": None, "COLUMNS": "80"})
+
+
+def document(*arguments: str, config: Path | None = None) -> dict[str, Any]:
+    result = call(*arguments, "--json", config=config)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Settings with places of their own, and half the usual manifest."""
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        f'[paths]\nmanifests = "{tmp_path}/manifests"\noutput = "{tmp_path}/output"\nstate = "{tmp_path}/state"\n'
+        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[builder]\ntarget_manifest_bytes = 536_870_912\n'
+    )
+    return path
+
+
+def test_as_json() -> None:
+    """The document holds load, workers, every item with its price and source, totals and the comparison."""
+    found = document("--workers", "4", "--worker-type", "G.1X", "--glue-version", "5.1")
+    assert found["load"] == {"files_per_hour": 200_000, "file_bytes": 3_670_016}
+    assert found["job"] == {"worker_type": "G.1X", "workers": 4, "glue_version": "5.1", "dpu": 4}
+    assert found["lines"][0]["dollars_per_hour"] == pytest.approx(1.76)
+    assert found["dollars_per_hour"] == pytest.approx(sum(line["dollars_per_hour"] for line in found["lines"]))
+    assert found["dollars_per_month"] == pytest.approx(730 * found["dollars_per_hour"])
+    assert found["dollars_per_terabyte"] == pytest.approx(found["dollars_per_hour"] / 0.7340032)
+    assert (found["compared"]["workers"], found["compared"]["worker_type"]) == (10, "G.2X")
+    assert found["compared"]["dollars_per_month"] == pytest.approx(6424)
+    services = [line["service"] for line in found["lines"]]
+    assert list(dict.fromkeys(services)) == ["Glue", "S3", "SQS", "DynamoDB", "Lambda", "CloudWatch"]
+    assert {line["basis"] for line in found["lines"]} == {"given", "counted", "assumed"}
+    assert all(line["price"]["source"] and line["price"]["as_of"] for line in found["lines"])
+    assert found["measured"] is None
+
+
+def test_as_text() -> None:
+    """Without settings, the screen says what it costs, by what prices, and what is left out."""
+    result = call()
+    assert result.exit_code == 0
+    for words in (
+        "200,000 files an hour",
+        "20 DPU",
+        "$6.16 an hour, $4,496.80 a month",
+        "check them",
+        "not counted",
+        "these workers are 1.00 of that",
+    ):
+        assert words in result.stdout
+    assert "measured" not in result.stdout
+
+
+def test_other_loads(config: Path) -> None:
+    """Half the files cost half the requests; half the size of a manifest makes twice as many."""
+    whole, half = document(), document("--files-per-hour", "100000")
+    items = {line["item"]: line["quantity"] for line in whole["lines"]}
+    assert {line["item"]: line["quantity"] for line in half["lines"]}["claims written"] == items["claims written"] / 2
+    assert document(config=config)["manifests_per_hour"] == pytest.approx(2 * whole["manifests_per_hour"])
+
+
+def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
+    """With a state to read, bytes and time come from the ledger, and the workers' price from the options."""
+    assert document(config=config)["measured"] is None
+    world = World(root=str(tmp_path), store=LocalStore())
+    uris = [world.deliver(name, GOOD, GOOD) for name in ("m1", "m2")]
+
+    def on_step(step: str, manifest_id: str) -> None:
+        if step == "converted":
+            world.clock.advance({"m1": 90, "m2": 30}[manifest_id])
+
+    runner = world.runner(on_step=on_step)
+    runner.run(uris[:1])
+    world.clock.advance(240)
+    runner.run(uris[1:])
+    found = document(config=config)["measured"]
+    assert (found["commits"], found["input_files"], found["input_bytes"]) == (2, 4, 4 * len(GOOD))
+    assert (found["at_work_seconds"], found["elapsed_seconds"]) == (120, 360)
+    assert found["dollars_at_work"] == pytest.approx(6.16 / 30)
+    assert found["dollars_per_terabyte_elapsed"] == pytest.approx(6.16 / 10 / (4 * len(GOOD) / 1e12))
+    shown = call("--glue-version", "5.1", config=config).stdout
+    assert "2 latest commits, 2026-01-02 12:00:00 to 01-02 12:06:00 UTC: 4 files" in shown
+    assert "if 10 x G.2X, Glue 5.1 made them: $0.29" in shown
+
+
+WRONG = [
+    ("--workers", "1"),
+    ("--workers", "x"),
+    ("--files-per-hour", "0"),
+    ("--file-bytes", "0"),
+    ("--worker-type", "G.3X"),
+    ("--glue-version", "7.0"),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_wrong_usage(arguments: tuple[str, str]) -> None:
+    """What no job and no load can be is wrong usage."""
+    assert call(*arguments).exit_code == 2
+
+
+def test_the_readme_says_what_it_costs() -> None:
+    """The example of the README is what the command says today."""
+    found = document()
+    of_service: dict[str, float] = {}
+    for line in found["lines"]:
+        of_service[line["service"]] = of_service.get(line["service"], 0) + line["dollars_per_hour"]
+    readme = " ".join(README.read_text().split())
+    for words in (
+        f"${found['dollars_per_hour']:.2f} an hour, ${found['dollars_per_terabyte']:.2f} a terabyte",
+        f"${of_service['Glue']:.2f} for Glue, ${of_service['S3']:.2f} for requests to S3",
+        f"${of_service['SQS'] + of_service['DynamoDB']:.2f} for claims and queue",
+        f"{100 * (of_service['Lambda'] + of_service['CloudWatch']):.0f} cents for the rest",
+    ):
+        assert words in readme
