@@ -9,6 +9,7 @@ from compactor.layout import folder, is_s3
 from compactor.settings import Settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # it becomes part of the names of queues, functions and roles
+_FEWEST_STARTS = 2  # one start is none too many
 
 
 def settings_parameters(settings: Settings) -> dict[str, str]:
@@ -18,7 +19,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         SettingsError: With everything that this deployment cannot carry out.
     """
     paths = settings.paths
-    layout = settings.layout()
+    control = settings.control
     faults = list(_faults(settings))
     if faults:
         raise SettingsError(faults)
@@ -27,12 +28,12 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
     return {
         "Environment": settings.metrics.environment,
-        "JobName": settings.control.job_name,
+        "JobName": control.job_name,
         "MetricNamespace": settings.metrics.namespace,
         "WorkBucketName": work,
         "ManifestsPrefix": manifests,
         "StatePrefix": _bucket_and_key(paths.state)[1],
-        "PendingPrefix": _bucket_and_key(layout.pending_folder)[1],
+        "PendingPrefix": _bucket_and_key(settings.layout().pending_folder)[1],
         "LakeBucketName": lake,
         "OutputPrefix": output,
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
@@ -40,6 +41,11 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputPrefix": folder(key) if key else "",
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
         "ClaimsTableName": settings.builder.claims,
+        "SlaSeconds": f"{control.sla_seconds:g}",
+        "HalfSlaSeconds": f"{control.sla_seconds / 2:g}",
+        "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
+        "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
+        "MaintenanceWindow": control.maintenance_window,
     }
 
 
@@ -99,8 +105,6 @@ def _faults(settings: Settings) -> list[str]:
 def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
     builder = settings.builder
     checks = {
-        f"HalfSlaSeconds: half of SlaSeconds ({values['SlaSeconds']})": 2 * float(values["HalfSlaSeconds"])
-        == float(values["SlaSeconds"]),
         f"ArchiveDays: more than retention.archive_days ({settings.retention.archive_days})": float(
             values["ArchiveDays"]
         )

@@ -15,6 +15,7 @@ PACKAGES = ("compactor", "lambdas", "glue_entry")
 NOT_ON_AWS = {
     "compactor.adapters.local": "all places are on S3",
     "compactor.adapters.sqlite_claims": "claims are in DynamoDB",
+    "compactor.cli.entry": "the job starts no command",
     "compactor.adapters.aws.local_setup": "only a stand-in for AWS is set up by code",
 }
 """Modules that never run on AWS, each with the reason. What they call takes no permission."""
