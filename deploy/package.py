@@ -4,11 +4,12 @@ The same code makes the same bytes, so that a deployment without changes changes
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from deploy.imported_modules import ROOT, imported_files
@@ -28,11 +29,21 @@ class PackagingError(Exception):
     """Something cannot be packaged as it is."""
 
 
-def build_functions(target: Path) -> None:
+def install_functions_packages(site: Path) -> None:
+    """Install what the functions need of others, for Lambda and not for this machine.
+
+    Raises:
+        PackagingError: pip failed.
+    """
+    _pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
+
+
+def build_functions(target: Path, install: Callable[[Path], None] = install_functions_packages) -> None:
     """Build the zip of the functions.
 
     Args:
         target: Where it is put.
+        install: Puts the packages of others into a folder.
 
     Raises:
         PackagingError: The functions import what they must not, pip failed, or the zip is too large.
@@ -40,9 +51,7 @@ def build_functions(target: Path) -> None:
     own, others = imported_files(sorted((ROOT / "lambdas").glob("*.py")))
     with tempfile.TemporaryDirectory(prefix="compactor-functions-") as folder:
         site = Path(folder)
-        _pip(
-            "install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES)
-        )
+        install(site)
         shipped = {path.stem for path in site.iterdir()}
         for package, importer in sorted(others.items()):
             if package not in shipped | RUNTIME_OF_FUNCTIONS:
@@ -64,6 +73,7 @@ def build_wheel(folder: Path) -> Path:
     Raises:
         PackagingError: pip failed.
     """
+    shutil.rmtree(ROOT / "build", ignore_errors=True)  # else modules that are gone would be packaged again
     for old in folder.glob("compactor-*.whl"):
         old.unlink()
     _pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
