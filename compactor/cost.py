@@ -6,50 +6,19 @@ from typing import Literal
 
 from compactor import request_counts
 from compactor.metrics import CATALOGUE
-from compactor.prices import DPU_PER_WORKER, HOURS_A_MONTH, PRICES, Price, dpu_hour_price
+from compactor.prices import HOURS_A_MONTH, PRICES, TERABYTE, JobSize, Price
 from compactor.request_counts import Requests
 from compactor.sizing import planned_files
 
 REFERENCE_RATIO = 0.24
 """Parquet bytes per input byte of the events that the benchmark uses."""
 
-TERABYTE = 1e12
 _HOUR_SECONDS = 3600.0
 _OF_A_BUILD = Requests(gets=10, puts=5)
 _OF_A_SEAL = Requests(gets=20, puts=10)
 
 Basis = Literal["given", "counted", "assumed"]
 """Where a quantity comes from: from the caller, from the code (tests hold the two together), or from judgement."""
-
-
-@dataclass(frozen=True, slots=True)
-class GlueJob:
-    """The workers that run.
-
-    Attributes:
-        worker_type: Such as `G.2X`.
-        workers: All of them, the driver's included.
-        glue_version: Such as `6.0`.
-    """
-
-    worker_type: str
-    workers: int
-    glue_version: str
-
-    @property
-    def dpu(self) -> float:
-        return DPU_PER_WORKER[self.worker_type] * self.workers
-
-    @property
-    def price(self) -> Price:
-        return dpu_hour_price(self.worker_type, self.glue_version)
-
-    @property
-    def dollars_per_hour(self) -> float:
-        return self.price.of(self.dpu)
-
-    def __str__(self) -> str:
-        return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +129,7 @@ class Estimate:
     """
 
     load: Load
-    job: GlueJob
+    job: JobSize
     manifests_per_hour: float
     outputs_per_manifest: int
     lines: tuple[CostLine, ...]
@@ -178,7 +147,7 @@ class Estimate:
         return self.dollars_per_hour / self.load.terabytes_per_hour
 
 
-def estimate(load: Load, job: GlueJob, shape: Shape, assumptions: Assumptions | None = None) -> Estimate:
+def estimate(load: Load, job: JobSize, shape: Shape, assumptions: Assumptions | None = None) -> Estimate:
     """What a steady load costs, with the job up around the clock.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.cost import TERABYTE, GlueJob
+from compactor.prices import TERABYTE, JobSize
 from compactor.records import RecentCommit
 
 _HOUR_SECONDS = 3600.0
@@ -56,7 +56,7 @@ class MeasuredCost:
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
 
 
-def measured_cost(recent: Sequence[RecentCommit], job: GlueJob) -> MeasuredCost | None:
+def measured_cost(recent: Sequence[RecentCommit], job: JobSize) -> MeasuredCost | None:
     """What the latest commits cost if this job made them; None if there are none.
 
     Args:
@@ -77,19 +77,23 @@ def measured_cost(recent: Sequence[RecentCommit], job: GlueJob) -> MeasuredCost 
     )
 
 
-def cost_metrics(job: GlueJob, recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
-    """The metrics of cost, as of now.
+def cost_metrics(jobs: Sequence[JobSize], recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
+    """The metrics of cost, as of now; none for workers that have no price in the table.
 
     Args:
-        job: The workers that run; with none, an hour costs nothing.
+        jobs: The workers of each run that is up. While none is, an hour costs nothing.
         recent: Summaries of the latest commits. Time since the last of them counts: a job that idles costs as well.
         now: The time.
     """
-    values = {"EstimatedDollarsPerHour": job.dollars_per_hour}
-    measured = measured_cost(recent, job)
-    if measured is not None and measured.input_bytes:
-        hours = max((now - measured.since).total_seconds(), measured.elapsed_seconds) / _HOUR_SECONDS
-        values["EstimatedDollarsPerTerabyte"] = job.dollars_per_hour * hours / (measured.input_bytes / TERABYTE)
+    if not all(job.is_priced for job in jobs):
+        return {}
+    dollars_per_hour = sum(job.dollars_per_hour for job in jobs)
+    values = {"EstimatedDollarsPerHour": dollars_per_hour}
+    input_bytes = sum(commit.input_bytes for commit in recent)
+    if jobs and input_bytes:
+        since = min(commit.decided_at - timedelta(seconds=commit.seconds) for commit in recent)
+        dollars = dollars_per_hour * (now - since).total_seconds() / _HOUR_SECONDS
+        values["EstimatedDollarsPerTerabyte"] = dollars / (input_bytes / TERABYTE)
     return values
 
 

@@ -169,13 +169,13 @@ CATALOGUE = {
         Metric(
             "EstimatedDollarsPerHour",
             "None",
-            "list price of the running job's workers",
+            "list price of the running job's workers; with auto scaling, of as many as it may have",
             "compare with `compactor cost`; changes with the number of workers",
         ),
         Metric(
             "EstimatedDollarsPerTerabyte",
             "None",
-            "EstimatedDollarsPerHour over the input of the latest commits",
+            "those dollars since the oldest of the latest commits, over the input of all of them",
             "rises: fewer workers, or an idle stop, would do",
         ),
         Metric(

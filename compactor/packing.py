@@ -47,7 +47,7 @@ def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) 
     for item in items:
         item_weight = weight(item)
         overshoot = total + item_weight - target_weight
-        if current and overshoot > 0 and (overshoot > target_weight - total or item_weight >= target_weight):
+        if current and (item_weight >= target_weight or overshoot > max(0, target_weight - total)):
             runs.append(current)
             current, total = [], 0.0
         current.append(item)

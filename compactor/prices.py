@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 AS_OF = "2026-11-20"
 HOURS_A_MONTH = 730
+TERABYTE = 1e12
 
 _LIST = "public list price, as third parties quote it"
 
@@ -70,9 +71,40 @@ DPU_PER_WORKER = {
 """DPU of one worker, by its type; those of R types are memory-optimised ones [Glue developer guide, worker types]."""
 
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
+"""Those whose prices are known."""
 
 
-def dpu_hour_price(worker_type: str, glue_version: str) -> Price:
-    """The price of a DPU-hour of such workers."""
-    version = "glue_6" if glue_version == "6.0" else "glue"
-    return PRICES[f"{version}_memory_dpu_hour" if worker_type.startswith("R.") else f"{version}_dpu_hour"]
+@dataclass(frozen=True, slots=True)
+class JobSize:
+    """The workers of a Glue job.
+
+    Attributes:
+        worker_type: Such as `G.2X`.
+        workers: All of them, the driver's included.
+        glue_version: Such as `6.0`.
+    """
+
+    worker_type: str
+    workers: int
+    glue_version: str
+
+    @property
+    def dpu(self) -> float:
+        return DPU_PER_WORKER[self.worker_type] * self.workers
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the table of prices knows such workers and this version."""
+        return self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS
+
+    @property
+    def price(self) -> Price:
+        version = "glue_6" if self.glue_version == "6.0" else "glue"
+        return PRICES[f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"]
+
+    @property
+    def dollars_per_hour(self) -> float:
+        return self.price.of(self.dpu)
+
+    def __str__(self) -> str:
+        return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"

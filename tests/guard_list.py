@@ -33,6 +33,11 @@ _ATTEMPTS = "tests/unit/test_attempts.py"
 _CREATE = "tests/contract/test_object_store.py::test_create_leaves_another_object_alone"
 _CLAIM = "tests/contract/test_claims.py::test_the_first_to_claim_holds_a_key"
 _TAKE_OVER = "tests/contract/test_claims.py::test_taking_over"
+_CONTROL = "tests/unit/test_control_decisions.py"
+_CONTROL_SHELL = "tests/unit/test_control_plane.py"
+_CLOUDWATCH = "tests/contract/test_cloudwatch.py"
+_REQUESTS = "tests/unit/test_cloudwatch_requests.py"
+_METRICS = "tests/unit/test_metrics.py"
 _CRASHES = "tests/faults/test_crash_points.py"
 _DRIVERS = "tests/faults/test_two_drivers.py"
 
@@ -388,4 +393,200 @@ CLAIMS = (
     ),
 )
 
-GUARDS = (*CREATE_ONLY, *VERSIONS, *VERIFICATION, *ONCE, *ATTEMPTS, *PLACES, *CLAIMS)
+CONTROL = (
+    Guard(
+        "nothing is started while Glue cannot be asked which runs live",
+        "control/decisions.py",
+        "    if snapshot.runs is None:\n",
+        "    if False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a run in a state that nobody knows counts as living",
+        "control/runs.py",
+        "JobState.STOPPING, JobState.UNKNOWN}",
+        "JobState.STOPPING}",
+        ("tests/contract/test_job_runs.py::test_a_state_of_a_later_release",),
+    ),
+    Guard(
+        "nothing is started beside a run that gives signs of life elsewhere",
+        "control/decisions.py",
+        "    for each in snapshot.signs.living if snapshot.signs else ():\n        age",
+        "    for each in ():\n        age",
+        (_CONTROL,),
+    ),
+    Guard(
+        "while Glue may restart a run by itself none is started",
+        "control/decisions.py",
+        "    if latest and (until := history.awaits_restart_until(latest)):\n",
+        "    if latest and (until := now) and False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "an expired run that Glue restarted is no failure",
+        "control/history.py",
+        "            return not has_successor(run, self._runs) and self._waited_for_successor(run)",
+        "            return True",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a trial that failed leaves the breaker open",
+        "control/history.py",
+        "if is_trial or end > since)",
+        "if end > since)",
+        (_CONTROL,),
+    ),
+    Guard(
+        "failures far apart do not open the breaker",
+        "control/history.py",
+        "if is_trial or end > since), _end(run)]",
+        "if True), _end(run)]",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a stall is not restarted for ever",
+        "control/symptoms.py",
+        " and runs_without_commit(snapshot) <= STALL_RESTARTS",
+        "",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a silent run is not stopped while no work is known to wait",
+        "control/decisions.py",
+        "    if is_silent(run, snapshot, policy, now) and waiting_work(snapshot):",
+        "    if is_silent(run, snapshot, policy, now):",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a run that was asked to end is given time before it is killed",
+        "control/decisions.py",
+        "        if asked >= policy.drain_seconds:",
+        "        if True:",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a start that meets a run is an outcome",
+        "adapters/aws/glue_job.py",
+        '                if error_code(exc) == "ConcurrentRunsExceededException":',
+        "                if False:",
+        ("tests/contract/test_job_runs.py::test_never_a_second_run",),
+    ),
+    Guard(
+        "one source that fails leaves the others known",
+        "control/gathering.py",
+        "            except CompactorError as exc:\n",
+        "            except ArithmeticError as exc:\n",
+        (_CONTROL_SHELL,),
+    ),
+    Guard(
+        "people are told once a change",
+        "control/notices.py",
+        "if about not in told]",
+        "if True]",
+        (_CONTROL_SHELL,),
+    ),
+)
+
+MEASUREMENTS = (
+    Guard(
+        "measurements that CloudWatch did not take are sent again",
+        "adapters/aws/cloudwatch_metrics.py",
+        "                self._queue.extendleft(reversed(batch))\n",
+        "                self._queue.extendleft(())\n",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that wait keep their order",
+        "adapters/aws/cloudwatch_metrics.py",
+        "                self._queue.extendleft(reversed(batch))\n",
+        "                self._queue.extendleft(batch)\n",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that wait for CloudWatch are bounded",
+        "adapters/aws/cloudwatch_metrics.py",
+        "        while len(self._queue) > self._max_queued:\n",
+        "        while False:\n",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that went are counted once",
+        "adapters/aws/cloudwatch_metrics.py",
+        "self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])",
+        "pass",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that CloudWatch refuses do not hold up those behind them",
+        "adapters/aws/cloudwatch_metrics.py",
+        "return _Answer.REFUSED if refused else _Answer.NONE",
+        "return _Answer.NONE",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that became too old do not make CloudWatch refuse new ones",
+        "adapters/aws/cloudwatch_metrics.py",
+        "            self._forget_until(now - timedelta(seconds=MAX_AGE_SECONDS))\n",
+        "",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements without sense never cost a batch",
+        "adapters/aws/cloudwatch_metrics.py",
+        "        except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch\n",
+        "        except ZeroDivisionError as exc:\n",
+        (_CLOUDWATCH,),
+    ),
+    Guard(
+        "measurements that are no numbers never leave",
+        "adapters/aws/cloudwatch_requests.py",
+        "return abs(value) <= _GREATEST",
+        "return True",
+        (_REQUESTS,),
+    ),
+    Guard(
+        "measurements of a request stay below the size that CloudWatch takes",
+        "adapters/aws/cloudwatch_requests.py",
+        "        if size_bytes > MAX_REQUEST_BYTES:\n",
+        "        if False:\n",
+        (_REQUESTS,),
+    ),
+    Guard(
+        "measurements of a request are as few metrics as CloudWatch takes",
+        "adapters/aws/cloudwatch_requests.py",
+        "in islice(data, MAX_DATA):",
+        "in data:",
+        (_REQUESTS,),
+    ),
+    Guard(
+        "measurements of one metric are as few values as CloudWatch takes",
+        "adapters/aws/cloudwatch_requests.py",
+        "tuple(islice(pairs, MAX_VALUES))",
+        "tuple(pairs)",
+        (_REQUESTS,),
+    ),
+    Guard(
+        "measurements of a run have left before it ends",
+        "service.py",
+        "                self._metrics.flush(FLUSH_SECONDS)\n",
+        "",
+        (_METRICS + "::test_a_run_ends_with_its_figures_sent",),
+    ),
+    Guard(
+        "measurements of latency are those of files that became visible alone",
+        "compaction.py",
+        " for file in manifest.files if file.uri in compacted]",
+        " for file in manifest.files]",
+        (_METRICS + "::test_arrival_to_visible",),
+    ),
+    Guard(
+        "measurements of latency are few enough for one value of a metric",
+        "batch_metrics.py",
+        ".coarsened(MAX_DISTINCT_LATENCIES)",
+        "",
+        (_METRICS + "::test_arrivals_of_many_files",),
+    ),
+)
+
+
+GUARDS = (*CREATE_ONLY, *VERSIONS, *VERIFICATION, *ONCE, *ATTEMPTS, *PLACES, *CLAIMS, *CONTROL, *MEASUREMENTS)

@@ -11,9 +11,9 @@ from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, duration, print_fields, print_json, rate, shallow, size
-from compactor.cost import CostLine, Estimate, GlueJob, Load, Shape, estimate
+from compactor.cost import CostLine, Estimate, Load, Shape, estimate
 from compactor.measured_cost import MeasuredCost, measured_cost
-from compactor.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES
+from compactor.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, JobSize
 from compactor.records import RecentCommit
 from compactor.settings_sections import Builder, Output, Stream
 from compactor.sizing import learned_ratio
@@ -59,11 +59,11 @@ def cost(
     Prices are list prices of us-east-1: check them before quoting. Whether the workers are enough for the load is not
     asked here: see `compactor status` for what they do.
     """
-    job = GlueJob(worker_type, workers, glue_version)
+    job = JobSize(worker_type, workers, glue_version)
     recent, shape = _of_settings(invocation)
     found = estimate(Load(files_per_hour, file_bytes), job, shape)
     measured = measured_cost(recent, job)
-    common = GlueJob(COMMON_WORKER_TYPE, COMMON_WORKERS, glue_version)
+    common = JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, glue_version)
     if as_json:
         print_json(_document(found, shape, measured, common))
     else:
@@ -90,7 +90,7 @@ def _shape(builder: Builder, output: Output, stream: Stream, ratio: float | None
     return shape if ratio is None else replace(shape, ratio=ratio)
 
 
-def _document(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: GlueJob) -> dict[str, Any]:
+def _document(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> dict[str, Any]:
     return {
         "load": shallow(found.load),
         "job": {**shallow(found.job), "dpu": found.job.dpu},
@@ -129,7 +129,7 @@ def _measured(found: MeasuredCost) -> dict[str, Any]:
     }
 
 
-def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: GlueJob) -> None:
+def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> None:
     load, job = found.load, found.job
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     print_fields(
@@ -184,7 +184,7 @@ def _table(found: Estimate) -> Table:
     return table
 
 
-def _measured_fields(found: MeasuredCost, job: GlueJob) -> list[tuple[str, str]]:
+def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:
     span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
     what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
     at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)

@@ -55,7 +55,8 @@ def _about_a_running(run: JobRun, snapshot: Snapshot, policy: Policy, now: datet
     if is_silent(run, snapshot, policy, now) and waiting_work(snapshot):
         reason = f"run {run.run_id} is RUNNING for {up} and gives no sign of life while {waiting_work(snapshot)}"
         return Action(ActionKind.STOP, reason, (run.run_id,))
-    if asked := _asked_longest(snapshot, now):
+    asked = _asked_longest_ago(snapshot, now)
+    if asked is not None:
         seconds = shown_seconds(asked)
         if asked >= policy.drain_seconds:
             reason = f"run {run.run_id} was asked to end {seconds} ago and still runs"
@@ -135,10 +136,10 @@ def _last_end(snapshot: Snapshot, now: datetime) -> str:
     return f"run {run.run_id} ended {ended} ago as {run.state}, after {shown_seconds(run.lived_seconds(now))}{error}"
 
 
-def _asked_longest(snapshot: Snapshot, now: datetime) -> float:
-    """How long ago the first of the living runs was asked to end; 0 if none was."""
-    asked = [each.asked_at for each in (snapshot.signs.living if snapshot.signs else ()) if each.asked_at]
-    return max(1.0, (now - min(asked)).total_seconds()) if asked else 0.0
+def _asked_longest_ago(snapshot: Snapshot, now: datetime) -> float | None:
+    """How many seconds ago the first of the living runs was asked to end; None if none was."""
+    living = snapshot.signs.living if snapshot.signs else ()
+    return max(((now - each.asked_at).total_seconds() for each in living if each.asked_at), default=None)
 
 
 def _why(snapshot: Snapshot, source: Source) -> str:

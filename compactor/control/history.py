@@ -101,13 +101,13 @@ class RunHistory:
         failures: list[datetime] = []
         opened_at: datetime | None = None
         for run in sorted(self._runs, key=lambda run: run.ended_at or self._now):
-            if self._worked(run) or not (run.is_living or self.is_failed(run)):
+            if self._worked(run):
                 failures, opened_at = [], None
             if self._counts(run):
                 since = _end(run) - timedelta(seconds=self._policy.breaker_window_seconds)
                 is_trial = opened_at is not None
                 failures = [*(end for end in failures if is_trial or end > since), _end(run)]
-                if is_trial or len(failures) >= self._policy.breaker_failures:
+                if len(failures) >= self._policy.breaker_failures:
                     opened_at = _end(run)
         return Breaker(len(failures), opened_at)
 
@@ -115,6 +115,9 @@ class RunHistory:
         return self.is_failed(run) and (self._closed_at is None or _end(run) > self._closed_at)
 
     def _worked(self, run: JobRun) -> bool:
+        """Whether a run showed that the job can work: it lived for long, or ended for want of work."""
+        if run.state is JobState.SUCCEEDED:
+            return not self._is_short(run)
         return run.state not in _NOT_BEGUN and run.lived_seconds(self._now) >= self._policy.proven_seconds
 
     def _is_short(self, run: JobRun) -> bool:

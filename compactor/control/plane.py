@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from compactor.control.actions import Action, ActionKind
 from compactor.control.decisions import decide
@@ -12,6 +13,7 @@ from compactor.control.runs import JobState
 from compactor.control.snapshot import Snapshot
 from compactor.errors import CompactorError
 from compactor.logs import log_event
+from compactor.measured_cost import cost_metrics
 from compactor.ports import Clock, MetricsSink
 
 DOWN_FOR_GOOD, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
@@ -84,7 +86,7 @@ class ControlPlane:
                 starts += action.kind is ActionKind.START and bool(outcome)
                 done += [f"{outcome}: {action.reason}"] if outcome else []
         step = Step(seen.snapshot, seen.actions, tuple(done), tuple(failed))
-        self._metrics.emit(control_metrics(step, starts))
+        self._metrics.emit({**control_metrics(step, starts), **running_cost(step.snapshot, self._clock.now())})
         self._notices.tell(step.done, step.alarms)
         return step
 
@@ -128,6 +130,15 @@ def control_metrics(step: Step, starts: int) -> Mapping[str, float]:
         "Restarts": starts,
     }
     return {name: float(value) for name, value in values.items() if value is not None}
+
+
+def running_cost(snapshot: Snapshot, now: datetime) -> Mapping[str, float]:
+    """What the runs cost that are up; nothing where that is not known."""
+    sizes = [run.size for run in snapshot.living_runs if run.state in {JobState.RUNNING, JobState.STOPPING}]
+    known = [size for size in sizes if size is not None]
+    if snapshot.runs is None or len(known) < len(sizes):
+        return {}
+    return cost_metrics(known, snapshot.recent or (), now)
 
 
 def _job_state(step: Step) -> int | None:

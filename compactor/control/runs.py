@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from compactor.prices import JobSize
+
 _RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
 
 
@@ -45,6 +47,7 @@ class JobRun:
         changed_at: When anything about it changed last.
         ended_at: When it ended; None while it lives.
         error: What Glue says of its end.
+        size: Its workers; None where Glue does not say.
     """
 
     run_id: str
@@ -53,6 +56,7 @@ class JobRun:
     changed_at: datetime
     ended_at: datetime | None = None
     error: str = ""
+    size: JobSize | None = None
 
     @property
     def is_living(self) -> bool:

@@ -23,6 +23,9 @@ from compactor.settings_sections import Control
 ATTEMPTS = 3
 """How often a request is sent at most: a minute later everything is asked anew."""
 
+LONGEST_TIMEOUT_SECONDS = 10.0
+"""How long to wait for an answer at most, whatever the job may wait: a look has to end before the next one."""
+
 
 def policy_of(control: Control) -> Policy:
     """The policy that the settings' section gives."""
@@ -68,7 +71,7 @@ class ControlParts:
     @cached_property
     def store(self) -> ObjectStore:
         aws = self.settings.aws
-        return StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open()
+        return StoreSpec(aws.region or None, aws.endpoint_url or None, self._timeout_seconds).open()
 
     @cached_property
     def job(self) -> JobRuns:
@@ -120,7 +123,11 @@ class ControlParts:
 
     def _client(self, service: str) -> Any:
         aws = self.settings.aws
-        return _client(service, aws.region or None, aws.endpoint_url or None, aws.timeout_seconds)
+        return _client(service, aws.region or None, aws.endpoint_url or None, self._timeout_seconds)
+
+    @property
+    def _timeout_seconds(self) -> float:
+        return min(self.settings.aws.timeout_seconds, LONGEST_TIMEOUT_SECONDS)
 
 
 @lru_cache(maxsize=16)

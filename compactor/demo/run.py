@@ -19,10 +19,10 @@ from compactor.cli.output import by_name, count, duration, rate, size
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
-from compactor.demo.scene import BUCKETS, REGION, TABLE, Scene, in_buckets, in_folder
+from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene, in_buckets, in_folder
 from compactor.errors import CompactorError, SettingsError
 from compactor.layout import Layout
-from compactor.settings import load_settings
+from compactor.remote_settings import settings_at
 
 DEEP_BYTES = 250_000_000
 """Up to so much input every value is compared in the end; that takes a minute for every so many bytes."""
@@ -50,15 +50,16 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
     """
     with ExitStack() as stack:
         stack.enter_context(_sigterm_as_interrupt())
-        scene, environment = _set(stack, total_bytes, folder)
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
-        config = (folder or work) / "demo.toml"
-        config.write_text(scene.settings_toml())
-        environment = {**environment, "COMPACTOR_CONFIG": str(config)}
-        app = App(load_settings(config, {}))
+        scene, environment = _set(stack, total_bytes, folder)
+        config = scene.write_settings((folder or work) / "demo.toml")
+        environment = {**environment, "COMPACTOR_CONFIG": config}
+        app = App(settings_at(config, environment))
         click.echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
         made = scene.write_events(app.store)
-        run_seconds = _commands(scene, environment)
+        run_seconds = _by_commands(scene, environment) if folder else _by_events(scene, environment, app, work)
+        _command(["verify", "--deep"] if scene.total_bytes <= DEEP_BYTES else ["verify"], environment)
+        _command(["status"], environment)
         found = read_outcome(app)
         _show(made, found, run_seconds, app.layout)
         if folder is None:
@@ -87,16 +88,22 @@ def _set(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene
     os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
     os.environ.update(CREDENTIALS)
     # This module is only imported where AWS is stood in for.
-    from compactor.adapters.aws.local_setup import make_buckets, make_claims_table  # noqa: PLC0415
+    from compactor.adapters.aws.local_setup import (  # noqa: PLC0415
+        make_buckets,
+        make_claims_table,
+        make_event_queue,
+    )
 
     make_buckets(BUCKETS, region=REGION, endpoint_url=url)
     make_claims_table(TABLE, region=REGION, endpoint_url=url)
+    queue_url = make_event_queue(QUEUE, RAW_BUCKET, region=REGION, endpoint_url=url)
     environment.pop("AWS_PROFILE", None)
-    return in_buckets(url, total_bytes), {**environment, **CREDENTIALS}
+    reach = {"AWS_REGION": REGION, "COMPACTOR_AWS__ENDPOINT_URL": url}
+    return in_buckets(url, queue_url, total_bytes), {**environment, **CREDENTIALS, **reach}
 
 
-def _commands(scene: Scene, environment: Mapping[str, str]) -> float:
-    """Run the commands.
+def _by_commands(scene: Scene, environment: Mapping[str, str]) -> float:
+    """Plan from a listing, and run.
 
     Returns:
         How long `run` took, in seconds.
@@ -104,9 +111,20 @@ def _commands(scene: Scene, environment: Mapping[str, str]) -> float:
     _command(["plan", scene.raw], environment)
     started = time.monotonic()
     _command(["run", "--once"], environment)
-    seconds = time.monotonic() - started
-    _command(["verify", "--deep"] if scene.total_bytes <= DEEP_BYTES else ["verify"], environment)
-    _command(["status"], environment)
+    return time.monotonic() - started
+
+
+def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Path) -> float:
+    """Go the whole way from S3's events to what CloudWatch has measured.
+
+    Returns:
+        How long the job took, in seconds.
+    """
+    from compactor.demo.full_way import FullWay  # noqa: PLC0415 - which needs what only AWS needs
+
+    way = FullWay(scene, app, environment, work / "job.log")
+    seconds = way.go()
+    way.show_measurements()
     return seconds
 
 

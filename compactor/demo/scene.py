@@ -4,11 +4,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from compactor.adapters.stores import StoreSpec
 from compactor.demo.events import DAY, FILE_BYTES, DayCounts, Flaws, write_day
 from compactor.ports import ObjectStore
 
 SEED = 20251221  # any number; the same one makes every demo the same
-BUCKETS = ["raw", "lake"]
+RAW_BUCKET = "raw"
+SETTINGS_BUCKET = "settings"
+BUCKETS = [RAW_BUCKET, "lake", SETTINGS_BUCKET]
+QUEUE = "compactor-events"
 TABLE = "compactor-claims"
 REGION = "us-east-1"
 
@@ -28,12 +32,14 @@ class Scene:
         raw: The folder of the input; it ends with `/`.
         lake: The folder of everything else; it ends with `/`.
         endpoint_url: The stand-in for AWS; empty on plain folders.
+        queue_url: Where S3 announces the input there.
         total_bytes: Of the input, before compression.
     """
 
     raw: str
     lake: str
     endpoint_url: str
+    queue_url: str
     total_bytes: int
 
     def settings_toml(self) -> str:
@@ -58,17 +64,32 @@ target_file_bytes = {target_bytes}
 [builder]
 claims = {json.dumps(TABLE if self.endpoint_url else "")}
 target_manifest_bytes = {manifest_bytes}
+max_wait_seconds = 1
+
+[control]
+queue_url = {json.dumps(self.queue_url)}
+backoff_first_seconds = 2
 
 [aws]
 region = {json.dumps(REGION if self.endpoint_url else "")}
 endpoint_url = {json.dumps(self.endpoint_url)}
 
 [metrics]
-sink = "none"
+environment = "demo"
+sink = {json.dumps("cloudwatch" if self.endpoint_url else "none")}
 
 [spark]
 master = "local[*]"
 """
+
+    def write_settings(self, file: Path) -> str:
+        """Write the settings to a file, or to where the functions and the job find theirs; returns the place."""
+        if not self.endpoint_url:
+            file.write_text(self.settings_toml())
+            return str(file)
+        place = f"s3://{SETTINGS_BUCKET}/{file.name}"
+        StoreSpec(region=REGION, endpoint_url=self.endpoint_url).open().put(place, self.settings_toml().encode())
+        return place
 
     def write_events(self, store: ObjectStore) -> DayCounts:
         """Make the input: bad lines of every kind, compressed files, and a key that only the very last line has."""
@@ -89,9 +110,10 @@ master = "local[*]"
 
 def in_folder(folder: Path, total_bytes: int) -> Scene:
     """A scene on plain folders."""
-    return Scene(raw=f"{folder}/raw/", lake=f"{folder}/lake/", endpoint_url="", total_bytes=total_bytes)
+    return Scene(raw=f"{folder}/raw/", lake=f"{folder}/lake/", endpoint_url="", queue_url="", total_bytes=total_bytes)
 
 
-def in_buckets(endpoint_url: str, total_bytes: int) -> Scene:
+def in_buckets(endpoint_url: str, queue_url: str, total_bytes: int) -> Scene:
     """A scene on a stand-in for AWS."""
-    return Scene(raw="s3://raw/", lake="s3://lake/", endpoint_url=endpoint_url, total_bytes=total_bytes)
+    raw = f"s3://{RAW_BUCKET}/"
+    return Scene(raw, "s3://lake/", endpoint_url=endpoint_url, queue_url=queue_url, total_bytes=total_bytes)

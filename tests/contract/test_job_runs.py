@@ -1,7 +1,7 @@
 """Promises of a Glue job's runs: history newest first, and never a second run; in memory and at a stand-in for Glue."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -55,15 +55,16 @@ def moto_site(glue: Any, *, page_runs: int = 200) -> Site:
 
 
 @pytest.fixture(params=["memory", "moto", "moto, a run a page"])
-def site(request: pytest.FixtureRequest) -> Site:
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     if request.param == "memory":
         clock = ManualClock(NOON)
         memory = MemoryGlue(clock, starting_seconds=7200)
-        return Site(memory, memory.end, lambda: clock.advance(3600))
+        yield Site(memory, memory.end, lambda: clock.advance(3600))
+        return
     # The stand-in takes every run to its good end at once, unless it is told to wait for a number of looks.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
-    request.addfinalizer(lambda: state_manager.unset_transition("glue::job_run"))
-    return moto_site(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
+    yield moto_site(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
+    state_manager.unset_transition("glue::job_run")
 
 
 def test_no_run(site: Site) -> None:

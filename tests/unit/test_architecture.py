@@ -22,6 +22,8 @@ VENDORS = {
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
     *("data_files", "s3_events"),
+    *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
+    *("control.decisions", "control.alarms", "control.advice"),
     *(
         "packing",
         "places",

@@ -42,7 +42,11 @@ def test_settings_hold(total_bytes: int, tmp_path: Path) -> None:
     """The settings that a demo writes are without fault, on folders and on the stand-in for AWS."""
     local = parse_settings(tomllib.loads(in_folder(tmp_path, total_bytes).settings_toml()))
     assert (local.aws.endpoint_url, local.builder.claims) == ("", "")
-    stood_in = parse_settings(tomllib.loads(in_buckets("http://127.0.0.1:5000", total_bytes).settings_toml()))
+    stood_in = parse_settings(
+        tomllib.loads(
+            in_buckets("http://127.0.0.1:5000", "http://127.0.0.1:5000/123456789012/q", total_bytes).settings_toml()
+        )
+    )
     assert (stood_in.aws.endpoint_url, stood_in.builder.claims) == ("http://127.0.0.1:5000", TABLE)
 
 

@@ -35,7 +35,7 @@ def test_version() -> None:
     assert call("--version").stdout == f"compactor {compactor.__version__}\n"
 
 
-@pytest.mark.parametrize("name", ["run", "plan", "status", "verify", "trace", "redrive", "cost", "demo"])
+@pytest.mark.parametrize("name", ["run", "plan", "status", "verify", "trace", "redrive", "cost", "control", "demo"])
 def test_every_command_has_help(name: str) -> None:
     """Every command explains itself without settings."""
     result = call(name, "--help")
@@ -58,6 +58,7 @@ WRONG_USAGE = [
     ["redrive", "files", "--date", "21.12.2025"],
     ["redrive", "files", "../m1"],
     ["verify", "--date", "21.12.2025"],
+    ["control", "--close"],
     ["demo", "--size", "100"],
     ["demo", "--size", "0mb"],
     ["--log-format", "xml", "status"],

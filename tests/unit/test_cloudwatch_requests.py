@@ -79,6 +79,15 @@ def test_any_measurements(emitted: list[dict[str, Any]]) -> None:
     assert sum(sent.values()) + unfit == every
 
 
+def test_many_values_of_one_metric() -> None:
+    """What is too much for one value of a metric goes out as several."""
+    arrivals = Distribution({float(seconds): seconds for seconds in range(1, 401)})
+    data, unfit = measured({"ArrivalToVisibleSeconds": arrivals}, NOW)
+    assert [len(datum.counts) for datum in data] == [150, 150, 100]
+    assert dict(pair for datum in data for pair in datum.counts) == arrivals.counts
+    assert unfit == {}
+
+
 def body_bytes(protocol: str, data: list[Datum]) -> int:
     """How large the body of a request is before compression, as boto3 makes it."""
     parameters = {"Namespace": "n" * 255, "MetricData": [datum.document(DIMENSIONS) for datum in data]}

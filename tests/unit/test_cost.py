@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.cost import Estimate, GlueJob, Load, Shape, estimate
+from compactor.cost import Estimate, Load, Shape, estimate
 from compactor.measured_cost import cost_metrics, measured_cost
 from compactor.metrics import CATALOGUE
-from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES
+from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
 from compactor.records import RecentCommit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -67,19 +67,19 @@ RATES = [
 @pytest.mark.parametrize(("worker_type", "workers", "version", "dpu", "hour", "month"), JOBS)
 def test_workers(worker_type: str, workers: int, version: str, dpu: float, hour: float, month: float) -> None:
     """A job costs its DPU, the driver's included, at the price of its Glue version and kind of worker."""
-    job = GlueJob(worker_type, workers, version)
+    job = JobSize(worker_type, workers, version)
     assert (job.dpu, job.dollars_per_hour) == (dpu, pytest.approx(hour))
     assert job.dollars_per_hour * 730 == pytest.approx(month)
 
 
 def test_every_worker_has_a_price() -> None:
     """Every type of worker costs something on every version of Glue, and every price has its source and date."""
-    assert all(GlueJob(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)
+    assert all(JobSize(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)
     assert all(price.dollars > 0 and price.unit and price.source and price.as_of for price in PRICES.values())
 
 
 def million() -> Estimate:
-    return estimate(Load(1_000_000, 1000), GlueJob("G.2X", 10, "6.0"), SHAPE)
+    return estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), SHAPE)
 
 
 def test_every_item() -> None:
@@ -137,7 +137,7 @@ AT_WORK = [
 @pytest.mark.parametrize(("spans", "at_work", "elapsed"), AT_WORK)
 def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed: float) -> None:
     """Time at work counts once however many manifests were in flight, and pauses count only as time that passed."""
-    job = GlueJob("G.2X", 10, "6.0")
+    job = JobSize("G.2X", 10, "6.0")
     found = measured_cost([commit(*span) for span in spans], job)
     assert found is not None
     assert (found.at_work_seconds, found.elapsed_seconds) == (at_work, elapsed)
@@ -150,7 +150,7 @@ def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed:
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 500)), min_size=1, max_size=20))
 def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
     """It is the number of seconds in which anything was in work."""
-    found = measured_cost([commit(*span) for span in spans], GlueJob("G.1X", 2, "6.0"))
+    found = measured_cost([commit(*span) for span in spans], JobSize("G.1X", 2, "6.0"))
     assert found is not None
     covered = {second for end, seconds in spans for second in range(end - seconds, end)}
     assert found.at_work_seconds == len(covered)
@@ -158,7 +158,7 @@ def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
 
 def test_nothing_to_measure() -> None:
     """Without commits nothing was measured, and without input no terabyte has a price."""
-    job = GlueJob("G.2X", 10, "6.0")
+    job = JobSize("G.2X", 10, "6.0")
     assert measured_cost([], job) is None
     empty = measured_cost([commit(1, 0, input_bytes=0)], job)
     assert empty is not None
@@ -167,12 +167,15 @@ def test_nothing_to_measure() -> None:
 
 def test_metrics_of_cost() -> None:
     """The control plane's two figures: workers by the hour, and that over the input since the oldest commit."""
-    job = GlueJob("G.2X", 10, "6.0")
+    job = JobSize("G.2X", 10, "6.0")
     recent = [commit(100, 100), commit(1800, 100)]
-    values = cost_metrics(job, recent, NOON + timedelta(hours=1))
+    values = cost_metrics([job], recent, NOON + timedelta(hours=1))
     assert values == {
         "EstimatedDollarsPerHour": pytest.approx(6.16),
         "EstimatedDollarsPerTerabyte": pytest.approx(6.16 / 0.002),
     }
     assert set(values) <= set(CATALOGUE)
-    assert cost_metrics(job, [], NOON) == {"EstimatedDollarsPerHour": pytest.approx(6.16)}
+    assert cost_metrics([job], [], NOON) == {"EstimatedDollarsPerHour": pytest.approx(6.16)}
+    assert cost_metrics([], recent, NOON) == {"EstimatedDollarsPerHour": 0}
+    assert cost_metrics([JobSize("Standard", 2, "5.1")], recent, NOON) == {}
+    assert cost_metrics([job, JobSize("G.2X", 2, "7.0")], recent, NOON) == {}

@@ -95,6 +95,20 @@ def test_a_run_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(world.store.list(world.layout.runs_folder)) == []
 
 
+def test_requests_and_signs_are_dated() -> None:
+    """When a run was asked to end, and when any run gave its last sign, can be told; of none there is no time."""
+    world = World()
+    assert (runs(world).asked_to_stop_at("a"), runs(world).last_sign_at()) == (None, None)
+    with presence(world, "a"):
+        beat_at = world.clock.now()
+        world.clock.advance(LIFE_SECONDS + 20)
+        runs(world).ask_to_stop("a")
+        assert runs(world).living() == []
+        assert runs(world).last_sign_at() == beat_at
+        assert runs(world).asked_to_stop_at("a") == world.clock.now()
+    assert (runs(world).asked_to_stop_at("a"), runs(world).last_sign_at()) == (None, None)
+
+
 @pytest.mark.parametrize("reaped", [False, True])
 def test_processes_of_this_machine(reaped: bool) -> None:
     """A process is there until it has ended, also as long as nobody asked for its end; elsewhere nobody can tell."""

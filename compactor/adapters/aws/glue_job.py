@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, error_for, translated
 from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.prices import JobSize
 
 _PAGE_RUNS = 200  # the most that GetJobRuns gives at once [Glue API]
 _NEVER = datetime.fromtimestamp(0, UTC)
@@ -90,4 +91,10 @@ def _run(found: Mapping[str, Any]) -> JobRun:
         changed_at=changed_at,
         ended_at=None if state.is_living else found.get("CompletedOn") or changed_at,
         error=str(found.get("ErrorMessage") or ""),
+        size=_size(found),
     )
+
+
+def _size(found: Mapping[str, Any]) -> JobSize | None:
+    worker_type, workers, version = (found.get(key) for key in ("WorkerType", "NumberOfWorkers", "GlueVersion"))
+    return JobSize(worker_type, workers, version) if worker_type and workers and version else None

@@ -1,0 +1,87 @@
+"""Stands in for Glue in the demo: each run of the job is a process of its own, which can be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from compactor.control.runs import JobRun, JobState, newest_first
+
+_END_SECONDS = 60.0  # a run that is told to end finishes its batch first
+
+
+class ProcessJob:
+    """The runs of one job, one at a time, as `compactor.control.ports.JobRuns` has them.
+
+    Args:
+        environment: Of each run.
+        log: A file that all runs write to.
+    """
+
+    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+        self._environment = environment
+        self._log = log
+        self._runs: dict[str, tuple[datetime, subprocess.Popen[bytes]]] = {}
+        self._ended: dict[str, datetime] = {}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any run is."""
+        return any(process.poll() is None for _, process in self._runs.values())
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        runs = [self._run(run_id) for run_id, (started_at, _) in self._runs.items() if started_at >= since]
+        return newest_first(runs)
+
+    def start(self) -> str | None:
+        if self.is_running:
+            return None
+        run_id = f"jr_{len(self._runs) + 1}"
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "compactor", "--log-format", "json", "run"],
+                env=dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # so that its JVM goes with it
+            )
+        self._runs[run_id] = (datetime.now(UTC), process)
+        return run_id
+
+    def stop(self, run_id: str) -> None:
+        self._runs[run_id][1].terminate()
+
+    def kill(self) -> None:
+        """Kill the latest run with all of its processes, as the loss of a machine would."""
+        process = [*self._runs.values()][-1][1]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def wait(self) -> int:
+        """Wait for the end of the latest run; returns its exit code."""
+        return [*self._runs.values()][-1][1].wait(_END_SECONDS)
+
+    def end(self) -> None:
+        """Make sure that no run is left."""
+        for _, process in self._runs.values():
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(_END_SECONDS)
+                except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+    def _run(self, run_id: str) -> JobRun:
+        started_at, process = self._runs[run_id]
+        code = process.poll()
+        if code is None:
+            return JobRun(run_id, JobState.RUNNING, started_at, started_at)
+        ended_at = self._ended.setdefault(run_id, datetime.now(UTC))
+        state = JobState.SUCCEEDED if code == 0 else JobState.FAILED
+        error = "" if code == 0 else f"the process ended with {code}"
+        return JobRun(run_id, state, started_at, ended_at, ended_at, error)
