@@ -25,7 +25,16 @@ def function_parts() -> Parts:
 @cache
 def _lasting_parts() -> Parts:
     configure_logs(as_json=True)
+    return Parts(settings_at(settings_place(), os.environ))
+
+
+def settings_place() -> str:
+    """Where a function's settings are.
+
+    Raises:
+        SettingsError: `COMPACTOR_CONFIG` is not set.
+    """
     place = os.environ.get("COMPACTOR_CONFIG", "")
     if not place:
         raise SettingsError(["COMPACTOR_CONFIG: not set -> expected the place of the settings, as s3://bucket/key"])
-    return Parts(settings_at(place, os.environ))
+    return place

@@ -1,36 +1,48 @@
-"""The function that looks at the job once a minute, and whenever Glue says that a run changed its state."""
+"""Looks at the job and does what has to be done; called once a minute, and whenever a run of Glue changes its state."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from compactor.control.wiring import ControlParts
+from compactor.functions import FLUSH_SECONDS, settings_place
 from compactor.logs import configure_logs, log_event
 from compactor.remote_settings import settings_at
 
-_FLUSH_SECONDS = 10.0
+_LASTING: list[ControlParts] = []
 
 
-def handler(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Look at the job and do what has to be done.
+def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """Look at the job once.
 
     Args:
         event: From the schedule, or Glue's `Glue Job State Change`; both lead to the same.
-        context: Lambda's own.
 
     Returns:
-        What was decided, done and not done, for the function's log.
+        What was decided, done and not done, for the log of whoever called.
     """
     configure_logs(as_json=True)
-    settings = settings_at(os.environ["COMPACTOR_CONFIG"], os.environ)
-    job_name = event.get("detail", {}).get("jobName", settings.control.job_name)
-    if job_name != settings.control.job_name:
-        log_event("control.other_job", job=job_name)
-        return {"ignored": f"an event of job {job_name}"}
-    parts = ControlParts(settings)
+    parts = _parts()
+    job_name = parts.settings.control.job_name
+    changed = event.get("detail", {}).get("jobName", job_name)
+    if changed != job_name:
+        log_event("control.other_job", job=changed)
+        return {"ignored": f"an event of job {changed}"}
     step = parts.plane.step()
-    parts.metrics.flush(_FLUSH_SECONDS)
+    parts.metrics.flush(FLUSH_SECONDS)
     return {
         "decided": [f"{action.kind}: {action.reason}" for action in step.actions],
         "done": list(step.done),
         "failed": list(step.failed),
     }
+
+
+def _parts() -> ControlParts:
+    """The parts of the call before, for the sake of their clients, unless the settings have changed since.
+
+    They are read each time, so that a change of the policy takes effect within a minute.
+    """
+    settings = settings_at(settings_place(), os.environ)
+    if not _LASTING or _LASTING[0].settings != settings:
+        _LASTING[:] = [ControlParts(settings)]
+    return _LASTING[0]

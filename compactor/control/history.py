@@ -9,6 +9,9 @@ from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState, has_successor
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
+_GLUES_OWN = {JobState.EXPIRED, JobState.STOPPED, JobState.SUCCEEDED}
+"""How a run may end that Glue restarts in its window; one that reached its time limit it never restarts."""
+
 _NOT_BEGUN = {JobState.WAITING, JobState.STARTING, JobState.UNKNOWN}
 
 
@@ -51,7 +54,7 @@ class RunHistory:
             return False
         if run.state in _CRASHED:
             return True
-        if self._policy.is_maintenance(_end(run)):
+        if run.state in _GLUES_OWN and self._policy.is_maintenance(_end(run)):
             return False
         if run.state is JobState.EXPIRED:
             return not has_successor(run, self._runs) and self._waited_for_successor(run)
@@ -59,9 +62,8 @@ class RunHistory:
 
     def awaits_restart_until(self, run: JobRun) -> datetime | None:
         """Until when Glue may still restart a run by itself; None if it will not."""
-        is_restart = run.state is JobState.EXPIRED
-        if run.state in {JobState.STOPPED, JobState.SUCCEEDED, JobState.TIMEOUT}:
-            is_restart = self._policy.is_maintenance(_end(run)) and not self._is_short(run)
+        is_long_in_window = self._policy.is_maintenance(_end(run)) and not self._is_short(run)
+        is_restart = run.state is JobState.EXPIRED or (run.state in _GLUES_OWN and is_long_in_window)
         until = _end(run) + timedelta(seconds=self._policy.expired_grace_seconds)
         return until if is_restart and self._now < until and not has_successor(run, self._runs) else None
 

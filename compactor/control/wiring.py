@@ -1,22 +1,18 @@
-"""Puts the control plane together from the settings, without anything that only the job needs."""
+"""Puts the control plane together from the settings."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from compactor.adapters.clock import SystemClock
 from compactor.adapters.memory_glue import SilentNotifier
-from compactor.adapters.metrics_sinks import metrics_sink
-from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.policy import MaintenanceWindow, Policy
 from compactor.control.ports import JobRuns, Notifier, Queue
-from compactor.ledger import Ledger
+from compactor.parts import Parts
 from compactor.ports import Clock, MetricsSink, ObjectStore
-from compactor.presence import Runs
 from compactor.settings import Settings
 from compactor.settings_sections import Control
 
@@ -34,8 +30,8 @@ def policy_of(control: Control) -> Policy:
     return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
 
 
-class ControlParts:
-    """The parts of the control plane, made as they are needed.
+class ControlParts(Parts):
+    """The parts of the control plane, made as they are needed. They may be kept: none of them remembers anything.
 
     Args:
         settings: All settings.
@@ -56,32 +52,22 @@ class ControlParts:
         metrics: MetricsSink | None = None,
         notifier: Notifier | None = None,
     ) -> None:
-        self.settings = settings
-        self.clock = clock or SystemClock()
-        # A part that is given is one that need not be made.
-        if store is not None:
-            self.store = store
+        super().__init__(settings, clock=clock, store=store, metrics=metrics)
         if job is not None:
             self.job = job
-        if metrics is not None:
-            self.metrics = metrics
         if notifier is not None:
             self.notifier = notifier
 
     @cached_property
-    def store(self) -> ObjectStore:
-        aws = self.settings.aws
-        return StoreSpec(aws.region or None, aws.endpoint_url or None, self._timeout_seconds).open()
+    def store_spec(self) -> StoreSpec:
+        spec = super().store_spec
+        return replace(spec, timeout_seconds=min(spec.timeout_seconds, LONGEST_TIMEOUT_SECONDS))
 
     @cached_property
     def job(self) -> JobRuns:
         from compactor.adapters.aws import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(self._client("glue"), self.settings.control.job_name)
-
-    @cached_property
-    def metrics(self) -> MetricsSink:
-        return metrics_sink(self.settings, self.clock)
 
     @cached_property
     def notifier(self) -> Notifier:
@@ -94,25 +80,24 @@ class ControlParts:
 
     @cached_property
     def sources(self) -> Sources:
-        layout = self.settings.layout()
+        """What is looked at, and acted on."""
         control = self.settings.control
         return Sources(
             job=self.job,
-            runs=Runs(self.store, layout, self.clock, MachineProcesses()),
+            runs=self.runs,
             queue=self._queue(control.queue_url),
             dead_letter_queue=self._queue(control.dead_letter_queue_url),
             store=self.store,
-            layout=layout,
-            ledger=Ledger(self.store, layout, self.clock, "control"),
+            layout=self.layout,
+            ledger=self.ledger,
         )
 
     @cached_property
     def plane(self) -> ControlPlane:
         """The control plane."""
-        notices = Notices(self.notifier, self.store, self.settings.layout().notices, self.settings.control.job_name)
-        return ControlPlane(
-            self.sources, policy_of(self.settings.control), notices=notices, metrics=self.metrics, clock=self.clock
-        )
+        control = self.settings.control
+        notices = Notices(self.notifier, self.store, self.layout.notices, control.job_name)
+        return ControlPlane(self.sources, policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock)
 
     def _queue(self, url: str) -> Queue | None:
         if not url:
@@ -122,17 +107,12 @@ class ControlParts:
         return SqsQueue(self._client("sqs"), self._client("cloudwatch"), url)
 
     def _client(self, service: str) -> Any:
-        aws = self.settings.aws
-        return _client(service, aws.region or None, aws.endpoint_url or None, self._timeout_seconds)
-
-    @property
-    def _timeout_seconds(self) -> float:
-        return min(self.settings.aws.timeout_seconds, LONGEST_TIMEOUT_SECONDS)
+        return _client(service, self.store_spec)
 
 
-@lru_cache(maxsize=16)
-def _client(service: str, region: str | None, endpoint_url: str | None, timeout_seconds: float) -> Any:
-    """A client of this process, kept from one call of a function to the next: making one takes long."""
+@lru_cache(maxsize=8)
+def _client(service: str, spec: StoreSpec) -> Any:
+    """The client of this process for a service: making one takes long."""
     from compactor.adapters.aws import aws_client  # noqa: PLC0415 - boto3 is slow to load
 
-    return aws_client(service, region, endpoint_url, attempts=ATTEMPTS, timeout_seconds=timeout_seconds)
+    return aws_client(service, spec.region, spec.endpoint_url, attempts=ATTEMPTS, timeout_seconds=spec.timeout_seconds)

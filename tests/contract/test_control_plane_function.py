@@ -127,6 +127,26 @@ def test_a_job_that_does_not_exist(deployed: Deployed, monkeypatch: pytest.Monke
     assert "Glue's runs could not be read" in text
 
 
+def test_what_the_function_measures(deployed: Deployed, aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the function has returned, its measurements are in CloudWatch, under the job and its environment."""
+    monkeypatch.setenv("COMPACTOR_METRICS__SINK", "cloudwatch")
+    handler(SCHEDULE, None)
+    found = aws_client("cloudwatch", REGION, aws_endpoint).list_metrics(
+        Namespace="Compactor", Dimensions=[{"Name": "Job", "Value": deployed.job_name}]
+    )["Metrics"]
+    assert {metric["MetricName"] for metric in found} >= {"JobState", "QueueDepth", "DeadLetterDepth", "Restarts"}
+    assert {tuple(each["Name"] for each in metric["Dimensions"]) for metric in found} == {("Job", "Environment")}
+
+
+def test_a_changed_policy_takes_effect_at_once(deployed: Deployed) -> None:
+    """The settings are read in each call: what they say now is what is done."""
+    settings = deployed.config.read_text().replace("[control]", '[control]\nmode = "never"')
+    deployed.s3.put_object(Bucket=deployed.bucket, Key="settings.toml", Body=settings.encode())
+    assert handler(SCHEDULE, None)["decided"] == ['wait: no run, and control.mode is "never"']
+    deployed.s3.put_object(Bucket=deployed.bucket, Key="settings.toml", Body=deployed.config.read_bytes())
+    assert handler(SCHEDULE, None)["done"]
+
+
 def control(deployed: Deployed, *options: str) -> Result:
     return CliRunner().invoke(command, ["--config", str(deployed.config), "control", *options])
 

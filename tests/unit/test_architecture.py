@@ -27,6 +27,7 @@ PURE = (
     *(
         "packing",
         "places",
+        "prices",
         "rawjson",
         "records",
         "redrive.selection",
