@@ -17,7 +17,7 @@ from compactor.app import App
 from compactor.errors import CompactorError, SettingsError
 from compactor.registry import EMPTY_SCHEMA
 from compactor.settings import load_settings
-from deploy.artefacts import Artefact, artefacts
+from deploy.artefacts import Artefact, artefact_key, artefacts
 from deploy.change_sets import DeploymentError, Stack
 from deploy.imported_modules import ROOT
 from deploy.pins import job_modules
@@ -58,7 +58,7 @@ def deploy(
     settings = load_settings(settings_file, {})
     session = _session(new_session, settings.aws.region)
     given = _given(root / "deploy" / "parameters" / f"{environment}.json")
-    files = artefacts(settings_file, given.get("GlueVersion", ""), root / "dist")
+    files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
     template = load_template()
     keys = {"JobEnvironmentKey": NO_ARCHIVE, "JobModules": job_modules()} | {each.parameter: each.key for each in files}
     parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
@@ -113,7 +113,7 @@ def _carry_out(
 ) -> None:
     s3 = session.client("s3")
     body = json.dumps(document, separators=(",", ":")).encode()
-    key = f"template/{sha256(body).hexdigest()[:32]}.json"
+    key = artefact_key(plan.parameters["Environment"], "Template", sha256(body).hexdigest(), "json")
     s3.put_object(Bucket=plan.bucket, Key=key, Body=body)  # too large to be sent with the request
     change_set = f"{plan.stack}-{time.time_ns()}"
     url = f"https://{plan.bucket}.s3.{plan.region}.amazonaws.com/{key}"

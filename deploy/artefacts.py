@@ -31,11 +31,12 @@ class Artefact:
     sha256: str
 
 
-def artefacts(settings_file: Path, glue_version: str, dist: Path = DIST) -> list[Artefact]:
+def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Path = DIST) -> list[Artefact]:
     """The artefacts of a deployment.
 
     Args:
-        settings_file: The settings of the environment.
+        environment: Whose; two may share a bucket.
+        settings_file: Its settings.
         glue_version: Which decides what the job's dependencies come in.
         dist: Where `make package` puts things.
 
@@ -46,12 +47,18 @@ def artefacts(settings_file: Path, glue_version: str, dist: Path = DIST) -> list
     faults: list[str] = []
     for parameter, path, suffix, expected in _wanted(settings_file, glue_version, dist):
         if path.is_file():
-            found.append(_artefact(parameter, path, suffix))
+            found.append(_artefact(environment, parameter, path, suffix))
         else:
             faults.append(f"{path}: there is no such file -> expected {expected}")
     if faults:
         raise SettingsError(faults)
     return found
+
+
+def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> str:
+    """The key of an artefact, in a folder that the roles of who needs it may read."""
+    kind = "job" if parameter.startswith("Job") else parameter.removesuffix("Key").lower()
+    return f"{environment}/{kind}/{sha256[:32]}.{suffix}"
 
 
 def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
@@ -70,9 +77,8 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
         )
 
 
-def _artefact(parameter: str, path: Path, suffix: str) -> Artefact:
+def _artefact(environment: str, parameter: str, path: Path, suffix: str) -> Artefact:
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Artefact(
-        parameter, path, f"{parameter.removesuffix('Key').lower()}/{sha256[:32]}.{suffix}", path.stat().st_size, sha256
-    )
+    key = artefact_key(environment, parameter, sha256, suffix)
+    return Artefact(parameter, path, key, path.stat().st_size, sha256)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compactor.settings import load_settings
+from deploy.artefacts import artefact_key
 from deploy.pins import job_modules
 from deploy.stack_parameters import settings_parameters
 from deploy.template_file import load_template
@@ -19,10 +20,7 @@ PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::NoValue": None,
 }
-ARTEFACT_KEYS = {
-    name: f"artefacts/{name}"
-    for name in ("SettingsKey", "FunctionsKey", "JobScriptKey", "JobPackageKey", "JobEnvironmentKey")
-}
+ARTEFACTS = ("SettingsKey", "FunctionsKey", "JobScriptKey", "JobPackageKey", "JobEnvironmentKey")
 _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
 
 Document = dict[str, Any]
@@ -49,7 +47,8 @@ def parameters_of(environment: str) -> dict[str, str]:
     """What `make deploy` gives for an environment."""
     given: dict[str, str] = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
     settings = load_settings(ROOT / "config" / f"{environment}.toml", {})
-    return {**settings_parameters(settings), **ARTEFACT_KEYS, "JobModules": job_modules(), **given}
+    keys = {name: artefact_key(environment, name, name * 4, "x") for name in ARTEFACTS}
+    return {**settings_parameters(settings), **keys, "JobModules": job_modules(), **given}
 
 
 def resources(document: Document, parameters: Mapping[str, str]) -> dict[str, Document]:

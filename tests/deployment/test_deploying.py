@@ -67,9 +67,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(session: Any, prefix: str = "") -> set[str]:
-    listed = session.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=prefix)
-    return {each["Key"].partition("/")[0] for each in listed.get("Contents", ())}
+def kinds(session: Any) -> set[str]:
+    listed = session.client("s3").list_objects_v2(Bucket=BUCKET)
+    return {each["Key"].split("/")[1] for each in listed.get("Contents", ())}
 
 
 @pytest.mark.filterwarnings("ignore:Tried to parse")
@@ -82,11 +82,11 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     assert "add      EventQueue  (AWS::SQS::Queue)" in told
     assert told.endswith("Nothing was changed.\n")
     assert session.client("sqs").list_queues().get("QueueUrls", []) == []
-    assert names(session) == {"template"}
+    assert kinds(session) == {"template"}
 
     deploy("dev", Session, is_wanted=lambda: True, root=root)
     assert "Deployed." in capsys.readouterr().out
-    assert names(session) == {"template", "settings", "functions", "jobscript", "jobpackage", "jobenvironment"}
+    assert kinds(session) == {"template", "settings", "functions", "job"}
     control = session.client("lambda").get_function(FunctionName="compactor-dev-control-plane")["Configuration"]
     assert control["Handler"] == "lambdas.control_plane.handler"
     assert control["Environment"]["Variables"]["COMPACTOR_CONTROL__QUEUE_URL"].endswith("/compactor-dev-events")
@@ -125,7 +125,7 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
         "expected the package: make package",
         "expected the job's environment: deploy/glue_environment.sh",
     ]
-    assert names(session) == set()
+    assert kinds(session) == set()
 
 
 def test_without_a_bucket_for_artefacts(session: Any, root: Path) -> None:

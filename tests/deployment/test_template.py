@@ -10,6 +10,7 @@ from cfnlint.api import lint_file
 from compactor.settings import Settings, load_settings
 from deploy.template_file import TEMPLATE
 from tests.deployment.drift import metrics_of, widgets
+from tests.deployment.permissions import allows
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
 ENVIRONMENTS = sorted(path.stem for path in (ROOT / "deploy" / "parameters").glob("*.json"))
@@ -71,14 +72,28 @@ def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
     ],
 )
 def test_how_the_package_gets_there(version: str, there: set[str], absent: set[str]) -> None:
-    """Each version of Glue takes the package and its dependencies in its own way, and may read just that."""
+    """Each version of Glue takes the package and its dependencies in its own way."""
     found = resources(template(), parameters_of("prod") | {"GlueVersion": version})
     arguments = properties(found, "Job")["DefaultArguments"]
     assert there <= arguments.keys()
     assert not absent & arguments.keys()
-    role = json.dumps(found["JobRole"])
-    assert ("artefacts/JobEnvironmentKey" in role) is (version == "6.0")
-    assert ("artefacts/JobPackageKey" in role) is (version == "5.1")
+
+
+@pytest.mark.parametrize("version", ["6.0", "5.1"])
+def test_everybody_may_read_what_it_starts_with(environment: str, version: str) -> None:
+    """Settings, script and packages are where the roles of functions and job may read."""
+    found = resources(template(), parameters_of(environment) | {"GlueVersion": version})
+    job = properties(found, "Job")
+    places = {"JobRole": [job["Command"]["ScriptLocation"], *job["DefaultArguments"].values()]}
+    for function in ("BuilderFunction", "SealerFunction", "ControlFunction"):
+        variables = properties(found, function)["Environment"]["Variables"]
+        places[properties(found, function)["Role"].removesuffix(".Arn")] = [variables["COMPACTOR_CONFIG"]]
+    own = f"s3://{parameters_of(environment)['ArtefactBucketName']}/"
+    for role, named in places.items():
+        read = [place for place in named if place.startswith(own)]
+        assert read
+        for place in read:
+            assert allows(found[role], "s3:GetObject", f"arn:aws:s3:::{place.removeprefix('s3://')}"), (role, place)
 
 
 def test_an_existing_bucket_tells_by_event_bridge() -> None:
