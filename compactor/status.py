@@ -27,6 +27,7 @@ class Status:
         runs: The last sign of life of each job that gave one lately.
         waiting_manifests: In the watched prefix.
         oldest_waiting_seconds: Age of the oldest of them; 0 if there is none.
+        pending_parts: Announced files that wait for others, in so many parts.
         open_manifests: Begun and not done.
         dead_letters: All that were ever set aside and are still there.
         dead_letters_by_reason: Of the first `DEAD_LETTERS_READ` of them.
@@ -41,6 +42,7 @@ class Status:
     runs: tuple[RunBeat, ...]
     waiting_manifests: int
     oldest_waiting_seconds: float
+    pending_parts: int
     open_manifests: int
     dead_letters: int
     dead_letters_by_reason: dict[str, int]
@@ -73,6 +75,7 @@ def read_status(
         runs=tuple(runs.living()),
         waiting_manifests=len(waiting),
         oldest_waiting_seconds=max(0.0, (now - oldest).total_seconds()),
+        pending_parts=sum(1 for _ in store.list(layout.pending_folder)),
         open_manifests=sum(1 for _ in ledger.open_ids()),
         dead_letters=len(reasons),
         dead_letters_by_reason=dict(Counter(letter.reason for letter in letters)),

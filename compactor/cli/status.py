@@ -38,6 +38,8 @@ def _show(found: Status, layout: Layout) -> None:
     waiting = count(found.waiting_manifests, "manifest")
     if found.waiting_manifests:
         waiting += f", the oldest for {duration(found.oldest_waiting_seconds)}"
+    if found.pending_parts:
+        waiting += f"\n{count(found.pending_parts, 'pending part')} of announced files"
     letters = f"{found.dead_letters:,}"
     if found.dead_letters:
         letters += f": {by_name(found.dead_letters_by_reason)}\n{layout.failed_folder}"

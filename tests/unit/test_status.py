@@ -38,8 +38,10 @@ def test_of_work() -> None:
     except DiedError:
         world.clock.advance(90)
     world.deliver("young", GOOD)
+    world.store.put(world.layout.pending_part("2026-01-02-part"), b"{}")
     found = status(world)
     assert (found.waiting_manifests, found.oldest_waiting_seconds, found.open_manifests) == (2, 90, 1)
+    assert found.pending_parts == 1
     assert (found.dead_letters, found.dead_letters_by_reason) == (1, {"not_json": 1})
     assert (found.schema_version, found.columns, found.newest_column) == (1, 3, "late")
     assert sorted(commit.manifest_id for commit in found.recent) == ["m0", "m1"]
