@@ -28,5 +28,5 @@ if [[ -n ${AWSGLUE:-} ]]; then "$work/environment/bin/pip" install --quiet --no-
 "$PYTHON" -m venv "$work/tool"
 "$work/tool/bin/pip" install --quiet --disable-pip-version-check "$VENV_PACK" setuptools==80.9.0
 rm -f dist/glue-environment.tar.gz
-"$work/tool/bin/venv-pack" --prefix "$work/environment" --output dist/glue-environment.tar.gz
+"$work/tool/bin/venv-pack" --quiet --prefix "$work/environment" --output dist/glue-environment.tar.gz
 ls -l dist/glue-environment.tar.gz

@@ -35,5 +35,9 @@ def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_colum
     columns[RESCUED_COLUMN] = "map<string,string>"
     changed: dict[str, Any] = json.loads(json.dumps(template))
     table = changed["Resources"]["EventsTable"]["Properties"]["TableInput"]
-    table["StorageDescriptor"]["Columns"] = [{"Name": name, "Type": kind} for name, kind in columns.items()]
+    # A table has each name once; a column called like the partition can be read from the files alone.
+    taken = {key["Name"] for key in table["PartitionKeys"]}
+    table["StorageDescriptor"]["Columns"] = [
+        {"Name": name, "Type": kind} for name, kind in columns.items() if name not in taken
+    ]
     return changed

@@ -72,7 +72,6 @@ def kinds(session: Any) -> set[str]:
     return {each["Key"].split("/")[1] for each in listed.get("Contents", ())}
 
 
-@pytest.mark.filterwarnings("ignore:Tried to parse")
 def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever says no has changed nothing; whoever says yes has a stack; and a second yes changes nothing."""
     deploy("dev", Session, is_wanted=lambda: False, root=root)
@@ -264,6 +263,7 @@ def test_columns_of_the_table() -> None:
         Column(key="id", name="id", added_in=1),
         Column(key="n", name="n", added_in=1, type="long"),
         Column(key="amount", name="amount", added_in=2, type="decimal(18,2)"),
+        Column(key="file_date", name="file_date", added_in=2),  # the table's partition is called so
     )
     schema = SchemaVersion(version=2, created_at=datetime(2026, 1, 1, tzinfo=UTC), manifest_id="m", columns=columns)
     changed = with_columns(template(), schema, ("_source_file", "_processed_at"))
