@@ -51,7 +51,7 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
     """The template is clean, and the linter was awake: it finds a property that does not exist."""
     assert [str(match) for match in lint_file(TEMPLATE)] == []
     spoilt = tmp_path / "template.yaml"
-    spoilt.write_text(TEMPLATE.read_text().replace("MaxRetries: 0", "MaxRetry: 0"))
+    spoilt.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
     assert any("MaxRetry" in str(match) for match in lint_file(spoilt))
 
 
