@@ -5,13 +5,14 @@ SIZE ?= 100mb
 MINUTES ?= 20
 SEED ?=
 PYTEST_ARGS ?=
+ENV ?= dev
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw clean
+.PHONY: help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -62,6 +63,13 @@ versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+##@ Put it on AWS
+package: $(INSTALLED) ## Build the zip of the functions and the wheel of the job, into dist
+	@$(BIN)/python -m deploy.package
+
+deploy: $(INSTALLED) ## Show what a deployment would change, ask, and do it (ENV=dev YES=1)
+	@$(BIN)/python -m deploy $(ENV)
 
 $(INSTALLED): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

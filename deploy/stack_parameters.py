@@ -1,0 +1,124 @@
+"""The parameters of the stack: what the settings say, what was packaged, and what only the deployment knows."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from compactor.errors import SettingsError
+from compactor.layout import folder, is_s3
+from compactor.settings import Settings
+
+_JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # it becomes part of the names of queues, functions and roles
+_FEWEST_STARTS = 2  # one start is none too many
+
+
+def settings_parameters(settings: Settings) -> dict[str, str]:
+    """What the settings already say.
+
+    Raises:
+        SettingsError: With everything that this deployment cannot carry out.
+    """
+    paths = settings.paths
+    control = settings.control
+    faults = list(_faults(settings))
+    if faults:
+        raise SettingsError(faults)
+    work, manifests = _bucket_and_key(paths.manifests)
+    lake, output = _bucket_and_key(paths.output)
+    bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
+    return {
+        "Environment": settings.metrics.environment,
+        "JobName": control.job_name,
+        "MetricNamespace": settings.metrics.namespace,
+        "WorkBucketName": work,
+        "ManifestsPrefix": manifests,
+        "StatePrefix": _bucket_and_key(paths.state)[1],
+        "PendingPrefix": _bucket_and_key(settings.layout().pending_folder)[1],
+        "LakeBucketName": lake,
+        "OutputPrefix": output,
+        "OutputFolder": settings.output.folder.format(date="${file_date}"),
+        "InputBucketName": bucket,
+        "InputPrefix": folder(key) if key else "",
+        "SchemaFile": settings.schema.file.removeprefix("s3://"),
+        "ClaimsTableName": settings.builder.claims,
+        "SlaSeconds": f"{control.sla_seconds:g}",
+        "HalfSlaSeconds": f"{control.sla_seconds / 2:g}",
+        "JobIsAlwaysUp": "yes" if control.mode == "always" else "no",
+        "CrashLoopStarts": str(max(_FEWEST_STARTS, control.breaker_failures - 1)),
+        "MaintenanceWindow": control.maintenance_window,
+    }
+
+
+def stack_parameters(
+    template: Mapping[str, Any], *parts: Mapping[str, str], settings: Settings | None = None
+) -> dict[str, str]:
+    """All parameters, in the order of the template.
+
+    Args:
+        template: Which names parameters.
+        parts: Values from each source.
+        settings: Those that some values have to agree with.
+
+    Raises:
+        SettingsError: With each that is missing, unknown or given twice, or contradicts the settings.
+    """
+    given = [name for part in parts for name in part]
+    values = {name: value for part in parts for name, value in part.items()}
+    known = template["Parameters"]
+    wanted = [name for name, about in known.items() if "Default" not in about]
+    faults = [
+        f"parameter {name}: not given -> expected {known[name]['Description']}" for name in wanted if name not in values
+    ]
+    faults += [f"parameter {name}: unknown -> expected one of the template's" for name in values if name not in known]
+    faults += [f"parameter {name}: given twice -> expected once" for name in values if given.count(name) > 1]
+    faults += _contradictions(values, settings) if settings and not faults else []
+    if faults:
+        raise SettingsError(faults)
+    return {name: values[name] for name in known if name in values}
+
+
+def _faults(settings: Settings) -> list[str]:
+    paths = settings.paths
+    places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
+    places |= {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
+    places |= {"schema.file": settings.schema.file} if settings.schema.file else {}
+    local = [f'{key}: "{place}" -> expected a place on S3' for key, place in places.items() if not is_s3(place)]
+    if local:
+        return local
+    work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state, settings.layout().pending_folder)}
+    checks = {
+        "paths.manifests, paths.state, builder.pending: one bucket": len(work) == 1,
+        "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
+        "paths: a key behind each bucket": all(
+            _bucket_and_key(places[key])[1] for key in places if key.startswith("paths")
+        ),
+        "input.allowed_prefixes: one place": len(settings.input.allowed_prefixes) == 1,
+        "builder.claims: a table": bool(settings.builder.claims),
+        "control.job_name: 1 to 40 lower case letters, digits or -": bool(
+            _JOB_NAME.fullmatch(settings.control.job_name)
+        ),
+        'metrics.sink: "cloudwatch", or no alarm would ever hear of anything': settings.metrics.sink == "cloudwatch",
+    }
+    return [expected.replace(": ", " -> expected ", 1) for expected, holds in checks.items() if not holds]
+
+
+def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
+    builder = settings.builder
+    checks = {
+        f"ArchiveDays: more than retention.archive_days ({settings.retention.archive_days})": float(
+            values["ArchiveDays"]
+        )
+        > settings.retention.archive_days,
+        f"BuilderWindowSeconds: less than builder.max_wait_seconds ({builder.max_wait_seconds:g})": float(
+            values["BuilderWindowSeconds"]
+        )
+        < builder.max_wait_seconds,
+    }
+    return [
+        f"parameter {expected.replace(': ', ' -> expected ', 1)}" for expected, holds in checks.items() if not holds
+    ]
+
+
+def _bucket_and_key(place: str) -> tuple[str, str]:
+    bucket, _, key = place.removeprefix("s3://").partition("/")
+    return bucket, key.rstrip("/")

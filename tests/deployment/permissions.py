@@ -1,0 +1,129 @@
+"""What the code needs to be allowed, by the calls that it can come to make; and what the roles allow."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.deployment.reachable import Found, reachable
+from tests.deployment.resolving import Document
+
+AWS_ADAPTERS = "compactor.adapters.aws."
+
+ENTRIES = {
+    "BuilderRole": "lambdas.manifest_builder.handler",
+    "SealerRole": "lambdas.manifest_sealer.handler",
+    "ControlRole": "lambdas.control_plane.handler",
+    "JobRole": "glue_entry.main",
+}
+"""Where the code begins that runs under each role."""
+
+ACTIONS = {
+    "abort_multipart_upload": ("s3:AbortMultipartUpload",),
+    "copy": ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+    "delete_object": ("s3:DeleteObject",),
+    "delete_objects": ("s3:DeleteObject",),
+    "get_object": ("s3:GetObject",),
+    "head_bucket": ("s3:ListBucket",),
+    "head_object": ("s3:GetObject",),
+    "list_objects_v2": ("s3:ListBucket",),
+    "put_object": ("s3:PutObject",),
+    "upload_file": ("s3:PutObject", "s3:AbortMultipartUpload"),
+    "batch_get_item": ("dynamodb:BatchGetItem",),
+    "put_item": ("dynamodb:PutItem",),
+    "get_queue_attributes": ("sqs:GetQueueAttributes",),
+    "batch_stop_job_run": ("glue:BatchStopJobRun",),
+    "get_job_runs": ("glue:GetJobRuns",),
+    "start_job_run": ("glue:StartJobRun",),
+    "get_metric_data": ("cloudwatch:GetMetricData",),
+    "put_metric_data": ("cloudwatch:PutMetricData",),
+    "publish": ("sns:Publish",),
+}
+"""What each call of a client takes. A call that is not here is a fault: add it, and allow it where it is made."""
+
+CLIENTS = {"client", "_client", "_sqs", "_cloudwatch"}
+"""What clients of AWS are called in the adapters."""
+
+LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
+    "BuilderRole": {
+        **dict.fromkeys(LOGS, "Lambda writes the log"),
+        "sqs:ReceiveMessage": "the event source mapping polls the queue",
+        "sqs:DeleteMessage": "the event source mapping acknowledges",
+        "sqs:GetQueueAttributes": "the event source mapping scales by it",
+    },
+    "SealerRole": {
+        **dict.fromkeys(LOGS, "Lambda writes the log"),
+        "sqs:SendMessage": "Lambda keeps calls that failed",
+    },
+    "ControlRole": {
+        **dict.fromkeys(LOGS, "Lambda writes the log"),
+        "sqs:SendMessage": "Lambda keeps calls that failed",
+    },
+    "JobRole": {
+        **dict.fromkeys(LOGS, "Glue writes the log"),
+        "cloudwatch:PutMetricData": "Glue's own metrics",
+        "s3:GetObject": "S3A reads input, staging and checkpoints; Glue fetches the script and its packages",
+        "s3:ListBucket": "S3A lists folders, and tells a missing object by it",
+        "s3:PutObject": "S3A writes staging and checkpoints; Glue writes what the Spark UI shows",
+        "s3:DeleteObject": "S3A renames by copying and deleting",
+        "s3:AbortMultipartUpload": "S3A gives up uploads of tasks that failed",
+    },
+}
+"""What AWS itself, or Spark, does under a role, each with the reason."""
+
+ANYWHERE = {
+    "cloudwatch:PutMetricData": "knows no resources; the namespace is the limit",
+    "cloudwatch:GetMetricData": "knows no resources and no namespaces",
+}
+"""Actions that may be allowed on `*`, each with the reason."""
+
+
+def calls(role: str) -> frozenset[str]:
+    """The calls of AWS that the code under a role can come to make."""
+    return frozenset(
+        call
+        for function in reachable(ENTRIES[role])
+        if function.module.startswith(AWS_ADAPTERS)
+        for call in _client_calls(function)
+    )
+
+
+def _client_calls(function: Found) -> Iterator[str]:
+    for node in ast.walk(function.node):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        receiver = node.func.value
+        name = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+        if name in CLIENTS:
+            [operation] = [each.value for each in node.args] if node.func.attr == "get_paginator" else [node.func.attr]
+            yield operation
+
+
+def statements(role: Document) -> Iterator[tuple[str, list[str], list[str], Document]]:
+    """The statements of a role whose values are filled in: name, actions, resources, condition."""
+    for policy in role["Properties"]["Policies"]:
+        for each in policy["PolicyDocument"]["Statement"]:
+            assert each["Effect"] == "Allow", each
+            yield each["Sid"], _listed(each["Action"]), _listed(each["Resource"]), each.get("Condition", {})
+
+
+def allowed(role: Document) -> set[str]:
+    """The actions that a role allows."""
+    return {action for _, actions, _, _ in statements(role) for action in actions}
+
+
+def allows(role: Document, action: str, arn: str) -> bool:
+    """Whether a role allows an action on one resource."""
+    return any(
+        action in actions and any(_matches(pattern, arn) for pattern in resources)
+        for _, actions, resources, _ in statements(role)
+    )
+
+
+def _matches(pattern: str, arn: str) -> bool:
+    return arn.startswith(pattern[:-1]) if pattern.endswith("*") else arn == pattern
+
+
+def _listed(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]

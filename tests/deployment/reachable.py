@@ -1,0 +1,168 @@
+"""Finds what code an entry point can come to run, by names alone: rather too much than too little.
+
+A function counts as soon as its name is mentioned in code that runs, a method once its class is mentioned too.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("compactor", "lambdas", "glue_entry")
+
+NOT_ON_AWS = {
+    "compactor.adapters.local": "all places are on S3",
+    "compactor.adapters.sqlite_claims": "claims are in DynamoDB",
+    "compactor.cli.entry": "the job starts no command",
+    "compactor.adapters.aws.local_setup": "only a stand-in for AWS is set up by code",
+}
+"""Modules that never run on AWS, each with the reason. What they call takes no permission."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A function or method that can come to run."""
+
+    module: str
+    class_name: str
+    name: str
+    node: Function = field(compare=False)
+
+
+@dataclass(slots=True)
+class _Mentions:
+    names: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    modules: set[str] = field(default_factory=set)
+
+
+def reachable(entry: str) -> frozenset[Found]:
+    """What a module's `handler` or `main` can come to run.
+
+    Args:
+        entry: As in `lambdas.manifest_builder.handler`.
+    """
+    module, _, function = entry.rpartition(".")
+    mentions = _Mentions(names={function})
+    _mention_module(module, mentions)
+    found: set[Found] = set()
+    while True:
+        live = _live_classes(mentions)
+        new = {
+            each
+            for name in mentions.modules
+            for each in _functions(name)
+            if each not in found and _runs(each, mentions, live)
+        }
+        if not new:
+            return frozenset(found)
+        for each in new:
+            _mention(each.module, _body(each.node), mentions)
+        found |= new
+
+
+def _runs(function: Found, mentions: _Mentions, live: set[str]) -> bool:
+    if not function.class_name:
+        return function.name in mentions.names | mentions.attributes
+    is_special = function.name.startswith("__")
+    return function.class_name in live and (is_special or function.name in mentions.attributes)
+
+
+def _live_classes(mentions: _Mentions) -> set[str]:
+    """The classes that are mentioned, and those that they inherit from."""
+    bases = {name: parents for module in mentions.modules for name, parents in _classes(module).items()}
+    live = {name for name in bases if name in mentions.names | mentions.attributes}
+    while more := {parent for name in live for parent in bases.get(name, ())} - live:
+        live |= more
+    return live
+
+
+def _mention_module(name: str, mentions: _Mentions) -> None:
+    """Take in what runs when a module is imported, which includes its parents."""
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        each = ".".join(parts[:length])
+        if each in mentions.modules or each in NOT_ON_AWS or _path(each) is None:
+            continue
+        mentions.modules.add(each)
+        _mention(each, _top_level(each), mentions)
+
+
+def _mention(module: str, nodes: Iterable[ast.AST], mentions: _Mentions) -> None:
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            mentions.names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            mentions.attributes.add(node.attr)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                _mention_module(alias.name, mentions)
+        elif isinstance(node, ast.ImportFrom):
+            _mention_module(node.module or module, mentions)
+            for alias in node.names:
+                _mention_module(f"{node.module}.{alias.name}", mentions)
+
+
+@cache
+def _path(module: str) -> Path | None:
+    if module.split(".", maxsplit=1)[0] not in PACKAGES:
+        return None
+    plain = ROOT.joinpath(*module.split("."))
+    return next((path for path in (plain.with_suffix(".py"), plain / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = _path(module)
+    assert path is not None, f"{module}: there is no such module"
+    return ast.parse(path.read_text())
+
+
+@cache
+def _functions(module: str) -> tuple[Found, ...]:
+    tree = _tree(module)
+    methods = (
+        Found(module, each.name, node.name, node)
+        for each in tree.body
+        if isinstance(each, ast.ClassDef)
+        for node in each.body
+        if isinstance(node, Function)
+    )
+    return (*(Found(module, "", node.name, node) for node in tree.body if isinstance(node, Function)), *methods)
+
+
+@cache
+def _classes(module: str) -> dict[str, tuple[str, ...]]:
+    return {
+        each.name: tuple(base.id for base in each.bases if isinstance(base, ast.Name))
+        for each in _tree(module).body
+        if isinstance(each, ast.ClassDef)
+    }
+
+
+def _top_level(module: str) -> Iterator[ast.AST]:
+    """What runs on import: all but the bodies of functions, annotations and base classes."""
+    for statement in _tree(module).body:
+        parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        for part in parts:
+            if not isinstance(part, Function):
+                yield from _without_annotations(part)
+
+
+@cache
+def _body(node: Function) -> tuple[ast.AST, ...]:
+    return tuple(each for part in (*node.body, *node.decorator_list) for each in _without_annotations(part))
+
+
+def _without_annotations(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns"}:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _without_annotations(child)

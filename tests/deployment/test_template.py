@@ -1,0 +1,214 @@
+"""The template by itself: clean, and its numbers fit each other and the settings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cfnlint.api import lint_file
+
+from compactor.settings import Settings, load_settings
+from deploy.template_file import TEMPLATE
+from tests.deployment.drift import metrics_of, widgets
+from tests.deployment.permissions import allows
+from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
+
+ENVIRONMENTS = sorted(path.stem for path in (ROOT / "deploy" / "parameters").glob("*.json"))
+ROWS = ["Backlog", "Throughput", "Latency", "Quality", "Files", "Job", "Cost"]
+WATCHED = {
+    "OldestManifestAgeSeconds",
+    "BatchDurationSeconds",
+    "DeadLetterDepth",
+    "ManifestsDeadLettered",
+    "Heartbeat",
+    "Restarts",
+    "QueueOldestAgeSeconds",
+    "RecordsRejected",
+}
+"""What there must be an alarm on."""
+
+
+@pytest.fixture(params=ENVIRONMENTS)
+def environment(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def found(environment: str) -> dict[str, Document]:
+    return resources(template(), parameters_of(environment))
+
+
+@pytest.fixture
+def settings(environment: str) -> Settings:
+    return load_settings(ROOT / "config" / f"{environment}.toml", {})
+
+
+def properties(found: dict[str, Document], name: str) -> Any:
+    return found[name]["Properties"]
+
+
+def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
+    """The template is clean, and the linter was awake: it finds a property that does not exist."""
+    assert [str(match) for match in lint_file(TEMPLATE)] == []
+    spoilt = tmp_path / "template.yaml"
+    spoilt.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
+    assert any("MaxRetry" in str(match) for match in lint_file(spoilt))
+
+
+def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
+    """Glue never runs the job twice at once and never restarts it by itself; its timeout is below Glue's limit."""
+    job = properties(found, "Job")
+    assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
+    assert job["MaxRetries"] == 0
+    assert 0 < int(job["Timeout"]) < 7 * 24 * 60
+    assert job["Command"]["Name"] == "gluestreaming"
+
+
+@pytest.mark.parametrize(
+    ("version", "there", "absent"),
+    [
+        ("6.0", {"--python-virtual-env"}, {"--extra-py-files", "--additional-python-modules"}),
+        ("5.1", {"--extra-py-files", "--additional-python-modules"}, {"--python-virtual-env"}),
+    ],
+)
+def test_how_the_package_gets_there(version: str, there: set[str], absent: set[str]) -> None:
+    """Each version of Glue takes the package and its dependencies in its own way."""
+    found = resources(template(), parameters_of("prod") | {"GlueVersion": version})
+    arguments = properties(found, "Job")["DefaultArguments"]
+    assert there <= arguments.keys()
+    assert not absent & arguments.keys()
+
+
+@pytest.mark.parametrize("version", ["6.0", "5.1"])
+def test_everybody_may_read_what_it_starts_with(environment: str, version: str) -> None:
+    """Settings, script and packages are where the roles of functions and job may read."""
+    found = resources(template(), parameters_of(environment) | {"GlueVersion": version})
+    job = properties(found, "Job")
+    places = {"JobRole": [job["Command"]["ScriptLocation"], *job["DefaultArguments"].values()]}
+    for function in ("BuilderFunction", "SealerFunction", "ControlFunction"):
+        variables = properties(found, function)["Environment"]["Variables"]
+        places[properties(found, function)["Role"].removesuffix(".Arn")] = [variables["COMPACTOR_CONFIG"]]
+    own = f"s3://{parameters_of(environment)['ArtefactBucketName']}/"
+    for role, named in places.items():
+        read = [place for place in named if place.startswith(own)]
+        assert read
+        for place in read:
+            assert allows(found[role], "s3:GetObject", f"arn:aws:s3:::{place.removeprefix('s3://')}"), (role, place)
+
+
+def test_an_existing_bucket_tells_by_event_bridge() -> None:
+    """A bucket that the stack does not make is left alone: a rule picks its events up, and the queue takes them."""
+    found = resources(template(), parameters_of("prod") | {"InputBucketIsNew": "no", "InputPrefix": "raw/"})
+    assert "InputBucket" not in found
+    rule = properties(found, "ExistingInputBucketRule")
+    assert rule["EventPattern"]["detail"]["object"]["key"] == [{"prefix": "raw/"}]
+    policy = json.dumps(properties(found, "EventQueuePolicy"))
+    assert f"rule/{rule['Name']}" in policy
+
+
+def test_a_new_bucket_tells_the_queue() -> None:
+    """A bucket that the stack makes notifies the queue of what is below the prefix, if there is one."""
+    for prefix in ("", "raw/"):
+        found = resources(template(), parameters_of("prod") | {"InputPrefix": prefix})
+        assert "ExistingInputBucketRule" not in found
+        [to_queue] = properties(found, "InputBucket")["NotificationConfiguration"]["QueueConfigurations"]
+        assert to_queue["Queue"] == "EventQueue.Arn"
+        assert ("Filter" in to_queue) is bool(prefix)
+
+
+def test_no_message_comes_twice_for_want_of_time(found: dict[str, Document], settings: Settings) -> None:
+    """Messages are hidden for six times the builder's timeout and a window; claims outlive their builder."""
+    builder, source, queue = (
+        properties(found, name) for name in ("BuilderFunction", "BuilderEventSource", "EventQueue")
+    )
+    window = int(source["MaximumBatchingWindowInSeconds"])
+    assert queue["VisibilityTimeout"] >= 6 * builder["Timeout"] + window
+    assert settings.builder.claim_lease_seconds > builder["Timeout"]
+    assert window < settings.builder.max_wait_seconds
+    assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert source["ScalingConfig"]["MaximumConcurrency"] == builder["ReservedConcurrentExecutions"]
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == "DeadLetterQueue.Arn"
+
+
+def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
+    """Sealer and control plane run once a minute and one at a time, and calls that failed are kept."""
+    for function, rule, calls in (
+        ("SealerFunction", "SealerSchedule", "SealerCalls"),
+        ("ControlFunction", "ControlSchedule", "ControlCalls"),
+    ):
+        assert properties(found, function)["ReservedConcurrentExecutions"] == 1
+        assert properties(found, rule)["ScheduleExpression"] == "rate(1 minute)"
+        assert properties(found, rule)["Targets"][0]["Arn"] == f"{function}.Arn"
+        assert properties(found, calls)["DestinationConfig"]["OnFailure"]["Destination"] == "FailedCallsQueue.Arn"
+    pattern = properties(found, "JobStateRule")["EventPattern"]
+    assert pattern["detail"]["jobName"] == [properties(found, "Job")["Name"]]
+
+
+def test_what_holds_data_stays(found: dict[str, Document]) -> None:
+    """Buckets, queues of events and the claims outlive the stack; buckets are encrypted and closed to the public."""
+    for name, each in found.items():
+        if each["Type"] in {"AWS::S3::Bucket", "AWS::DynamoDB::Table"} or name in {"EventQueue", "DeadLetterQueue"}:
+            assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Retain", name
+        if each["Type"] == "AWS::S3::Bucket":
+            assert each["Properties"]["BucketEncryption"], name
+            assert set(each["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}, name
+    claims = properties(found, "ClaimsTable")
+    assert claims["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+    assert claims["KeySchema"] == [{"AttributeName": "pk", "KeyType": "HASH"}]
+    assert claims["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_every_log_ends(found: dict[str, Document]) -> None:
+    """Each function and the job have log groups with a retention."""
+    groups = {each["Properties"]["LogGroupName"] for each in found.values() if each["Type"] == "AWS::Logs::LogGroup"}
+    functions = {
+        each["Properties"]["FunctionName"] for each in found.values() if each["Type"] == "AWS::Lambda::Function"
+    }
+    job = properties(found, "Job")["DefaultArguments"]["--custom-logGroup-prefix"]
+    assert groups == {f"/aws/lambda/{name}" for name in functions} | {f"{job}/output", f"{job}/error"}
+    assert all(
+        each["Properties"]["RetentionInDays"] for each in found.values() if each["Type"] == "AWS::Logs::LogGroup"
+    )
+
+
+def test_alarms_reach_somebody(found: dict[str, Document]) -> None:
+    """What must be watched is; each alarm tells the topic when it comes and goes, and the dashboard shows it."""
+    alarms = {name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
+    assert {metric for where, _, metric, _ in metrics_of(found) if where in alarms} >= WATCHED
+    for alarm in alarms.values():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == ["AlarmTopic"]
+        assert alarm["TreatMissingData"]
+    [shown] = [widget["properties"]["alarms"] for widget in widgets(found) if widget["type"] == "alarm"]
+    assert {arn.rpartition(":")[2] for arn in shown} == {alarm["AlarmName"] for alarm in alarms.values()}
+
+
+def test_dashboard(found: dict[str, Document]) -> None:
+    """The dashboard has its rows in order, no widget lies over another, and every expression has its metrics."""
+    all_widgets = widgets(found)
+    rows = [widget["properties"]["markdown"].removeprefix("## ") for widget in all_widgets if widget["type"] == "text"]
+    assert rows == ROWS
+    cells = [
+        (x, y)
+        for widget in all_widgets
+        for x in range(widget["x"], widget["x"] + widget["width"])
+        for y in range(widget["y"], widget["y"] + widget["height"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    for widget in all_widgets:
+        lines = widget["properties"].get("metrics", [])
+        ids = {line[-1]["id"] for line in lines if "id" in line[-1]}
+        words = {
+            word
+            for line in lines
+            for word in line[-1].get("expression", "").replace("(", " ").replace(")", " ").split()
+        }
+        assert words & {"arrived", "read", "rejected", "files", "bytes", "written", "read_bytes"} <= ids
+
+
+def test_settings_and_parameters_are_given_once(environment: str) -> None:
+    """The file of an environment holds nothing that its settings say, and no setting is left out."""
+    given = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
+    known = template()["Parameters"]
+    assert set(parameters_of(environment)) == set(known)
+    assert set(given) < set(known)
