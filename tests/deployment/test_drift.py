@@ -114,7 +114,9 @@ IN_THE_TEMPLATE = [
 ]
 
 
-@pytest.mark.parametrize(("check", "change", "words"), IN_THE_TEMPLATE, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(
+    ("check", "change", "words"), IN_THE_TEMPLATE, ids=lambda each: each[:40] if isinstance(each, str) else None
+)
 def test_a_change_of_the_template_alone_is_noticed(check: str, change: Callable[[Document], None], words: str) -> None:
     """Whatever is renamed, added or taken away in the template, the check says what differs."""
     document = template()
@@ -143,7 +145,9 @@ IN_THE_CODE: list[tuple[str, Callable[[Code], Code], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("check", "change", "words"), IN_THE_CODE, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(
+    ("check", "change", "words"), IN_THE_CODE, ids=lambda each: each[:40] if isinstance(each, str) else None
+)
 def test_a_change_of_the_code_alone_is_noticed(check: str, change: Callable[[Code], Code], words: str) -> None:
     """Whatever the code does otherwise from now on, the check says what the template lacks, or has too much."""
     assert any(words in fault for fault in faults(check, template(), change(CODE)))
