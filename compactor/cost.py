@@ -88,7 +88,7 @@ class Assumptions:
     requests_per_seal: Requests = _OF_A_SEAL
     repeated_share: float = 0.01
     idle_polls_per_hour: float = 5 * _HOUR_SECONDS / 20
-    alarms: int = 7
+    alarms: int = 11
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import re
 
+from compactor.cost import Assumptions
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
 
 README = (ROOT / "deploy" / "README.md").read_text()
@@ -28,3 +29,9 @@ def test_commands_and_parameters_exist() -> None:
     known = template()["Parameters"]
     for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", README):
         assert name in known, name
+
+
+def test_costs_count_the_alarms() -> None:
+    """`compactor cost` reckons with as many alarms as there are."""
+    kinds = [each["Type"] for each in template()["Resources"].values()]
+    assert Assumptions().alarms == kinds.count("AWS::CloudWatch::Alarm")

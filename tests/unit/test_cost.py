@@ -50,7 +50,7 @@ LINES = [
     ("Lambda", "GB-seconds", 3_120, 0.052000104),
     ("Lambda", "calls", 2_120, 0.000424),
     ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
-    ("CloudWatch", "alarms", 7, 0.7 / 730),
+    ("CloudWatch", "alarms", 11, 1.1 / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
     ("CloudWatch", "PutMetricData", 2_121, 0.02121),
 ]
