@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from compactor.attempts import AttemptState
 from compactor.errors import ObjectNotFound
 from compactor.layout import Layout, base_name, is_date
+from compactor.lookahead import ahead
 from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import (
     OUTCOME,
@@ -195,8 +196,8 @@ class Ledger:
     def recent(self) -> list[RecentCommit]:
         """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
         commits: list[RecentCommit] = []
-        for info in self._store.list(self._layout.recent_folder):
-            data = self._read(info.uri)
+        uris = (info.uri for info in self._store.list(self._layout.recent_folder))
+        for data in ahead(self._read, uris):
             with suppress(ValidationError):  # what cannot be read is as good as lost
                 commits += [] if data is None else [RecentCommit.model_validate_json(data)]
         return sorted(commits, key=lambda commit: commit.decided_at)

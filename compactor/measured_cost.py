@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from compactor.prices import TERABYTE, JobSize
 from compactor.records import RecentCommit
+from compactor.work_time import covered_seconds, work_spans
 
 _HOUR_SECONDS = 3600.0
 
@@ -65,14 +66,14 @@ def measured_cost(recent: Sequence[RecentCommit], job: JobSize) -> MeasuredCost 
     """
     if not recent:
         return None
-    spans = [(commit.decided_at - timedelta(seconds=commit.seconds), commit.decided_at) for commit in recent]
+    spans = work_spans(recent)
     return MeasuredCost(
         commits=len(recent),
-        since=min(start for start, _ in spans),
+        since=spans[0][0],
         until=max(end for _, end in spans),
         input_files=sum(commit.input_files for commit in recent),
         input_bytes=sum(commit.input_bytes for commit in recent),
-        at_work_seconds=_covered_seconds(spans),
+        at_work_seconds=covered_seconds(spans),
         dollars_per_hour=job.dollars_per_hour,
     )
 
@@ -95,14 +96,3 @@ def cost_metrics(jobs: Sequence[JobSize], recent: Sequence[RecentCommit], now: d
         dollars = dollars_per_hour * (now - since).total_seconds() / _HOUR_SECONDS
         values["EstimatedDollarsPerTerabyte"] = dollars / (input_bytes / TERABYTE)
     return values
-
-
-def _covered_seconds(spans: Sequence[tuple[datetime, datetime]]) -> float:
-    """The length of what the spans cover together; manifests in flight at once count once."""
-    covered = timedelta()
-    end_so_far: datetime | None = None
-    for start, end in sorted(spans):
-        from_here = start if end_so_far is None else max(start, end_so_far)
-        covered += max(end - from_here, timedelta())
-        end_so_far = end if end_so_far is None else max(end, end_so_far)
-    return covered.total_seconds()

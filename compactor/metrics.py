@@ -131,6 +131,12 @@ CATALOGUE = {
             "falls: producers stopped, or the bucket's notification is gone",
         ),
         Metric(
+            "BytesAnnounced",
+            "Bytes",
+            "stored size of the files that S3 events told the builder of",
+            "its rate above InputBytesPerSecond for long: add workers",
+        ),
+        Metric(
             "FilesSkipped",
             "Count",
             "announced objects that are no data: empty, folder markers, outside the allowed prefixes",

@@ -159,6 +159,10 @@ class Processes(Protocol):
         """Whether a process is known to have ended; False also where this machine cannot tell."""
 
 
+FLUSH_SECONDS = 10.0
+"""How long the end of a run, or of a function's call, waits for its last measurements to be sent."""
+
+
 class MetricsSink(Protocol):
     """Where measurements go. Never raises, and never keeps its caller waiting but in `flush`."""
 

@@ -31,18 +31,12 @@ class Announcement:
 
     Attributes:
         files: Objects that were created, each at the version that was announced.
-        ignored: Records that announce no new object, by reason.
+        ignored: Records that announce no new object, by reason: `test_event`, S3's own test of the notification, and
+            `not_created`, an object that was removed, restored or tagged.
     """
 
     files: tuple[ManifestFile, ...]
     ignored: Counter[str] = field(default_factory=Counter)
-
-
-IGNORED = {
-    "test_event": "S3's own test of the notification",
-    "not_created": "an object was removed, restored, tagged or the like: nothing new to read",
-}
-"""Records that are no new object, each reason with its meaning."""
 
 
 def parse_body(body: str | bytes) -> Announcement:

@@ -14,7 +14,7 @@ from compactor.compaction import CompactionResult, Ending, is_passing
 from compactor.errors import CompactorError, EngineLost, OperatorError, TryAgainError
 from compactor.layout import Layout, is_delivery, is_seen_by_stream
 from compactor.logs import log_event
-from compactor.ports import Clock, MetricsSink, ObjectStore
+from compactor.ports import FLUSH_SECONDS, Clock, MetricsSink, ObjectStore
 from compactor.presence import Presence, Runs
 from compactor.records import NEEDS_OPERATOR, Commit
 from compactor.recovery import Recovery
@@ -26,7 +26,6 @@ RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
-FLUSH_SECONDS = 10.0  # the last figures of a run are worth a short wait, and no more
 SWEEP_SECONDS = 300.0
 """How often a run lists the watched prefix for manifests that the stream cannot see."""
 

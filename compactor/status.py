@@ -14,6 +14,7 @@ from compactor.presence import Runs
 from compactor.records import DeadLetter, RecentCommit, RunBeat
 from compactor.registry import SchemaRegistry
 from compactor.sizing import learned_ratio
+from compactor.work_time import covered_seconds, work_spans
 
 DEAD_LETTERS_READ = 200  # reasons are counted over so many; the number of all is exact
 
@@ -54,8 +55,8 @@ class Status:
 
     @property
     def input_bytes_per_second(self) -> float:
-        """Stored input per second of work, over the latest commits; several at once count each."""
-        seconds = sum(commit.seconds for commit in self.recent)
+        """Stored input per second in which any of the latest commits was in work."""
+        seconds = covered_seconds(work_spans(self.recent))
         return sum(commit.input_bytes for commit in self.recent) / seconds if seconds else 0.0
 
 

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, WaiterError
 
 _POLL = {"Delay": 5, "MaxAttempts": 720}  # an hour: a new stack waits for buckets, roles and functions
 _NO_CHANGES = ("didn't contain changes", "No updates are to be performed")
-_TAGS = "compactor"
+_APPLICATION = "compactor"
 
 
 class DeploymentError(Exception):
@@ -77,7 +77,7 @@ class Stack:
             TemplateURL=template_url,
             Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
             Capabilities=["CAPABILITY_NAMED_IAM"],
-            Tags=[{"Key": "application", "Value": _TAGS}],
+            Tags=[{"Key": "application", "Value": _APPLICATION}],
         )
         try:
             self._wait("change_set_create_complete", ChangeSetName=change_set)

@@ -6,12 +6,11 @@ from typing import Any
 
 from cfnlint.decode.cfn_yaml import load
 
-from compactor.schema import RESCUED_COLUMN, SchemaVersion
+from compactor.schema import METADATA_TYPES, RESCUED_COLUMN, SchemaVersion
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
 _HIVE_TYPES = {"long": "bigint"}  # all others are spelled alike
-_METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string"}
 
 
 def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_colum
         schema: The latest version of the schema.
         metadata_columns: Columns about a row's origin.
     """
-    columns = {name: _METADATA_TYPES[name] for name in metadata_columns}
+    columns = {name: METADATA_TYPES[name] for name in metadata_columns}
     for column in schema.columns:
         spelled = str(column.type)
         columns[column.name] = _HIVE_TYPES.get(spelled, spelled)

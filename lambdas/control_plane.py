@@ -1,15 +1,12 @@
 """Looks at the job and does what has to be done; called once a minute, and whenever a run of Glue changes its state."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from compactor.control.wiring import ControlParts
-from compactor.functions import FLUSH_SECONDS, settings_place
-from compactor.logs import configure_logs, log_event
-from compactor.remote_settings import settings_at
-
-_LASTING: list[ControlParts] = []
+from compactor.functions import lasting_parts
+from compactor.logs import log_event
+from compactor.ports import FLUSH_SECONDS
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -21,8 +18,7 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     Returns:
         What was decided, done and not done, for the log of whoever called.
     """
-    configure_logs(as_json=True)
-    parts = _parts()
+    parts = lasting_parts(ControlParts)
     job_name = parts.settings.control.job_name
     changed = event.get("detail", {}).get("jobName", job_name)
     if changed != job_name:
@@ -35,14 +31,3 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
         "done": list(step.done),
         "failed": list(step.failed),
     }
-
-
-def _parts() -> ControlParts:
-    """The parts of the call before, for the sake of their clients, unless the settings have changed since.
-
-    They are read each time, so that a change of the policy takes effect within a minute.
-    """
-    settings = settings_at(settings_place(), os.environ)
-    if not _LASTING or _LASTING[0].settings != settings:
-        _LASTING[:] = [ControlParts(settings)]
-    return _LASTING[0]

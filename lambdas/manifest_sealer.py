@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from compactor.building.reports import seal_metrics
-from compactor.functions import FLUSH_SECONDS, function_parts
+from compactor.functions import function_parts
 from compactor.logs import log_event
+from compactor.ports import FLUSH_SECONDS
 
 
 def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:

@@ -170,10 +170,3 @@ class MemoryNotifier:
 
     def tell(self, subject: str, text: str) -> None:
         self.messages.append((subject, text))
-
-
-class SilentNotifier:
-    """For where nobody is to be told; everything is in the log."""
-
-    def tell(self, subject: str, text: str) -> None:
-        """Tell nobody."""

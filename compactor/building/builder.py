@@ -25,6 +25,7 @@ class BuildReport:
     Attributes:
         messages: How many there were.
         announced: Files that they announced, each version once.
+        announced_bytes: Their stored size.
         skipped: Objects and records that are no input, by reason.
         repeated: Files that were announced before.
         manifests: That were written.
@@ -34,6 +35,7 @@ class BuildReport:
 
     messages: int = 0
     announced: int = 0
+    announced_bytes: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
     manifests: list[Manifest] = field(default_factory=list)
@@ -95,6 +97,7 @@ class Builder:
                 day = date_of_file(file.uri, file.event_time or self._clock.now())
                 by_day.setdefault(day, {}).setdefault(key, file)
         report.announced = len(announced_by)
+        report.announced_bytes = sum(file.size_bytes or 0 for files in by_day.values() for file in files.values())
         target_bytes = self._target_bytes() if by_day else 0
         for day, files in sorted(by_day.items()):
             for group in grouped(files.values(), target_bytes):
@@ -133,6 +136,9 @@ class Builder:
         except TryAgainError as exc:
             log_event("group.failed", level="warning", manifest_id=manifest_id, files=len(keys), error=str(exc)[:500])
             return dict.fromkeys(keys, f"trouble that should pass: {exc}")
+        if claimed.held:
+            fields = {"files": len(claimed.held), "first": min(claimed.held), "until": max(claimed.held.values())}
+            log_event("files.held", level="warning", **fields)
         return {key: f"claimed by another one until {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
 
     def _write(

@@ -8,6 +8,7 @@ def build_metrics(report: BuildReport) -> dict[str, float]:
     """The figures of one batch of messages."""
     return {
         "FilesAnnounced": report.announced,
+        "BytesAnnounced": report.announced_bytes,
         "FilesSkipped": report.skipped.total(),
         "FilesRepeated": report.repeated,
         "MessagesFailed": len(report.failed),

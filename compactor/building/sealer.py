@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compactor.claiming import Claimed, Claimer, part_key
-from compactor.errors import ObjectNotFound, RecordUnreadable
+from compactor.errors import ObjectNotFound, RecordUnreadable, TryAgainError
 from compactor.grouping import due, new_manifest_id
 from compactor.layout import Layout, base_name, digest
 from compactor.ledger import Ledger
@@ -90,7 +90,7 @@ class Sealer:
         waiting = {part.manifest_id: part for parts in by_day.values() for part in parts}
         for day, parts in sorted(by_day.items()):
             for group in due(parts, target_bytes, now=now, wait_seconds=self._wait_seconds):
-                for part_id in self._seal_group(day, group, report):
+                for part_id in self._tried(day, group, report):
                     del waiting[part_id]
         report.waiting_parts = len(waiting)
         ages = ((now - part.created_at).total_seconds() for part in waiting.values())
@@ -118,6 +118,14 @@ class Sealer:
         if part.manifest_id != name:
             return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
         return info, part
+
+    def _tried(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
+        """Seal parts together; trouble that should pass leaves them to the next call, and stops no others."""
+        try:
+            return self._seal_group(day, parts, report)
+        except TryAgainError as exc:
+            log_event("group.failed", level="warning", date=day, parts=len(parts), error=str(exc)[:500])
+            return ()
 
     def _seal_group(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
         """Seal parts together; returns the ids of those that wait no longer."""

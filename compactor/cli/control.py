@@ -11,9 +11,9 @@ from compactor.control.actions import ActionKind
 from compactor.control.plane import Step
 from compactor.control.snapshot import Snapshot
 from compactor.control.wiring import ControlParts
+from compactor.ports import FLUSH_SECONDS
 
 _SHOWN_RUNS = 5
-_FLUSH_SECONDS = 10.0
 
 
 @click.command("control")
@@ -35,7 +35,7 @@ def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_js
     if close_breaker:
         return _close_breaker(parts, as_json=as_json)
     step = parts.plane.look() if dry_run else parts.plane.step()
-    parts.metrics.flush(_FLUSH_SECONDS)
+    parts.metrics.flush(FLUSH_SECONDS)
     if as_json:
         print_json(_document(step))
     else:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from statistics import median
 
 from compactor.control.actions import Action, ActionKind, shown_seconds
 from compactor.control.policy import Policy
 from compactor.control.snapshot import Backlog, Snapshot
 from compactor.records import RecentCommit
+from compactor.work_time import covered_seconds, work_spans
 
 MIN_COMMITS = 8
 """Fewer commits say too little."""
@@ -47,9 +47,9 @@ def pace(recent: Sequence[RecentCommit], backlog: Backlog | None) -> Pace | None
     """
     if len(recent) < MIN_COMMITS:
         return None
-    intervals = sorted((each.decided_at - timedelta(seconds=each.seconds), each.decided_at) for each in recent)
+    intervals = work_spans(recent)
     span = (max(end for _, end in intervals) - intervals[0][0]).total_seconds()
-    busy = _covered_seconds(intervals)
+    busy = covered_seconds(intervals)
     if busy <= 0:
         return None
     input_bytes = sum(each.input_bytes for each in recent)
@@ -86,13 +86,3 @@ def _advice(found: Pace, policy: Policy) -> Iterator[tuple[str, str]]:
     if is_quiet and arriving is None and policy.mode == "always":
         words = f"the job was at work for {found.busy_share:.0%} of the last {shown_seconds(found.span_seconds)}"
         yield "too_many_workers", f'{words}: fewer workers, or control.mode = "on_work", would do'
-
-
-def _covered_seconds(intervals: Sequence[tuple[datetime, datetime]]) -> float:
-    """How much time intervals cover together; they are in order of their start."""
-    covered = 0.0
-    until = intervals[0][0]
-    for start, end in intervals:
-        covered += max(0.0, (end - max(start, until)).total_seconds())
-        until = max(until, end)
-    return covered

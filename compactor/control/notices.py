@@ -21,19 +21,19 @@ class Notices:
     """What people were told.
 
     Args:
-        notifier: Reaches them.
+        notifier: Reaches them; None where nobody is to be told, and what others were told stays as it is.
         store: Where it is kept what they were told last.
         uri: Its place.
         job_name: Which job it is about.
     """
 
-    def __init__(self, notifier: Notifier, store: ObjectStore, uri: str, job_name: str) -> None:
+    def __init__(self, notifier: Notifier | None, store: ObjectStore, uri: str, job_name: str) -> None:
         self._notifier = notifier
         self._store = store
         self._uri = uri
         self._job_name = job_name
 
-    def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> bool:
+    def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
         """Tell what was done, and which alarms came and went.
 
         Trouble with telling is logged. What could not be told is told the next time; where it is not known what people
@@ -42,10 +42,9 @@ class Notices:
         Args:
             done: What was done, in words.
             alarms: What is wrong, by what it is about.
-
-        Returns:
-            Whether a message went out.
         """
+        if self._notifier is None:
+            return
         try:
             told = self._told()
         except CompactorError as exc:
@@ -54,15 +53,13 @@ class Notices:
         new = [words for about, words in alarms.items() if about not in told]
         over = [words for about, words in told.items() if about not in alarms]
         if not (done or new or over):
-            return False
+            return
         try:
             self._notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
             if new or over:
                 self._store.put(self._uri, Told(alarms=dict(alarms)).model_dump_json().encode())
         except CompactorError as exc:
             log_event("control.not_told", level="warning", error=str(exc)[:500])
-            return False
-        return True
 
     def _told(self) -> dict[str, str]:
         try:

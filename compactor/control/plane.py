@@ -16,7 +16,7 @@ from compactor.logs import log_event
 from compactor.measured_cost import cost_metrics
 from compactor.ports import Clock, MetricsSink
 
-DOWN_FOR_GOOD, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
+BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 """The values of the metric JobState."""
 
 
@@ -149,7 +149,7 @@ def _job_state(step: Step) -> int | None:
         return RUNNING
     if living:
         return ON_ITS_WAY
-    return DOWN_FOR_GOOD if "breaker_open" in step.alarms else DOWN
+    return BREAKER_OPEN if "breaker_open" in step.alarms else DOWN
 
 
 def _words(action: Action) -> str:

@@ -4,7 +4,6 @@ from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from compactor.adapters.memory_glue import SilentNotifier
 from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
@@ -70,10 +69,10 @@ class ControlParts(Parts):
         return GlueJob(self._client("glue"), self.settings.control.job_name)
 
     @cached_property
-    def notifier(self) -> Notifier:
+    def notifier(self) -> Notifier | None:
         arn = self.settings.control.topic_arn
         if not arn:
-            return SilentNotifier()
+            return None
         from compactor.adapters.aws import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
 
         return SnsTopic(self._client("sns"), arn)

@@ -22,6 +22,7 @@ from compactor.functions import function_parts
 from compactor.layout import is_delivery
 from compactor.logs import configure_logs
 from compactor.metrics import CATALOGUE
+from compactor.ports import FLUSH_SECONDS
 from lambdas import manifest_builder, manifest_sealer
 
 MEASURED: tuple[tuple[str, Statistic], ...] = (
@@ -34,7 +35,6 @@ MEASURED: tuple[tuple[str, Statistic], ...] = (
 
 _PATIENCE_SECONDS = 1800.0
 _POLL_SECONDS = 0.5
-_FLUSH_SECONDS = 10.0
 _BATCH = 40  # messages of one call: several calls also in a small demo
 
 
@@ -137,7 +137,7 @@ class FullWay:
 
     def show_measurements(self) -> None:
         """Read back from CloudWatch what functions, job and control plane have measured."""
-        self.app.metrics.flush(_FLUSH_SECONDS)
+        self.app.metrics.flush(FLUSH_SECONDS)
         settings, now = self.app.settings, self.app.clock.now()
         client = cloudwatch_client(settings.aws.region, settings.aws.endpoint_url)
         dimensions = {"Job": settings.control.job_name, "Environment": settings.metrics.environment}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.errors import CompactorError
 
 _END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 
@@ -62,8 +63,17 @@ class ProcessJob:
         process.wait()
 
     def wait(self) -> int:
-        """Wait for the end of the latest run; returns its exit code."""
-        return [*self._runs.values()][-1][1].wait(_END_SECONDS)
+        """Wait for the end of the latest run; returns its exit code.
+
+        Raises:
+            CompactorError: It does not end.
+        """
+        run_id, (_, process) = [*self._runs.items()][-1]
+        try:
+            return process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired as exc:
+            words = f"run {run_id} was asked to end {_END_SECONDS:.0f} s ago and still runs; its log: {self._log}"
+            raise CompactorError(words) from exc
 
     def end(self) -> None:
         """Make sure that no run is left."""

@@ -17,7 +17,7 @@ from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.errors import SettingsError
-from compactor.functions import _lasting_parts
+from compactor.functions import forget_parts
 from compactor.manifest import Manifest
 from tests.s3_messages import notification
 
@@ -52,9 +52,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         s3_client(REGION, url).put_object(Bucket="settings", Key="c.toml", Body=SETTINGS.encode())
         monkeypatch.setenv("COMPACTOR_CONFIG", "s3://settings/c.toml")
         monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", url)
-        _lasting_parts.cache_clear()
+        forget_parts()
         yield url
-        _lasting_parts.cache_clear()
+        forget_parts()
 
 
 def handler(name: str) -> Any:
@@ -91,7 +91,7 @@ def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.Monke
 def test_functions_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that does not know where its settings are says which variable is missing."""
     monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
-    _lasting_parts.cache_clear()
+    forget_parts()
     with pytest.raises(SettingsError, match="COMPACTOR_CONFIG: not set"):
         handler("manifest_sealer")({}, None)
 
@@ -117,5 +117,5 @@ def test_functions_start_without_heavy_libraries(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
     seconds, mebibytes, modules = json.loads(done.stdout)
     sys.stdout.write(f"lambdas.{name}: {seconds:.2f} s, {mebibytes:.0f} MiB\n")
-    assert not {"pyspark", "pyarrow", "pandas", "numpy", "moto"} & set(modules)
+    assert not {"pyspark", "pyarrow", "pandas", "numpy", "moto", "click", "rich", "py4j"} & set(modules)
     assert mebibytes < 120

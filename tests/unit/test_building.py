@@ -248,6 +248,20 @@ def test_a_part_that_cannot_be_read_stays(world: World) -> None:
     assert (len(report.manifests), pending(world)) == (1, sorted([damaged, renamed]))
 
 
+def test_trouble_with_one_day_seals_the_others(world: World) -> None:
+    """What cannot be sealed now waits for the next call; the parts of other days do not."""
+    for day in ("2026-01-05", "2026-01-06"):
+        build(world, put(f"{day}-a.ndjson"))
+    world.clock.advance(60)
+    store = FaultyStore(world.store)
+    store.unavailable_at(1, "create")
+    report = parts_of(world, store).sealer().seal()
+    assert (len(report.manifests), report.waiting_parts) == (1, 1)
+    seal(world)
+    assert set(places(world).values()) == {1}
+    assert (len(places(world)), pending(world)) == (2, [])
+
+
 def test_plan_leaves_announced_files_alone(world: World) -> None:
     """A listing finds nothing to plan in what was announced: pending, sealed, or in a manifest."""
     uris = [f"s3://lake/raw/{number}.ndjson" for number in range(3)]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from compactor.adapters.memory_glue import MemoryGlue
 from compactor.control.policy import MaintenanceWindow
 from compactor.control.runs import JobRun, JobState
 from compactor.errors import StoreUnavailable
@@ -69,8 +70,13 @@ class Month:
         self.chance = random.Random(seed)
         self.scene = Scene(maintenance_window=MaintenanceWindow.parse("Sun:10"))
         self.scene.clock.set(START)
-        self.scene.glue._starting_seconds = STARTING_SECONDS
-        self.scene.glue._stopping_seconds = STOPPING_SECONDS
+        # Its lock is loose, so that only the decisions keep a second run from being started.
+        self.scene.glue = MemoryGlue(
+            self.scene.clock,
+            max_concurrent_runs=3,
+            starting_seconds=STARTING_SECONDS,
+            stopping_seconds=STOPPING_SECONDS,
+        )
         self.account = Account()
         self.hung: set[str] = set()
         self.outage: Outage | None = Outage("first start", START, START)

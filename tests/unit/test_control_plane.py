@@ -1,8 +1,6 @@
 """The control plane's shell: each source may fail alone, things are done once, and people are told once a change."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -382,19 +380,6 @@ def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> 
     assert fault == f"control.{key}: {json.dumps(value)} -> expected {expected}"
 
 
-PROBE = """
-import json, sys
-import lambdas.control_plane
-print(json.dumps(sorted(name for name in sys.modules if "." not in name)))
-"""
-
-
-def test_the_function_is_light() -> None:
-    """The function loads neither Spark nor Arrow, nor what only the command line needs."""
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True, timeout=60)
-    assert not {"pyspark", "pyarrow", "numpy", "py4j", "click", "rich", "moto"} & set(json.loads(done.stdout))
-
-
 @pytest.mark.parametrize("words", ["Java heap space", ""])
 def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     """People read why a run was started, with Glue's own words about the last one."""
@@ -405,3 +390,17 @@ def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     subject, text = scene.notifier.messages[-1]
     assert subject.startswith("job: run jr_000002 was started")
     assert f"ended 1 min ago as FAILED, after 0 s{f': {words}' if words else ''}" in text
+
+
+def test_a_look_that_tells_nobody_leaves_what_others_were_told() -> None:
+    """Without a topic, as from a terminal, what people know of stays on record, so that they hear of it once."""
+    scene = Scene()
+    alarms = {"dead_letters": "3 events nobody could read"}
+    told = Notices(scene.notifier, scene.store, LAYOUT.notices, "job")
+    silent = Notices(None, scene.store, LAYOUT.notices, "job")
+    silent.tell([], alarms)
+    assert scene.store.stat(LAYOUT.notices) is None
+    told.tell([], alarms)
+    silent.tell([], {})
+    told.tell([], alarms)
+    assert len(scene.notifier.messages) == 1
