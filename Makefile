@@ -12,11 +12,11 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Set up .venv with everything that the other targets need
 
@@ -67,6 +67,9 @@ clean: ## Remove what the other targets made
 ##@ Put it on AWS
 package: $(INSTALLED) ## Build the zip of the functions and the wheel of the job, into dist
 	@$(BIN)/python -m deploy.package
+
+glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
+	@deploy/glue_environment.sh
 
 deploy: $(INSTALLED) ## Show what a deployment would change, ask, and do it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)

@@ -14,8 +14,10 @@ REFERENCE_RATIO = 0.24
 """Parquet bytes per input byte of the events that the benchmark uses."""
 
 _HOUR_SECONDS = 3600.0
-_OF_A_BUILD = Requests(gets=10, puts=5)
-_OF_A_SEAL = Requests(gets=20, puts=10)
+# Each of them reads the settings and the summaries of 64 commits.
+_OF_A_BUILD = Requests(gets=67, puts=5)
+_OF_A_SEAL = Requests(gets=70, puts=10)
+_OF_A_LOOK = Requests(gets=69, puts=3)
 
 Basis = Literal["given", "counted", "assumed"]
 """Where a quantity comes from: from the caller, from the code (tests hold the two together), or from judgement."""
@@ -71,9 +73,10 @@ class Assumptions:
         build_seconds: How long such a call takes.
         seal_seconds: How long a call of the sealer takes; it runs every minute.
         control_seconds: How long a call of the control plane takes; it runs every minute.
-        function_gb: Memory of each function.
+        function_gb: Memory of the largest function.
         requests_per_build: To S3, of one call of the builder.
         requests_per_seal: To S3, of one call of the sealer.
+        requests_per_look: To S3, of one call of the control plane.
         repeated_share: Of the events, those that S3 sends twice.
         idle_polls_per_hour: Of the queue by Lambda's five pollers, each for 20 s.
         alarms: In the deployment.
@@ -83,9 +86,10 @@ class Assumptions:
     build_seconds: float = 3.0
     seal_seconds: float = 2.0
     control_seconds: float = 2.0
-    function_gb: float = 0.5
+    function_gb: float = 1.0
     requests_per_build: Requests = _OF_A_BUILD
     requests_per_seal: Requests = _OF_A_SEAL
+    requests_per_look: Requests = _OF_A_LOOK
     repeated_share: float = 0.01
     idle_polls_per_hour: float = 5 * _HOUR_SECONDS / 20
     alarms: int = 11
@@ -184,7 +188,8 @@ def _s3(
         + request_counts.of_converted_file() * load.files_per_hour
         + request_counts.of_trigger() * triggers
     )
-    functions = assumed.requests_per_build * builds + assumed.requests_per_seal * 60
+    each_minute = assumed.requests_per_seal + assumed.requests_per_look
+    functions = assumed.requests_per_build * builds + each_minute * 60
     every: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", counted),
         ("Spark", "assumed", spark),

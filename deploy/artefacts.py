@@ -73,7 +73,7 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
             "JobEnvironmentKey",
             dist / GLUE_ENVIRONMENT,
             "tar.gz",
-            "the job's environment: deploy/glue_environment.sh",
+            "the job's environment: make glue-environment",
         )
 
 

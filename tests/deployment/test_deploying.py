@@ -122,7 +122,7 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
     assert [fault.rpartition("-> ")[2] for fault in caught.value.faults] == [
         "expected the functions: make package",
         "expected the package: make package",
-        "expected the job's environment: deploy/glue_environment.sh",
+        "expected the job's environment: make glue-environment",
     ]
     assert kinds(session) == set()
 

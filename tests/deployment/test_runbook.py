@@ -31,7 +31,9 @@ def test_commands_and_parameters_exist() -> None:
         assert name in known, name
 
 
-def test_costs_count_the_alarms() -> None:
-    """`compactor cost` reckons with as many alarms as there are."""
-    kinds = [each["Type"] for each in template()["Resources"].values()]
-    assert Assumptions().alarms == kinds.count("AWS::CloudWatch::Alarm")
+def test_costs_go_by_the_template() -> None:
+    """`compactor cost` reckons with as many alarms as there are, and with the memory of the functions."""
+    found = resources(template(), parameters_of("prod")).values()
+    assert Assumptions().alarms == sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found)
+    sizes = [each["Properties"]["MemorySize"] for each in found if each["Type"] == "AWS::Lambda::Function"]
+    assert Assumptions().function_gb == max(sizes) / 1024
