@@ -33,6 +33,8 @@ _ATTEMPTS = "tests/unit/test_attempts.py"
 _CREATE = "tests/contract/test_object_store.py::test_create_leaves_another_object_alone"
 _CLAIM = "tests/contract/test_claims.py::test_the_first_to_claim_holds_a_key"
 _TAKE_OVER = "tests/contract/test_claims.py::test_taking_over"
+_BUILDING = "tests/unit/test_building.py"
+_BUILDING_RACES = "tests/unit/test_building_races.py"
 _CONTROL = "tests/unit/test_control_decisions.py"
 _CONTROL_SHELL = "tests/unit/test_control_plane.py"
 _CLOUDWATCH = "tests/contract/test_cloudwatch.py"
@@ -393,6 +395,51 @@ CLAIMS = (
     ),
 )
 
+BUILDING = (
+    Guard(
+        "a part that was given up is never sealed",
+        "building/sealer.py",
+        '        return record.kind != "void"\n',
+        "        return True\n",
+        (_BUILDING, _BUILDING_RACES),
+    ),
+    Guard(
+        "a part is sealed into one manifest",
+        "building/sealer.py",
+        "if part_key(part.manifest_id) in claimed.won]\n        if won:",
+        "if True]\n        if won:",
+        (_BUILDING_RACES,),
+    ),
+    Guard(
+        "what a builder could not claim is left to who holds it",
+        "building/builder.py",
+        "if claim_key(file) in claimed.won]",
+        "if True]",
+        (_BUILDING, _BUILDING_RACES),
+    ),
+    Guard(
+        "a message whose file another one may still write comes again",
+        "building/builder.py",
+        'UTC" for key, until in claimed.held.items()}\n',
+        'UTC" for key, until in ()}\n',
+        (_BUILDING, _BUILDING_RACES),
+    ),
+    Guard(
+        "no manifest names two versions of one object",
+        "grouping.py",
+        "layered(files, lambda file: (canonical(file.uri),))",
+        "[list(files)]",
+        (_BUILDING,),
+    ),
+    Guard(
+        "nobody takes over from a part that waits",
+        "claiming.py",
+        "        places = (self._layout.manifest(holder), self._layout.pending_part(holder))\n",
+        "        places = (self._layout.manifest(holder),)\n",
+        (_BUILDING, _BUILDING_RACES),
+    ),
+)
+
 CONTROL = (
     Guard(
         "nothing is started while Glue cannot be asked which runs live",
@@ -589,4 +636,15 @@ MEASUREMENTS = (
 )
 
 
-GUARDS = (*CREATE_ONLY, *VERSIONS, *VERIFICATION, *ONCE, *ATTEMPTS, *PLACES, *CLAIMS, *CONTROL, *MEASUREMENTS)
+GUARDS = (
+    *CREATE_ONLY,
+    *VERSIONS,
+    *VERIFICATION,
+    *ONCE,
+    *ATTEMPTS,
+    *PLACES,
+    *CLAIMS,
+    *BUILDING,
+    *CONTROL,
+    *MEASUREMENTS,
+)
