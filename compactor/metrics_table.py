@@ -1,11 +1,11 @@
-"""The catalogue of metrics as a table: `python -m compactor.metrics_table README.md` puts it into a document."""
+"""The catalogue of metrics as a table: `python -m compactor.metrics_table FILE` puts it into a document."""
 
 import sys
 from pathlib import Path
 
 from compactor.metrics import CATALOGUE
 
-BEGIN = "<!-- metrics: made by python -m compactor.metrics_table README.md -->"
+BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operating.md -->"
 END = "<!-- metrics end -->"
 
 

@@ -12,7 +12,9 @@ from compactor.demo.events import make_event_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-DOCUMENTS = sorted(ROOT.glob("*.md"))
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("deploy/*.yaml")]
+)
 
 
 def shell_blocks(text: str) -> list[str]:
@@ -30,7 +32,7 @@ def test_every_make_target_of_the_documents_exists() -> None:
 def test_every_file_that_the_documents_name_exists() -> None:
     """Paths in back-quotes that look like files of the repository are there."""
     for path in DOCUMENTS:
-        for name in re.findall(r"`((?:tests|config|compactor)/[\w./*]+)`", path.read_text()):
+        for name in re.findall(r"`((?:tests|config|compactor|deploy|lambdas|bench|docs)/[\w./*]+)`", path.read_text()):
             assert list(ROOT.glob(name)), f"{path.name} names {name}"
 
 

@@ -23,7 +23,7 @@ from compactor.service import FLUSH_SECONDS
 from tests.scenes import FLAWED, GOOD, DiedError, World
 from tests.twins import PlainEngine
 
-README = Path(__file__).parents[2] / "README.md"
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 TARGET = 1000
 
 
@@ -33,9 +33,9 @@ def test_catalogue() -> None:
 
 
 def test_the_readme_shows_the_catalogue() -> None:
-    """The table in the README is the catalogue, to the letter."""
-    readme = README.read_text()
-    assert with_table(readme) == readme, "python -m compactor.metrics_table README.md"
+    """The table in the document is the catalogue, to the letter."""
+    document = OPERATING.read_text()
+    assert with_table(document) == document, "python -m compactor.metrics_table docs/operating.md"
     with pytest.raises(ValueError, match="expected a line"):
         with_table("no marks")
 
