@@ -1,0 +1,33 @@
+"""The demo goes the whole way, and ends well only where exactly what went in came out."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.timeout(300)
+def test_the_demo_goes_the_whole_way() -> None:
+    """From objects to verified Parquet and measurements: events, functions, a job that is killed and comes back."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "COMPACTOR_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "compactor", "demo", "--size", "4mb"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in (
+        "0 given back",
+        "job up      wait: run jr_1 is RUNNING",
+        "job killed  start: run jr_1 ended",
+        "job back    wait: run jr_2 is RUNNING",
+        "drained     the run was asked to end, and ended with 0",
+        "discrepancies  none",
+    ):
+        assert words in done.stdout, done.stdout
+    measured = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.endswith(" Count")}
+    assert measured["FilesAnnounced"] == measured["ManifestsCommitted"] == measured["Restarts"] == "2"
