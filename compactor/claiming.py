@@ -1,24 +1,30 @@
 """Claims files for manifests to be written, each file version for exactly one, whatever crashes or runs twice.
 
-A file is claimed for an id before the manifest of that id is written. If the claimant dies in between, the claim's
-lease runs out, and another one asks whether the manifest came to be. If not, it makes the id void in the ledger first,
-so that no late write of that manifest can ever take effect, and only then takes the file over.
+A file is claimed for an id before the manifest of that id is written, and once it is written the id is tied to it in
+the ledger. If the claimant dies or is held up, the claim's lease runs out, and another one asks what became of the id.
+What was written is tied then, by whoever asks; what was not is made void, so that no late write under that id can ever
+take effect, and only then are the files taken over. Tied and void exclude each other. Whoever writes late finds the id
+void, and has to begin anew before telling anybody that the files are safe.
 
 A pending part is claimed in the same way by the manifest that it is sealed into.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
-from compactor.layout import Layout, canonical
+from compactor.errors import ObjectNotFound
+from compactor.layout import Layout, canonical, digest
 from compactor.ledger import Ledger
-from compactor.manifest import ManifestFile
+from compactor.manifest import Manifest, ManifestFile
 from compactor.ports import Claim, ClaimTable, Clock, ObjectStore
-from compactor.records import Accepted
+from compactor.records import Accepted, read_record
 
 Fate = Literal["exists", "void", "unwritten"]
+Kind = Literal["manifest", "part"]
+KINDS: tuple[Kind, ...] = ("manifest", "part")
 Standing = Literal["free", "taken", "held"]
 """Whether a claim may be taken over, is for good, or may still become either."""
 
@@ -78,59 +84,103 @@ class Claimer:
         now = self._clock.now()
         claimed = Claimed()
         claims = self._claims.claim(keys, holder, now=now, lease_seconds=self._lease_seconds)
-        for key, claim in claims.items():
-            if claim.holder == holder or self._took_over(key, claim, holder, now):
-                claimed.won.add(key)
-            elif self._fate(claim.holder) == "exists":
+        others = {key: claim for key, claim in claims.items() if claim.holder != holder}
+        claimed.won.update(claims.keys() - others.keys())
+        fates = self._fates(others.values())
+        for other in {claim.holder for claim in others.values() if _standing(claim, fates, now) == "free"}:
+            self._void(other, now)
+            fates[other] = self._fate(other)
+        for key, claim in others.items():
+            if fates[claim.holder] == "exists":
                 claimed.taken.add(key)
+            elif fates[claim.holder] == "void" and self._took_over(key, claim, holder, now):
+                claimed.won.add(key)
             else:
                 claimed.held[key] = max(claim.lease_until, now)
         return claimed
 
     def standings(self, keys: Sequence[str]) -> dict[str, tuple[Standing, datetime]]:
         """How each key that is claimed stands, with the end of its lease."""
-        return {key: (self._standing(claim), claim.lease_until) for key, claim in self._claims.get_many(keys).items()}
+        claims = self._claims.get_many(keys)
+        fates, now = self._fates(claims.values()), self._clock.now()
+        return {key: (_standing(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
 
-    def _standing(self, claim: Claim) -> Standing:
-        fate = self._fate(claim.holder)
-        if fate == "exists":
-            return "taken"
-        if fate == "unwritten" and claim.lease_until > self._clock.now():
-            return "held"
-        return "free"
+    def tie(self, manifest: Manifest, kind: Kind) -> bool:
+        """Tie an id to what was written under it, so that nobody can give it up any more.
+
+        Args:
+            manifest: What was written, or is pending.
+            kind: Which of the two.
+
+        Returns:
+            False if the id was given up meanwhile: what was written never takes effect.
+        """
+        return self._tied(manifest, manifest.to_json(), kind) == "exists"
+
+    def _tied(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
+        record = self._ledger.accept(
+            Accepted(
+                manifest_id=manifest.manifest_id,
+                kind=kind,
+                date=manifest.date,
+                digest=digest(data),
+                source_uri=self._place(manifest.manifest_id, kind),
+                accepted_at=self._clock.now(),
+                manifest=manifest if kind == "manifest" else None,
+            )
+        )
+        return _fate_by(record)
 
     def _took_over(self, key: str, claim: Claim, holder: str, now: datetime) -> bool:
-        """Take a key from a holder whose manifest was not written in time, and from now on never takes effect."""
-        if self._standing(claim) != "free":
-            return False
-        if not self._is_void_now(claim.holder, now):
-            return False
         return self._claims.take_over(
             key, from_holder=claim.holder, to_holder=holder, now=now, lease_seconds=self._lease_seconds
         )
 
-    def _is_void_now(self, manifest_id: str, now: datetime) -> bool:
-        """Make sure that nothing takes effect under this id; False if something was accepted before."""
-        if self._fate(manifest_id) == "unwritten":
-            record = Accepted(manifest_id=manifest_id, kind="void", date=now.date().isoformat(), accepted_at=now)
-            self._ledger.accept(record)
-        return self._fate(manifest_id) == "void"
+    def _void(self, holder: str, now: datetime) -> None:
+        """Make sure that nothing takes effect under this id, unless something was tied to it before."""
+        record = Accepted(manifest_id=holder, kind="void", date=now.date().isoformat(), accepted_at=now)
+        self._ledger.accept(record)
+
+    def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
+        return {holder: self._fate(holder) for holder in {claim.holder for claim in claims}}
 
     def _fate(self, holder: str) -> Fate:
         """What became of the manifest or part that was claimed for. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
-            fate = self._look_up_fate(holder)
+            record = self._ledger.accepted(holder)
+            fate = _fate_by(record) if record is not None else self._fate_of_untied(holder)
             if fate == "unwritten":
                 return fate
             self._settled_fates[holder] = fate
         return self._settled_fates[holder]
 
-    def _look_up_fate(self, holder: str) -> Fate:
-        record = self._ledger.accepted(holder)
-        if record is not None:
-            return "void" if record.kind == "void" else "exists"
-        places = (self._layout.manifest(holder), self._layout.pending_part(holder))
-        return "exists" if any(self._store.stat(uri) is not None for uri in places) else "unwritten"
+    def _fate_of_untied(self, holder: str) -> Fate:
+        """Tie what was written and not tied yet: to be there alone is not to be safe."""
+        for kind in KINDS:
+            try:
+                data = self._store.read(self._place(holder, kind))
+            except ObjectNotFound:
+                continue
+            read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind))
+            return self._tied(read(expected=f"a {kind} of the id {holder}"), data, kind)
+        record = self._ledger.accepted(holder)  # it may have been archived, or sealed, between the two looks
+        return "unwritten" if record is None else _fate_by(record)
+
+    def _place(self, holder: str, kind: Kind) -> str:
+        return self._layout.manifest(holder) if kind == "manifest" else self._layout.pending_part(holder)
+
+
+def _fate_by(record: Accepted) -> Fate:
+    return "void" if record.kind == "void" else "exists"
+
+
+def _standing(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> Standing:
+    fate = fates[claim.holder]
+    if fate == "exists":
+        return "taken"
+    if fate == "unwritten" and claim.lease_until > now:
+        return "held"
+    return "free"
 
 
 def claim_key(file: ManifestFile) -> str:

@@ -138,7 +138,6 @@ class Parts:
         return Sealer(
             store=self.store,
             layout=self.layout,
-            ledger=self.ledger,
             claimer=self.claimer,
             clock=self.clock,
             target_bytes=self.manifest_bytes,

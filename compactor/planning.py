@@ -144,6 +144,10 @@ class Planner:
         if not dry_run:
             self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
             self._on_step(Step.PLANNED, manifest_id)
+            if not self._claimer.tie(manifest, "manifest"):
+                self._store.delete([self._layout.manifest(manifest_id)])
+                plan.planned_before += len(won)  # by whoever took them over
+                return
         plan.manifests.append(manifest)
 
     def _claimed(self, group: Sequence[ManifestFile], manifest_id: str, plan: Plan) -> list[ManifestFile]:

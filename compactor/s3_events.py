@@ -18,6 +18,8 @@ from compactor.errors import InputError
 from compactor.manifest import ManifestFile
 
 _SHOWN_MAX_CHARACTERS = 120
+_KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
+_ETAG_MAX_CHARACTERS = 256
 _SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; nobody nests deeper
 
 
@@ -144,7 +146,9 @@ def _file(
     if not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0:
         raise EventError(f"{where}.size is {_shown(size_bytes)}, expected a whole number from 0")
     version = etag[1].strip('"')
-    if not version:
+    if len(key.encode()) > _KEY_MAX_BYTES:
+        raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
+    if not version or len(version) > _ETAG_MAX_CHARACTERS:
         raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the version of the object")
     return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)
 

@@ -36,9 +36,9 @@ class Race:
             for key in ("raw/4.ndjson", "raw/5.ndjson"):
                 self._parts().builder().build({key: self.messages.pop(key)})
 
-    def build(self, on_step: OnBuildStep = ignore_build_step) -> None:
-        """Take in what is in the queue, and acknowledge what is safe."""
-        batch = dict(self.messages)
+    def build(self, on_step: OnBuildStep = ignore_build_step, *, every: int = 1) -> None:
+        """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
+        batch = dict(list(self.messages.items())[::every])
         report = self._parts().builder(on_step=on_step).build(batch)
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)

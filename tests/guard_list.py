@@ -375,22 +375,22 @@ CLAIMS = (
     Guard(
         "files that another planner claimed are left to it while its lease lasts",
         "claiming.py",
-        'if fate == "unwritten" and claim.lease_until > self._clock.now():',
+        'if fate == "unwritten" and claim.lease_until > now:',
         "if False:",
         (_PLANNING,),
     ),
     Guard(
         "a late manifest whose files were taken over never takes effect",
         "claiming.py",
-        "        if not self._is_void_now(claim.holder, now):\n",
-        "        if False:\n",
+        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "void"\n',
         (_PLANNING,),
     ),
     Guard(
         "a planner that is held up beyond its lease doubles nothing, with real processes",
         "claiming.py",
-        "        if not self._is_void_now(claim.holder, now):\n",
-        "        if False:\n",
+        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "void"\n',
         (_DRIVERS,),
     ),
 )
@@ -399,7 +399,7 @@ BUILDING = (
     Guard(
         "a part that was given up is never sealed",
         "building/sealer.py",
-        '        return record.kind != "void"\n',
+        "        return is_tied\n",
         "        return True\n",
         (_BUILDING, _BUILDING_RACES),
     ),
@@ -432,11 +432,25 @@ BUILDING = (
         (_BUILDING,),
     ),
     Guard(
-        "nobody takes over from a part that waits",
-        "claiming.py",
-        "        places = (self._layout.manifest(holder), self._layout.pending_part(holder))\n",
-        "        places = (self._layout.manifest(holder),)\n",
+        "a builder that was given up promises nothing",
+        "building/builder.py",
+        '        if not self._claimer.tie(manifest, "manifest" if is_full else "part"):\n',
+        "        if False:\n",
         (_BUILDING, _BUILDING_RACES),
+    ),
+    Guard(
+        "a sealer that was given up removes nothing",
+        "building/sealer.py",
+        '            if not self._claimer.tie(manifest, "manifest"):\n',
+        "            if False:\n",
+        (_BUILDING, _BUILDING_RACES),
+    ),
+    Guard(
+        "what is written is not taken for safe before it is tied",
+        "claiming.py",
+        '            return self._tied(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
+        '            return "exists"\n',
+        (_BUILDING,),
     ),
 )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from compactor.claiming import Claimer, claim_key
 from compactor.data_files import not_data_reason
-from compactor.errors import TryAgainError
+from compactor.errors import StuckError, TryAgainError
 from compactor.grouping import Group, grouped, is_worth_a_manifest, new_manifest_id
 from compactor.layout import Layout, date_of_file
 from compactor.logs import log_event
@@ -133,7 +133,7 @@ class Builder:
             if won:
                 is_full = group.is_full and is_worth_a_manifest(won, target_bytes)
                 self._write(day, manifest_id, won, report, is_full=is_full)
-        except TryAgainError as exc:
+        except (TryAgainError, StuckError) as exc:
             log_event("group.failed", level="warning", manifest_id=manifest_id, files=len(keys), error=str(exc)[:500])
             return dict.fromkeys(keys, f"trouble that should pass: {exc}")
         if claimed.held:
@@ -148,4 +148,8 @@ class Builder:
         uri = self._layout.manifest(manifest_id) if is_full else self._layout.pending_part(manifest_id)
         self._store.create(uri, manifest.to_json())
         self._on_step(BuildStep.BUILT if is_full else BuildStep.PENDING, manifest_id)
+        if not self._claimer.tie(manifest, "manifest" if is_full else "part"):
+            self._store.delete([uri])
+            raise TryAgainError(f"{uri}: its files were taken over before it was written; they have to come again")
+        self._on_step(BuildStep.TIED, manifest_id)
         (report.manifests if is_full else report.parts).append(manifest)

@@ -1,22 +1,22 @@
 """Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
 
-A part is fenced first: its id is accepted as that of a part, so that whoever finds its claims lapsed cannot give it up
-any more. Then it is claimed for the manifest, as files are, and the manifest is written. Last, the part is removed.
+A part is fenced first: its id is tied to it, where its builder died before that, so that whoever finds its claims
+lapsed cannot give it up any more. Then it is claimed for the manifest, as files are, and the manifest is written and
+tied. Last, the part is removed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compactor.claiming import Claimed, Claimer, part_key
-from compactor.errors import ObjectNotFound, RecordUnreadable, TryAgainError
+from compactor.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.grouping import due, new_manifest_id
-from compactor.layout import Layout, base_name, digest
-from compactor.ledger import Ledger
+from compactor.layout import Layout, base_name
 from compactor.logs import log_event
 from compactor.lookahead import ahead
 from compactor.manifest import Manifest
 from compactor.ports import Clock, ObjectInfo, ObjectStore
-from compactor.records import Accepted, read_record
+from compactor.records import read_record
 from compactor.steps import BuildStep, OnBuildStep, ignore_build_step
 
 SEAL_INTERVAL_SECONDS = 60
@@ -50,8 +50,7 @@ class Sealer:
     Args:
         store: Where parts and manifests are.
         layout: Their places.
-        ledger: Fences parts.
-        claimer: Claims parts for manifests.
+        claimer: Claims parts for manifests, and ties both.
         clock: Tells their age.
         target_bytes: Says how many stored bytes a manifest should name by now.
         max_wait_seconds: How long a part may wait.
@@ -63,7 +62,6 @@ class Sealer:
         *,
         store: ObjectStore,
         layout: Layout,
-        ledger: Ledger,
         claimer: Claimer,
         clock: Clock,
         target_bytes: Callable[[], float],
@@ -72,7 +70,6 @@ class Sealer:
     ) -> None:
         self._store = store
         self._layout = layout
-        self._ledger = ledger
         self._claimer = claimer
         self._clock = clock
         self._target_bytes = target_bytes
@@ -123,7 +120,7 @@ class Sealer:
         """Seal parts together; trouble that should pass leaves them to the next call, and stops no others."""
         try:
             return self._seal_group(day, parts, report)
-        except TryAgainError as exc:
+        except (TryAgainError, StuckError) as exc:
             log_event("group.failed", level="warning", date=day, parts=len(parts), error=str(exc)[:500])
             return ()
 
@@ -140,6 +137,9 @@ class Sealer:
             manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=files)
             self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
             self._on_step(BuildStep.SEALED, manifest_id)
+            if not self._claimer.tie(manifest, "manifest"):
+                self._store.delete([self._layout.manifest(manifest_id)])
+                raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
             report.manifests.append(manifest)
         settled = given_up | {part.manifest_id for part in fenced if _is_settled(part, claimed)}
         self._store.delete([self._layout.pending_part(part_id) for part_id in settled])
@@ -150,18 +150,9 @@ class Sealer:
 
     def _is_fenced(self, part: Manifest) -> bool:
         """Make sure that a part takes effect; False if it was given up, and its files are in other hands."""
-        record = self._ledger.accept(
-            Accepted(
-                manifest_id=part.manifest_id,
-                kind="part",
-                date=part.date,
-                digest=digest(part.to_json()),
-                source_uri=self._layout.pending_part(part.manifest_id),
-                accepted_at=self._clock.now(),
-            )
-        )
+        is_tied = self._claimer.tie(part, "part")
         self._on_step(BuildStep.FENCED, part.manifest_id)
-        return record.kind != "void"
+        return is_tied
 
 
 def _is_settled(part: Manifest, claimed: Claimed) -> bool:

@@ -70,12 +70,12 @@ def _found(app: App, manifest_id: str) -> tuple[str, str]:
         record = app.ledger.accepted(manifest_id)
     except RecordUnreadable:
         record = None
-    if record is not None:
+    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
+    if record is not None and not (waits and not app.ledger.record_names(record.date, manifest_id)):
         return record.date, manifest_id
     for found in app.ledger.manifests():  # the record of its acceptance may be what is missing
         if found[1] == manifest_id:
             return found
-    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
     state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
 

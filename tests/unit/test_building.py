@@ -218,21 +218,82 @@ def test_trouble_with_the_store_fails_what_it_concerns(world: World) -> None:
         parts_of(world, Closed(world.store)).builder().build({"c": put("c.ndjson")})
 
 
-def test_a_late_builder_changes_nothing(world: World) -> None:
-    """A builder that is held up beyond its lease writes a part that the sealer throws away."""
+@pytest.mark.parametrize("size", [MIB, 5 * MIB], ids=["part", "manifest"])
+def test_a_late_builder_promises_nothing(world: World, size: int) -> None:
+    """A builder that is held up beyond its lease, and lost one of its files, gives all of its messages back."""
     other = []
 
     def be_late(step: BuildStep, _manifest_id: str) -> None:
         if step is BuildStep.CLAIMED and not other:
             world.clock.advance(301)
-            other.append(build(world, put("a.ndjson")))
+            other.append(build(world, put("a.ndjson", size)))
 
-    late = build(world, put("a.ndjson"), put("b.ndjson"), on_step=be_late)
-    assert [len(part.files) for part in late.parts] == [2]
-    again = build(world, put("a.ndjson"), put("b.ndjson"))  # the late one's messages come again
-    report = seal(world, after_seconds=60)
-    assert (again.repeated, report.discarded) == (1, 1)
+    late = build(world, put("a.ndjson", size), put("b.ndjson", size), on_step=be_late)
+    assert set(late.failed) == {"a", "b"}
+    assert "taken over before it was written" in late.failed["a"]
+    again = build(world, put("a.ndjson", size), put("b.ndjson", size))
+    seal(world, after_seconds=60)
+    assert (again.repeated, again.failed) == (1, {})
     assert places(world) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+
+
+def test_a_part_that_was_given_up_is_thrown_away(world: World) -> None:
+    """A builder that lost its claims and dies with its part just written leaves nothing that is sealed."""
+
+    def be_late_and_die(step: BuildStep, _manifest_id: str) -> None:
+        if step is BuildStep.CLAIMED:
+            world.clock.advance(301)
+            build(world, put("a.ndjson"))
+        if step is BuildStep.PENDING:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        build(world, put("a.ndjson"), on_step=be_late_and_die)
+    assert len(pending(world)) == 2
+    report = seal(world, after_seconds=60)
+    assert (report.discarded, report.sealed_parts, pending(world)) == (1, 1, [])
+    assert places(world) == {"s3://lake/raw/a.ndjson#e1": 1}
+
+
+def test_a_late_sealer_removes_nothing(world: World) -> None:
+    """A sealer that is held up beyond its lease, and lost one of its parts, leaves all of them where they are."""
+    for name in "ab":
+        build(world, put(f"{name}.ndjson"))
+    world.clock.advance(60)
+    held_up = []
+
+    def be_late(step: BuildStep, _manifest_id: str) -> None:
+        if step is BuildStep.GATHERED and not held_up:
+            world.clock.advance(301)
+            kept = pending(world)[1]
+            data = world.store.read(kept)
+            world.store.delete([kept])  # so that the other one sees only the first
+            held_up.append(seal(world))
+            world.store.put(kept, data)
+
+    late = seal(world, on_step=be_late)
+    assert (late.manifests, late.waiting_parts, len(pending(world))) == ([], 2, 1)
+    seal(world, after_seconds=301)
+    assert places(world) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+
+
+def test_what_is_written_is_safe_only_once_it_is_tied(world: World) -> None:
+    """Who finds a part that its dead builder did not tie ties it, so that nobody gives it up after that."""
+
+    def die(step: BuildStep, _manifest_id: str) -> None:
+        if step is BuildStep.PENDING:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        build(world, put("a.ndjson"), on_step=die)
+    [part] = pending(world)
+    part_id = base_name(part).removesuffix(".json")
+    assert world.ledger.accepted(part_id) is None
+    world.clock.advance(301)
+    assert build(world, put("a.ndjson")).repeated == 1
+    record = world.ledger.accepted(part_id)
+    assert record is not None
+    assert record.kind == "part"
 
 
 def test_a_part_that_cannot_be_read_stays(world: World) -> None:

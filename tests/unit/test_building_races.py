@@ -8,12 +8,14 @@ import pytest
 from compactor.steps import BuildStep
 from tests.building_races import Race
 
-BUILD_STEPS = (BuildStep.CLAIMED, BuildStep.BUILT, BuildStep.PENDING)
+BUILD_STEPS = (BuildStep.CLAIMED, BuildStep.BUILT, BuildStep.PENDING, BuildStep.TIED)
 SEAL_STEPS = (BuildStep.FENCED, BuildStep.GATHERED, BuildStep.SEALED, BuildStep.CLEARED)
 HELD_UP = [("build", step) for step in BUILD_STEPS] + [("seal", step) for step in SEAL_STEPS]
 OTHERS = {
     "build": Race.build,
     "seal": Race.seal,
+    "build some": lambda race: race.build(every=2),
+    "build some and seal": lambda race: (race.build(every=2), race.seal()),
     "build and seal": lambda race: (race.build(), race.seal()),
     "plan": Race.plan,
     "seal and plan": lambda race: (race.seal(), race.plan()),
@@ -33,15 +35,16 @@ def test_held_up_at_a_step(who: str, step: BuildStep, other: Callable[[Race], ob
     race.check()
 
 
+@pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize(("first", "second"), list(product(HELD_UP, HELD_UP)), ids=lambda each: f"{each[0]}-{each[1]}")
-def test_two_held_up(first: tuple[str, BuildStep], second: tuple[str, BuildStep]) -> None:
+def test_two_held_up(first: tuple[str, BuildStep], second: tuple[str, BuildStep], every: int) -> None:
     """One is held up beyond its lease, the one that takes over as well, and a third does it all."""
     race = Race()
     race.prepare(parts="seal" in {first[0], second[0]})
 
     def third() -> None:
         race.world.clock.advance(301)
-        race.build()
+        race.build(every=every)
         race.seal()
 
     def then() -> None:
