@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.memory_glue import MemoryGlue, MemoryNotifier
+from compactor.building.builder import BuildReport
+from compactor.claiming import part_key
 from compactor.control.wiring import ControlParts
+from compactor.manifest import Manifest, ManifestFile
 from compactor.parts import Parts
 from compactor.ports import ObjectInfo, ObjectStore
+from compactor.steps import BuildStep
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
 from tests.s3_messages import SHAPES
@@ -113,6 +117,17 @@ def messages(*names: str, size: int = MIB) -> dict[str, str]:
     return {name: SHAPES["s3"]("lake", f"raw/{name}", size, "e1") for name in names}
 
 
+def builder_held_up(world: World, store: ObjectStore, late: dict[str, str]) -> BuildReport:
+    """What a builder reports that another one overtakes beyond its lease."""
+
+    def overtake(step: BuildStep, _manifest_id: str) -> None:
+        if step is BuildStep.CLAIMED:
+            world.clock.advance(301)
+            parts_of(world, world.store).builder().build(dict([*late.items()][:1]))
+
+    return parts_of(world, store).builder(on_step=overtake).build(late)
+
+
 def test_builder(world: World) -> None:
     """The builder may do what it does, down to taking over a stale claim; and nothing that it never does."""
     world.deliver("m1", GOOD)
@@ -125,6 +140,9 @@ def test_builder(world: World) -> None:
     world.clock.advance(61)
     builder.build(messages("d"))
     assert [each.kind for each in [world.ledger.accepted("2026-01-02-0000dead")] if each] == ["void"]
+    for size in (MIB, 6 * MIB):  # a pending part, and a manifest, that come too late
+        late = messages(f"late-{size}", f"other-{size}", size=size)
+        assert set(builder_held_up(world, watched, late).failed) == set(late)
     check("BuilderRole", watched, is_all_used=True)
 
 
@@ -134,6 +152,21 @@ def test_sealer(world: World) -> None:
     world.run_once()
     parts_of(world, world.store).builder().build(messages("a", "b"))
     watched = WatchedStore(world.store)
+    world.clock.advance(600)
+    assert parts_of(world, watched).sealer().seal().manifests
+    parts_of(world, world.store).builder().build(messages("c"))
+    world.clock.advance(600)
+
+    def overtake(step: BuildStep, _manifest_id: str) -> None:
+        if step is BuildStep.GATHERED:
+            world.clock.advance(301)
+            parts_of(world, world.store).sealer().seal()
+
+    assert not parts_of(world, watched).sealer(on_step=overtake).seal().manifests
+    world.claims.claim([part_key("2026-01-02-part")], "2026-01-02-0000dead", now=world.clock.now(), lease_seconds=60)
+    file = ManifestFile(uri="s3://lake/raw/d", etag="e1")
+    part = Manifest(manifest_id="2026-01-02-part", date="2026-01-02", created_at=world.clock.now(), files=(file,))
+    world.store.put(world.layout.pending_part(part.manifest_id), part.to_json())
     world.clock.advance(600)
     assert parts_of(world, watched).sealer().seal().manifests
     check("SealerRole", watched, is_all_used=True)
