@@ -1,0 +1,357 @@
+//! Reads one line of NDJSON: decides whether it is a record, and finds its top-level keys and values.
+//!
+//! A record is one JSON object by RFC 8259, at most [`MAX_DEPTH`] levels deep, with spaces, tabs and carriage returns
+//! around it. Numbers are judged by their grammar alone, for their value is text. Nothing here is recursive, so no
+//! nesting can exhaust the stack.
+//!
+//! Lines are scanned where they lie in their block: a line feed is a control character, which no JSON token may hold,
+//! so every token ends at the end of its line at the latest.
+
+use crate::strings;
+
+/// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
+pub const MAX_DEPTH: usize = 1024;
+
+/// A top-level value, as it stands in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    Null,
+    /// A number, a boolean, an array or an object: the source text with its inner white space.
+    Source(&'a [u8]),
+    /// What is between the quotes of a string; it holds escapes or not.
+    Text {
+        inner: &'a [u8],
+        escaped: bool,
+    },
+}
+
+/// A top-level key with its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// What is between the quotes of the key.
+    pub key: &'a [u8],
+    pub key_escaped: bool,
+    /// The place of the key among the expected ones, if it stood where it was expected.
+    pub expected: Option<u32>,
+    pub value: Value<'a>,
+}
+
+/// Keys in the order of the last records, so that most keys are recognised by one comparison.
+///
+/// Each holds the key as written and the quote behind it.
+pub type ExpectedKeys = [Box<[u8]>];
+
+/// The line is no record.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoRecord;
+
+type Scanned<T> = Result<T, NoRecord>;
+
+/// Scans the line that begins at `start`.
+///
+/// # Arguments
+///
+/// * `block` - Valid UTF-8 that ends with a line feed.
+/// * `fields` - Emptied, then filled with the fields of the record, in order; repeated keys are all there.
+///
+/// # Returns
+///
+/// Where the line feed behind the record is.
+pub fn record<'a>(
+    block: &'a [u8],
+    start: usize,
+    expected: &ExpectedKeys,
+    fields: &mut Vec<Field<'a>>,
+) -> Scanned<usize> {
+    fields.clear();
+    let mut at = expect(block, skip_space(block, start), b'{')?;
+    at = skip_space(block, at);
+    if block[at] == b'}' {
+        return end_of_line(block, at + 1);
+    }
+    loop {
+        let (field, behind) = field(block, at, fields.len(), expected)?;
+        fields.push(field);
+        at = skip_space(block, behind);
+        match block[at] {
+            b',' => at = skip_space(block, at + 1),
+            b'}' => return end_of_line(block, at + 1),
+            _ => return Err(NoRecord),
+        }
+    }
+}
+
+/// Whether the line that begins at `start` holds nothing but white space; if so, where its line feed is.
+pub fn blank(block: &[u8], start: usize) -> Option<usize> {
+    let at = skip_space(block, start);
+    (block[at] == b'\n').then_some(at)
+}
+
+fn field<'a>(
+    block: &'a [u8],
+    at: usize,
+    number: usize,
+    expected: &ExpectedKeys,
+) -> Scanned<(Field<'a>, usize)> {
+    let at = expect(block, at, b'"')?;
+    if let Some(key) = expected.get(number)
+        && block[at..].starts_with(key)
+    {
+        let end = at + key.len();
+        let (value, behind) = value(block, behind_colon(block, end)?)?;
+        let place = u32::try_from(number).ok();
+        return Ok((
+            Field {
+                key: &block[at..end - 1],
+                key_escaped: false,
+                expected: place,
+                value,
+            },
+            behind,
+        ));
+    }
+    let (end, key_escaped) = string(block, at)?;
+    let (value, behind) = value(block, behind_colon(block, end)?)?;
+    Ok((
+        Field {
+            key: &block[at..end - 1],
+            key_escaped,
+            expected: None,
+            value,
+        },
+        behind,
+    ))
+}
+
+fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
+    Ok(skip_space(
+        block,
+        expect(block, skip_space(block, at), b':')?,
+    ))
+}
+
+fn value(block: &[u8], at: usize) -> Scanned<(Value<'_>, usize)> {
+    match block[at] {
+        b'"' => {
+            let (end, escaped) = string(block, at + 1)?;
+            Ok((
+                Value::Text {
+                    inner: &block[at + 1..end - 1],
+                    escaped,
+                },
+                end,
+            ))
+        }
+        b'{' | b'[' => container(block, at).map(|end| (Value::Source(&block[at..end]), end)),
+        b'n' => word(block, at, b"null").map(|end| (Value::Null, end)),
+        _ => scalar(block, at).map(|end| (Value::Source(&block[at..end]), end)),
+    }
+}
+
+/// A number, `true` or `false`; `null` as well, inside containers.
+fn scalar(block: &[u8], at: usize) -> Scanned<usize> {
+    match block[at] {
+        b't' => word(block, at, b"true"),
+        b'f' => word(block, at, b"false"),
+        b'n' => word(block, at, b"null"),
+        _ => number(block, at),
+    }
+}
+
+fn word(block: &[u8], at: usize, text: &[u8]) -> Scanned<usize> {
+    if block[at..].starts_with(text) {
+        Ok(at + text.len())
+    } else {
+        Err(NoRecord)
+    }
+}
+
+fn number(block: &[u8], start: usize) -> Scanned<usize> {
+    let at = start + usize::from(block[start] == b'-');
+    let mut at = match block[at] {
+        b'0' => at + 1,
+        b'1'..=b'9' => skip_digits(block, at + 1),
+        _ => return Err(NoRecord),
+    };
+    if block[at] == b'.' {
+        at = some_digits(block, at + 1)?;
+    }
+    if matches!(block[at], b'e' | b'E') {
+        at += 1;
+        at = some_digits(block, at + usize::from(matches!(block[at], b'+' | b'-')))?;
+    }
+    Ok(at)
+}
+
+fn some_digits(block: &[u8], at: usize) -> Scanned<usize> {
+    let end = skip_digits(block, at);
+    if end > at { Ok(end) } else { Err(NoRecord) }
+}
+
+#[inline]
+fn skip_digits(block: &[u8], mut at: usize) -> usize {
+    while block[at].is_ascii_digit() {
+        at += 1;
+    }
+    at
+}
+
+/// Which kind of container is open at each level.
+struct Levels {
+    /// One bit a level: set for an object.
+    bits: [u64; MAX_DEPTH / 64],
+    depth: usize,
+}
+
+impl Levels {
+    /// The record itself is the first level.
+    fn new() -> Self {
+        Self {
+            bits: [0; MAX_DEPTH / 64],
+            depth: 1,
+        }
+    }
+
+    fn open(&mut self, is_object: bool) -> Scanned<()> {
+        if self.depth == MAX_DEPTH {
+            return Err(NoRecord);
+        }
+        let (word, bit) = (self.depth / 64, 1 << (self.depth % 64));
+        if is_object {
+            self.bits[word] |= bit;
+        } else {
+            self.bits[word] &= !bit;
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn in_object(&self) -> bool {
+        let level = self.depth - 1;
+        self.bits[level / 64] >> (level % 64) & 1 == 1
+    }
+
+    /// Closes the innermost level; true if it was the outermost one but for the record.
+    fn close(&mut self) -> bool {
+        self.depth -= 1;
+        self.depth == 1
+    }
+}
+
+/// Scans the container that begins at `at`; returns where it ends.
+fn container(block: &[u8], start: usize) -> Scanned<usize> {
+    let mut levels = Levels::new();
+    let mut at = start;
+    loop {
+        // A value begins here.
+        match block[at] {
+            b'"' => at = string(block, at + 1)?.0,
+            opening @ (b'{' | b'[') => {
+                let is_object = opening == b'{';
+                levels.open(is_object)?;
+                at = skip_space(block, at + 1);
+                // One more than the opening bracket's code, or two: `{}` and `[]` are two apart.
+                if block[at] != opening + 2 {
+                    if is_object {
+                        at = nested_key(block, at)?;
+                    }
+                    continue;
+                }
+                at += 1;
+                if levels.close() {
+                    return Ok(at);
+                }
+            }
+            _ => at = scalar(block, at)?,
+        }
+        // A value has ended here.
+        loop {
+            at = skip_space(block, at);
+            match (block[at], levels.in_object()) {
+                (b',', true) => at = nested_key(block, skip_space(block, at + 1))?,
+                (b',', false) => at = skip_space(block, at + 1),
+                (b'}', true) | (b']', false) => {
+                    at += 1;
+                    if levels.close() {
+                        return Ok(at);
+                    }
+                    continue;
+                }
+                _ => return Err(NoRecord),
+            }
+            break;
+        }
+    }
+}
+
+/// A key with its colon; returns where its value begins.
+fn nested_key(block: &[u8], at: usize) -> Scanned<usize> {
+    let (end, _) = string(block, expect(block, at, b'"')?)?;
+    behind_colon(block, end)
+}
+
+/// Scans a string from behind its first quote; returns where it ends, behind its last quote, and whether it has escapes.
+#[inline]
+fn string(block: &[u8], start: usize) -> Scanned<(usize, bool)> {
+    let mut at = start;
+    let mut escaped = false;
+    loop {
+        at = strings::find_special(block, at);
+        match block[at] {
+            b'"' => return Ok((at + 1, escaped)),
+            b'\\' => {
+                escaped = true;
+                at = escape(block, at + 1)?;
+            }
+            _ => return Err(NoRecord),
+        }
+    }
+}
+
+/// What follows a backslash; a high surrogate must be followed by a low one.
+fn escape(block: &[u8], at: usize) -> Scanned<usize> {
+    match block[at] {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
+        b'u' => match hex(block, at + 1)? {
+            0xD800..=0xDBFF => {
+                let at = expect(block, expect(block, at + 5, b'\\')?, b'u')?;
+                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) {
+                    Ok(at + 4)
+                } else {
+                    Err(NoRecord)
+                }
+            }
+            0xDC00..=0xDFFF => Err(NoRecord),
+            _ => Ok(at + 5),
+        },
+        _ => Err(NoRecord),
+    }
+}
+
+fn hex(block: &[u8], at: usize) -> Scanned<u32> {
+    block
+        .get(at..at + 4)
+        .and_then(strings::hex4)
+        .ok_or(NoRecord)
+}
+
+fn end_of_line(block: &[u8], at: usize) -> Scanned<usize> {
+    blank(block, at).ok_or(NoRecord)
+}
+
+#[inline]
+fn expect(block: &[u8], at: usize, byte: u8) -> Scanned<usize> {
+    if block.get(at) == Some(&byte) {
+        Ok(at + 1)
+    } else {
+        Err(NoRecord)
+    }
+}
+
+#[inline]
+fn skip_space(block: &[u8], mut at: usize) -> usize {
+    while matches!(block[at], b' ' | b'\t' | b'\r') {
+        at += 1;
+    }
+    at
+}

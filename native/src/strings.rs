@@ -1,0 +1,91 @@
+//! JSON strings: where they end, and what their escapes stand for.
+
+/// The first byte at or behind `start` that is a quote, a backslash or a control character.
+///
+/// The block ends with a line feed, so there always is one.
+#[inline]
+pub fn find_special(block: &[u8], start: usize) -> usize {
+    let mut at = start;
+    // Most strings are short: the first bytes are cheaper one word at a time than by a call of anything larger.
+    while let Some(chunk) = block[at..].first_chunk::<8>() {
+        let found = special_bytes(u64::from_le_bytes(*chunk));
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while !is_special(block[at]) {
+        at += 1;
+    }
+    at
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of the lowest byte that is special is set; higher bytes may be wrong, as borrows run upwards.
+#[inline]
+const fn special_bytes(word: u64) -> u64 {
+    let control = word.wrapping_sub(ONES * 0x20);
+    let quote = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control | quote | backslash) & !word & HIGHS
+}
+
+const fn is_special(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..0x20)
+}
+
+/// The value of four hexadecimal digits.
+pub fn hex4(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |value, &digit| {
+        Some(value << 4 | char::from(digit).to_digit(16)?)
+    })
+}
+
+/// Appends what the inside of a string stands for.
+///
+/// # Arguments
+///
+/// * `inner` - What is between the quotes of a valid JSON string.
+pub fn unescape_into(inner: &[u8], target: &mut Vec<u8>) {
+    let mut rest = inner;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        target.extend_from_slice(&rest[..at]);
+        rest = escape_into(&rest[at + 1..], target);
+    }
+    target.extend_from_slice(rest);
+}
+
+/// Appends what an escape stands for; returns what is behind it.
+fn escape_into<'a>(escape: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
+    let byte = match escape[0] {
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'u' => return unicode_into(&escape[1..], target),
+        other => other,
+    };
+    target.push(byte);
+    &escape[1..]
+}
+
+fn unicode_into<'a>(digits: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
+    let first = hex4(&digits[..4]).unwrap_or_default();
+    let (code, rest) = match first {
+        // The scan has seen that a low surrogate follows.
+        0xD800..=0xDBFF => {
+            let second = hex4(&digits[6..10]).unwrap_or_default();
+            (
+                0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00),
+                &digits[10..],
+            )
+        }
+        _ => (first, &digits[4..]),
+    };
+    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    target.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    rest
+}
