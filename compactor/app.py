@@ -17,9 +17,9 @@ from compactor.compaction import CompactionResult, CompactionRules, ManifestComp
 from compactor.engine import Engine
 from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
-from compactor.inspection import Limits
 from compactor.intake import Intake
 from compactor.layout import is_s3
+from compactor.line_splitting import Limits
 from compactor.parts import Parts
 from compactor.planning import Planner
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore

@@ -18,10 +18,10 @@ from compactor.errors import (
     StuckError,
     TryAgainError,
 )
-from compactor.inspection import Limits
 from compactor.intake import Delivery
 from compactor.layout import Layout
 from compactor.ledger import Ledger, LedgerState
+from compactor.line_splitting import Limits
 from compactor.ports import Clock, ObjectStore
 from compactor.publication import Publisher
 from compactor.records import Accepted, Attempt, Commit, DeadLetter, FileReport, FileStatus, StagedFile

@@ -1,29 +1,21 @@
 """The inspect step: reads input files, stages their rejects, and repaired copies of those that Spark would misread."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from compactor.codecs import SNIFF_BYTES, decode, sniff
-from compactor.errors import AccessError, FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
-from compactor.inspection import Discovery, Inspected, Limits, Reject, inspect_lines
-from compactor.lookahead import calls_ahead
+from compactor.errors import ObjectChanged, StoreUnavailable
+from compactor.file_walk import FileWalk, OnChangedFile, OpenedFile
+from compactor.inspection import Discovery, Inspected, inspect_lines
+from compactor.line_splitting import Limits, Reject
 from compactor.manifest import ManifestFile
-from compactor.object_reading import FILES_AHEAD, Opened, open_file, read_ranges
 from compactor.ports import ObjectStore
-from compactor.records import FileReport, FileStatus
-from compactor.rejects import RejectSpool, RejectsWriter
+from compactor.records import FileReport
+from compactor.rejects import RejectsWriter
 from compactor.spark_names import spark_reads_as_is, spark_reads_name
-
-OnChangedFile = Literal["skip", "read"]
-"""What to do with a file that is not the version its manifest names: report it, or read what is there now."""
-
-MAX_STARTS = 3
-"""How often a file that is replaced while it is read is begun."""
 
 _WRITE_BUFFER_BYTES = 1024 * 1024
 
@@ -103,12 +95,14 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
 
 
 def _inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-")))
-        pool = stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))
-        path = scratch / "rejects.parquet"
+    with FileWalk(store, task.manifest_id, task.on_changed_file) as walk:
+        path = walk.scratch / "rejects.parquet"
         with RejectsWriter(path) as rejects:
-            files = tuple(_Inspector(store, task, pool, scratch, rejects).run())
+            inspector = _Inspector(store, task, walk)
+            files = tuple(
+                InspectedFile(file.index, file.report, *(file.found or ((), None)))
+                for file in walk.files(task.files, rejects, inspector.read)
+            )
         if not rejects.rows:
             return InspectTaskResult(files, None)
         rejects_uri = f"{task.staging}rejects/{task.task_number:06d}.parquet"
@@ -122,74 +116,42 @@ class _Inspector:
 
     store: ObjectStore
     task: InspectTask
-    pool: ThreadPoolExecutor
-    scratch: Path
-    rejects: RejectsWriter
+    walk: FileWalk
 
-    def run(self) -> Iterator[InspectedFile]:
-        files = self.task.files
-        with closing(calls_ahead(self.pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
-            for (index, file), opening in zip(files, openings, strict=True):
-                yield self._inspect_file(index, file, opening)
-
-    def _open(self, file: ManifestFile) -> Opened:
+    def read(
+        self, file: OpenedFile, on_reject: Callable[[Reject], None]
+    ) -> tuple[Inspected, tuple[tuple[str, ...], str | None]]:
+        """Look at every line; upload a copy if Spark needs one. Returns what was found, keys, and what Spark reads."""
+        copy = self.walk.scratch / f"{file.index:06d}.ndjson"
         try:
-            return open_file(self.store, file, any_version=self.task.on_changed_file == "read")
-        except AccessError as exc:
-            # One object may have an owner or a key of its own; whether all are closed is for the caller to tell.
-            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
-
-    def _inspect_file(self, index: int, file: ManifestFile, opening: Future[Opened]) -> InspectedFile:
-        change = ""
-        for start in range(MAX_STARTS if self.task.on_changed_file == "read" else 1):
-            try:
-                opened = self._open(file) if start else opening.result()
-                return self._read(index, file, opened)
-            except ObjectChanged as exc:
-                change = f"replaced while it was read: {exc}"
-            except ObjectNotFound as exc:
-                return _set_aside(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
-            except FileError as exc:
-                return _set_aside(index, file, exc)
-        return _set_aside(index, file, FileError(FileStatus.CHANGED, change))
-
-    def _read(self, index: int, file: ManifestFile, opened: Opened) -> InspectedFile:
-        codec = sniff(opened.first[:SNIFF_BYTES])
-        copy = self.scratch / f"{index:06d}.ndjson"
-        spool = RejectSpool(self.task.manifest_id, file.uri)
-        try:
-            inspected, readable_uri = self._inspect(index, opened, codec, spool, copy)
-            spool.move_to(self.rejects)
-        except FileError as exc:
-            return _set_aside(index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec)
+            inspected, readable_uri = self._inspect(file, on_reject, copy)
         finally:
-            spool.close()
             copy.unlink(missing_ok=True)
-        return InspectedFile(index, _report(file, opened, codec, inspected), inspected.keys, readable_uri)
+        return inspected, (inspected.keys, readable_uri)
 
     def _inspect(
-        self, index: int, opened: Opened, codec: str, spool: RejectSpool, copy: Path
+        self, file: OpenedFile, on_reject: Callable[[Reject], None], copy: Path
     ) -> tuple[Inspected, str | None]:
-        """Look at every line; upload a copy if Spark needs one. Returns what was found and what Spark is to read."""
-        refused = self.task.refused.get(index)
-        copied = refused is not None or not spark_reads_name(opened.uri, codec)
-        inspected = self._pass(opened, codec, refused, spool.add, copy if copied else None)
+        uri, codec = file.opened.uri, file.codec
+        refused = self.task.refused.get(file.index)
+        look = partial(self._pass, file, refused)
+        copied = refused is not None or not spark_reads_name(uri, codec)
+        inspected = look(on_reject, copy if copied else None)
         if not inspected.records:
             return inspected, None
         if not copied:
-            if spark_reads_as_is(opened.uri, codec, inspected):
-                return inspected, opened.uri
-            again = self._pass(opened, codec, refused, lambda _: None, copy)
+            if spark_reads_as_is(uri, codec, inspected):
+                return inspected, uri
+            again = look(lambda _: None, copy)
             if again != inspected:
-                raise ObjectChanged(f"{opened.uri}: a second reading found {again.lines} lines, not {inspected.lines}")
-        copy_uri = f"{self.task.staging}repaired/{index:06d}.ndjson"
+                raise ObjectChanged(f"{uri}: a second reading found {again.lines} lines, not {inspected.lines}")
+        copy_uri = f"{self.task.staging}repaired/{file.index:06d}.ndjson"
         self.store.upload(copy_uri, copy)
         return inspected, copy_uri
 
     def _pass(
         self,
-        opened: Opened,
-        codec: str,
+        file: OpenedFile,
         refused: frozenset[bytes] | None,
         on_reject: Callable[[Reject], None],
         copy: Path | None,
@@ -197,44 +159,11 @@ class _Inspector:
         """Read the file once, and write its records to `copy` if that is given."""
         with ExitStack() as stack:
             write = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)).write if copy else None
-            stored = stack.enter_context(closing(read_ranges(self.store, opened, self.pool)))
             return inspect_lines(
-                decode(codec, stored),
+                stack.enter_context(closing(self.walk.decoded(file))),
                 self.task.limits,
                 on_reject=on_reject,
                 on_good=write,
                 refused=refused or frozenset(),
                 discovery=self.task.discovery,
             )
-
-
-def _report(file: ManifestFile, opened: Opened, codec: str, inspected: Inspected) -> FileReport:
-    return FileReport(
-        uri=file.uri,
-        status=FileStatus.COMPACTED,
-        size_bytes=opened.size_bytes,
-        etag=opened.etag,
-        codec=codec,
-        decoded_bytes=inspected.decoded_bytes,
-        lines=inspected.lines,
-        blank_lines=inspected.blank_lines,
-        records=inspected.records,
-        rejected_lines=inspected.rejected_lines,
-        rejects=inspected.rejects,
-        reject_rows=inspected.reject_rows,
-    )
-
-
-def _set_aside(
-    index: int, file: ManifestFile, error: FileError, *, size_bytes: int = 0, etag: str = "", codec: str = "none"
-) -> InspectedFile:
-    """The outcome of a file that could not be read to its end."""
-    report = FileReport(
-        uri=file.uri,
-        status=FileStatus(error.status),
-        detail=error.message,
-        size_bytes=size_bytes,
-        etag=etag,
-        codec=codec,
-    )
-    return InspectedFile(index, report, (), None)

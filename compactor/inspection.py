@@ -1,8 +1,7 @@
-"""Splits decoded bytes into lines and decides about each: a record, a reject with its reason, or blank."""
+"""Decides about each line of a file: a record, a reject with its reason, or blank."""
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import orjson
 
 from compactor.errors import FileError
+from compactor.line_splitting import BLOCK_BYTES, Judged, Limits, LineCounts, Refused, Reject, split_lines
 
 REASONS = {
     "invalid_utf8": "the line is not valid UTF-8",
@@ -31,69 +31,21 @@ MAX_KEYS = 20_000
 BLANK = b" \t\r"
 """What a blank line may consist of; also the white space that may stand around a record."""
 
-BLOCK_BYTES = 256 * 1024  # measured: no slower than 8 MiB, and a block of bare line feeds stays under 30 MiB of objects
-
 # A string that never ends is taken whole, or a search from each of its quotes would take time without bound.
 _STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
-_BOM = b"\xef\xbb\xbf"
-_BLANK_LINE = ""
+BLANK_LINE = ""
+"""What stands for the reason where a line is blank."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one input file may ask for.
+class Inspected(LineCounts):
+    """What was found in a file.
 
     Attributes:
-        max_line_bytes: A longer line is rejected; at least 1.
-        max_decompressed_bytes: A file that decodes to more is set aside whole.
-    """
-
-    max_line_bytes: int
-    max_decompressed_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """A line that is set aside, or a piece of one that is too long.
-
-    Attributes:
-        line_number: From 1; blank lines count.
-        byte_offset: Where `raw` begins in the decoded bytes of the file.
-        reason: One of `REASONS`.
-        raw: The exact bytes, without the line feed.
-    """
-
-    line_number: int
-    byte_offset: int
-    reason: str
-    raw: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """What was found in a file: `records + rejected_lines + blank_lines == lines`.
-
-    Attributes:
-        decoded_bytes: Length of the decoded bytes.
-        lines: All lines; a last one without line feed counts.
-        blank_lines: Lines of nothing but spaces, tabs and carriage returns.
-        records: Lines that are one JSON object.
-        rejected_lines: All others.
-        rejects: Number of rejected lines by reason.
-        reject_rows: Number of `Reject` values; more than `rejected_lines` where a line was too long.
         keys: Top-level keys of all records, as first seen.
-        has_bom: The file begins with a UTF-8 byte order mark, which is no part of the first line.
     """
 
-    decoded_bytes: int
-    lines: int
-    blank_lines: int
-    records: int
-    rejected_lines: int
-    rejects: dict[str, int]
-    reject_rows: int
     keys: tuple[str, ...]
-    has_bom: bool
 
 
 def inspect_lines(
@@ -104,6 +56,7 @@ def inspect_lines(
     on_good: Callable[[bytes], object] | None = None,
     refused: frozenset[bytes] = frozenset(),
     discovery: Discovery = "full",
+    block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
     """Look at every line of a file. Holds no more of it than one piece and `max_line_bytes`.
 
@@ -115,150 +68,49 @@ def inspect_lines(
             no byte order mark; a last line without line feed gets one.
         refused: Records, without white space around them, that are to be rejected as `parsers_disagree`.
         discovery: How closely to look.
+        block_bytes: How much is looked at together.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `too_many_keys`: more than `MAX_KEYS`.
     """
-    inspection = _Inspection(limits, on_reject, on_good, refused, discovery)
-    for piece in pieces:
-        inspection.feed(piece)
-    return inspection.finish()
+    inspection = _Inspection(on_good, refused, discovery)
+    counts = split_lines(pieces, limits, inspection.judge, on_reject=on_reject, block_bytes=block_bytes)
+    return Inspected(**{name: getattr(counts, name) for name in LineCounts.__slots__}, keys=inspection.keys)
+
+
+def refusal(line: bytes) -> str | None:
+    """Why a line is no record: one of `REASONS`, nothing for a blank one; None if it is a record."""
+    faults = _Inspection(None, frozenset(), "full").faults([line])
+    return faults[0][1] if faults else None
 
 
 class _Inspection:
-    """The state between two pieces.
-
-    `_head` holds the first bytes until they are seen to be a byte order mark or not; `_tail` a line whose end was not
-    seen yet; `_offset` and `_line` say where the next line (or the next piece of one that is too long) begins.
-    """
+    """Judges the lines of a file, and collects their keys."""
 
     def __init__(
-        self,
-        limits: Limits,
-        on_reject: Callable[[Reject], None],
-        on_good: Callable[[bytes], object] | None,
-        refused: frozenset[bytes],
-        discovery: Discovery,
+        self, on_good: Callable[[bytes], object] | None, refused: frozenset[bytes], discovery: Discovery
     ) -> None:
-        self._limits = limits
-        self._on_reject = on_reject
         self._on_good = on_good
         self._refused = refused
-        self._look = self._parse if discovery == "full" else self._count
-        self._head: bytes | None = b""
-        self._tail = bytearray()
-        self._over_long = False
-        self._has_bom = False
-        self._decoded_bytes = 0
-        self._offset = 0
-        self._line = 1
-        self._blank_lines = 0
-        self._rejects: Counter[str] = Counter()
-        self._reject_rows = 0
+        self.faults = self._parse if discovery == "full" else self._count
         self._known: set[str] = set()
         self._keys: dict[str, None] = {}
 
-    def feed(self, piece: bytes) -> None:
-        self._decoded_bytes += len(piece)
-        if self._decoded_bytes > self._limits.max_decompressed_bytes:
-            raise FileError(
-                "too_large",
-                f"at least {self._decoded_bytes} bytes after decoding, expected at most "
-                f"max_decompressed_bytes = {self._limits.max_decompressed_bytes}",
-            )
-        if self._head is not None:
-            piece = self._head + piece
-            if len(piece) < len(_BOM) and _BOM.startswith(piece):
-                self._head = piece
-                return
-            self._head = None
-            if piece.startswith(_BOM):
-                self._has_bom = True
-                self._offset = len(_BOM)
-                piece = piece[len(_BOM) :]
-        self._split(piece)
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys so far, as first seen."""
+        return tuple(self._keys)
 
-    def finish(self) -> Inspected:
-        if self._head:
-            self._split(self._head)
-        if self._tail or self._over_long:
-            self._end_line()
-        lines, rejected = self._line - 1, self._rejects.total()
-        return Inspected(
-            decoded_bytes=self._decoded_bytes,
-            lines=lines,
-            blank_lines=self._blank_lines,
-            records=lines - rejected - self._blank_lines,
-            rejected_lines=rejected,
-            rejects=dict(self._rejects),
-            reject_rows=self._reject_rows,
-            keys=tuple(self._keys),
-            has_bom=self._has_bom,
-        )
-
-    def _split(self, piece: bytes) -> None:
-        """Cut a piece into blocks of whole lines; keep the rest."""
-        start = 0
-        if self._tail or self._over_long:
-            end = piece.find(b"\n")
-            if end < 0:
-                self._keep(piece)
-                return
-            self._keep(piece[:end])
-            self._end_line()
-            start = end + 1
-        while start < len(piece):
-            end = piece.rfind(b"\n", start, start + BLOCK_BYTES)
-            if end < 0:
-                end = piece.find(b"\n", start + BLOCK_BYTES)
-            if end < 0:
-                self._keep(piece[start:])
-                return
-            self._inspect_block(piece[start : end + 1])
-            start = end + 1
-
-    def _keep(self, part: bytes) -> None:
-        """Add to the unfinished line, and hand on what of it is already known to be too long."""
-        self._tail += part
-        size = self._limits.max_line_bytes
-        if len(self._tail) > size:
-            if not self._over_long:
-                self._over_long = True
-                self._rejects["line_too_long"] += 1
-            held = bytes(self._tail)
-            whole = len(held) // size * size
-            for at in range(0, whole, size):
-                self._reject(self._line, self._offset + at, "line_too_long", held[at : at + size])
-            self._offset += whole
-            self._tail = bytearray(held[whole:])
-
-    def _end_line(self) -> None:
-        """The unfinished line is complete."""
-        line, self._tail = bytes(self._tail), bytearray()
-        if not self._over_long:
-            self._inspect_block(line + b"\n")
-            return
-        if line:
-            self._reject(self._line, self._offset, "line_too_long", line)
-        self._over_long = False
-        self._offset += len(line) + 1
-        self._line += 1
-
-    def _inspect_block(self, block: bytes) -> None:
+    def judge(self, block: bytes) -> Judged:
         """Decide about whole lines."""
         lines = block.split(b"\n")
         lines.pop()
-        size = self._limits.max_line_bytes
-        if len(block) > size and max(map(len, lines)) > size:
-            self._inspect_singly(lines)
-            return
-        faults = self._look(lines)
+        faults = self.faults(lines)
         if faults:
-            self._set_aside(lines, faults)
-        elif self._on_good:
+            return self._set_aside(lines, faults)
+        if self._on_good:
             self._on_good(block)
-        self._offset += len(block)
-        self._line += len(lines)
+        return Judged(len(lines), 0, ())
 
     def _parse(self, lines: list[bytes]) -> list[tuple[int, str]]:
         """What is wrong with which lines. Nothing in the loop may cost more than it must: the time goes here."""
@@ -268,7 +120,7 @@ class _Inspection:
         faults: list[tuple[int, str]] = []
         for index, line in enumerate(lines):
             if not line:
-                faults.append((index, _BLANK_LINE))
+                faults.append((index, BLANK_LINE))
                 continue
             try:
                 document = loads(line)
@@ -308,36 +160,25 @@ class _Inspection:
             faults.sort()
         return faults
 
-    def _inspect_singly(self, lines: list[bytes]) -> None:
-        for line in lines:
-            if len(line) > self._limits.max_line_bytes:
-                self._keep(line)
-                self._end_line()
-            else:
-                self._inspect_block(line + b"\n")
-
-    def _set_aside(self, lines: list[bytes], faults: list[tuple[int, str]]) -> None:
-        """Hand on the rejects of a block, and what remains of it."""
-        offset, done = self._offset, 0
+    def _set_aside(self, lines: list[bytes], faults: list[tuple[int, str]]) -> Judged:
+        """Tell the lines with faults from the others, which are handed on."""
+        start, done, blank_lines = 0, 0, 0
         good: list[bytes] = []
+        refused: list[Refused] = []
         for index, reason in faults:
             before = lines[done:index]
             good += before
-            offset += sum(map(len, before)) + len(before)
-            if reason == _BLANK_LINE:
-                self._blank_lines += 1
+            start += sum(map(len, before)) + len(before)
+            if reason == BLANK_LINE:
+                blank_lines += 1
             else:
-                self._rejects[reason] += 1
-                self._reject(self._line + index, offset, reason, lines[index])
-            offset += len(lines[index]) + 1
+                refused.append(Refused(index, start, reason, lines[index]))
+            start += len(lines[index]) + 1
             done = index + 1
         good += lines[done:]
         if good and self._on_good:
             self._on_good(b"\n".join(good) + b"\n")
-
-    def _reject(self, line_number: int, byte_offset: int, reason: str, raw: bytes) -> None:
-        self._reject_rows += 1
-        self._on_reject(Reject(line_number, byte_offset, reason, raw))
+        return Judged(len(lines), blank_lines, refused)
 
 
 def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
@@ -368,7 +209,7 @@ def _fault_of_start(line: bytes) -> str | None:
     if start == b"{":
         return None
     if not start:
-        return _BLANK_LINE
+        return BLANK_LINE
     try:
         orjson.loads(line)
     except orjson.JSONDecodeError as exc:
@@ -379,7 +220,7 @@ def _fault_of_start(line: bytes) -> str | None:
 def _fault(line: bytes, error: orjson.JSONDecodeError) -> str:
     """Why a line could not be parsed."""
     if not line.strip(BLANK):
-        return _BLANK_LINE
+        return BLANK_LINE
     try:
         line.decode()
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ from compactor.column_types import value_of
 from compactor.engine import Staged, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
-from compactor.inspection import Limits
+from compactor.line_splitting import Limits
 from compactor.parquet_files import arrow_type
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.rawjson import texts

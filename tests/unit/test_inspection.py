@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compactor import inspection
 from compactor.errors import FileError
-from compactor.inspection import MAX_KEYS, REASONS, Inspected, Limits, Reject, inspect_lines
+from compactor.inspection import MAX_KEYS, REASONS, Inspected, inspect_lines
+from compactor.line_splitting import Limits, Reject
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -87,9 +87,7 @@ def test_blocks_change_nothing(data, max_line_bytes, block_bytes):
     """How many lines are looked at together makes no difference."""
     limits = Limits(max_line_bytes, 1 << 20)
     expected = run(data, limits)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inspection, "BLOCK_BYTES", block_bytes)
-        assert run(data, limits) == expected
+    assert run(data, limits, block_bytes=block_bytes) == expected
 
 
 @given(SOUP, st.integers(1, 20))

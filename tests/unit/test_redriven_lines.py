@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from compactor.adapters.memory import MemoryStore
 from compactor.codecs import SNIFF_BYTES, sniff
 from compactor.errors import StagingError
-from compactor.inspection import Limits, Reject, inspect_lines
+from compactor.inspection import inspect_lines
+from compactor.line_splitting import Limits, Reject
 from compactor.redrive.lines import WrittenLines, write_lines
 from compactor.rejects import RejectSpool, RejectsWriter
 

@@ -7,8 +7,10 @@ from pyspark.sql import SparkSession
 
 from compactor.adapters.stores import StoreSpec
 from compactor.errors import CompactorError
-from compactor.input_files import InspectTask, InspectTaskResult, OnChangedFile, inspect_files
-from compactor.inspection import Discovery, Limits
+from compactor.file_walk import OnChangedFile
+from compactor.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.inspection import Discovery
+from compactor.line_splitting import Limits
 from compactor.manifest import Manifest, ManifestFile
 from compactor.packing import spread
 
