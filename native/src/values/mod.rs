@@ -1,0 +1,223 @@
+//! Which text stands for which typed value, and the form that Parquet stores it in.
+//!
+//! The rules are those of `compactor/column_types.py`, to the last text. A value is judged by its text alone, so the
+//! JSON string "5" and the number 5 are the same value. Any bytes may come in: what is no value is `None`.
+
+mod decimal;
+mod double;
+mod number;
+mod time;
+
+pub use decimal::decimal;
+pub use double::double;
+pub use time::{date, timestamp};
+
+/// Digits of a decimal, at most: of Spark, and of Parquet's readers.
+pub const MAX_PRECISION: u8 = 38;
+
+/// What a number means as a timestamp: how much time has passed since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epoch {
+    Seconds,
+    Milliseconds,
+}
+
+/// A type whose texts have a rule; every text is a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Long,
+    Double,
+    /// `precision` digits, of which `scale` are behind the point.
+    Decimal {
+        precision: u8,
+        scale: i8,
+    },
+    Boolean,
+    Date,
+    /// A number is a timestamp only where there is an epoch.
+    Timestamp {
+        epoch: Option<Epoch>,
+    },
+}
+
+impl Kind {
+    /// The type that is spelled like this.
+    ///
+    /// # Arguments
+    ///
+    /// * `kind` - One of long, double, decimal, boolean, date and timestamp.
+    /// * `precision`, `scale` - Of a decimal; not looked at beside any other kind.
+    /// * `epoch` - Of a timestamp: seconds or milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// There is no such type. The message says what was asked for, and what was expected.
+    pub fn parse(
+        kind: &str,
+        precision: u8,
+        scale: i8,
+        epoch: Option<&str>,
+    ) -> Result<Self, String> {
+        Self::find(kind, precision, scale, epoch).ok_or_else(|| {
+            format!(
+                "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
+                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, or \
+                 timestamp, which alone has an epoch, seconds or milliseconds",
+                epoch.unwrap_or("none"),
+            )
+        })
+    }
+
+    fn find(kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> Option<Self> {
+        Some(match (kind, epoch) {
+            ("long", None) => Self::Long,
+            ("double", None) => Self::Double,
+            ("decimal", None) => {
+                let digits = i8::try_from(precision).ok()?;
+                let fits =
+                    (1..=MAX_PRECISION).contains(&precision) && (0..=digits).contains(&scale);
+                fits.then_some(Self::Decimal { precision, scale })?
+            }
+            ("boolean", None) => Self::Boolean,
+            ("date", None) => Self::Date,
+            ("timestamp", None) => Self::Timestamp { epoch: None },
+            ("timestamp", Some("seconds")) => Self::Timestamp {
+                epoch: Some(Epoch::Seconds),
+            },
+            ("timestamp", Some("milliseconds")) => Self::Timestamp {
+                epoch: Some(Epoch::Milliseconds),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Digits of a long, at most; so many always fit into 64 bits without sign.
+const LONG_MAX_DIGITS: usize = 19;
+
+/// A whole number of 64 bits in its one spelling: no exponent, no point, no needless zero, no -0.
+pub fn long(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = split_sign(text);
+    if digits.first() == Some(&b'0') {
+        return (text == b"0").then_some(0);
+    }
+    if digits.is_empty() || digits.len() > LONG_MAX_DIGITS {
+        return None;
+    }
+    let size = digits.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9).then(|| value * 10 + u64::from(digit))
+    })?;
+    if negative {
+        0_i64.checked_sub_unsigned(size)
+    } else {
+        i64::try_from(size).ok()
+    }
+}
+
+/// `true` or `false`, and no other spelling.
+pub fn boolean(text: &[u8]) -> Option<bool> {
+    match text {
+        b"true" => Some(true),
+        b"false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether there is a minus in front, and what is behind it.
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    }
+}
+
+/// The ASCII digits in front, and what is behind them.
+fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long has one spelling, and ends with 64 bits.
+    #[test]
+    fn longs() {
+        assert_eq!(long(b"0"), Some(0));
+        assert_eq!(long(b"-1"), Some(-1));
+        assert_eq!(long(b"9223372036854775807"), Some(i64::MAX));
+        assert_eq!(long(b"-9223372036854775808"), Some(i64::MIN));
+        for text in [
+            "9223372036854775808",
+            "-9223372036854775809",
+            "9999999999999999999",
+            "10000000000000000000",
+            "18446744073709551617",
+            "",
+            "-",
+            "-0",
+            "00",
+            "01",
+            "-01",
+            "+1",
+            "--1",
+            "1-",
+            "1.0",
+            "1e2",
+            " 1",
+            "1\n",
+            "1\0",
+            "\u{661}",
+        ] {
+            assert_eq!(long(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    /// Booleans are spelled as in JSON.
+    #[test]
+    fn booleans() {
+        assert_eq!(boolean(b"true"), Some(true));
+        assert_eq!(boolean(b"false"), Some(false));
+        for text in [&b""[..], b"True", b"true ", b"1", b"t"] {
+            assert_eq!(boolean(text), None);
+        }
+    }
+
+    /// Types that cannot be are refused, and so is an epoch beside anything but a timestamp.
+    #[test]
+    fn kinds() {
+        let decimal = Kind::parse("decimal", 38, 38, None);
+        assert_eq!(
+            decimal,
+            Ok(Kind::Decimal {
+                precision: 38,
+                scale: 38
+            })
+        );
+        let epoch = Some(Epoch::Seconds);
+        assert_eq!(
+            Kind::parse("timestamp", 0, 0, Some("seconds")),
+            Ok(Kind::Timestamp { epoch })
+        );
+        for (kind, precision, scale, epoch) in [
+            ("string", 0, 0, None),
+            ("Long", 0, 0, None),
+            ("decimal", 0, 0, None),
+            ("decimal", 39, 0, None),
+            ("decimal", 255, 0, None),
+            ("decimal", 5, 6, None),
+            ("decimal", 5, -1, None),
+            ("decimal", 5, 2, Some("seconds")),
+            ("timestamp", 0, 0, Some("minutes")),
+            ("long", 0, 0, Some("seconds")),
+        ] {
+            let message = Kind::parse(kind, precision, scale, epoch).unwrap_err();
+            assert!(
+                message.starts_with(&format!("no type {kind} ")),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Dates and timestamps of the years 0001 to 9999, by the Gregorian calendar throughout.
+
+use super::{Epoch, decimal, split_digits};
+
+/// Digits of any number of seconds or milliseconds that is a time of these years, to the microsecond.
+const EPOCH_PRECISION: u8 = 18;
+
+/// 0001-01-01T00:00:00Z, in microseconds since 1970.
+const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+
+/// 9999-12-31T23:59:59.999999Z, likewise.
+const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+
+/// From 0000-03-01 to 1970-01-01.
+const DAYS_TO_1970: i32 = 719_468;
+
+const MONTH_DAYS: [i32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const MICROSECOND_DIGITS: usize = 6;
+const MICROSECONDS: i64 = 1_000_000;
+const MINUTE_SECONDS: i64 = 60;
+const HOUR_MINUTES: i64 = 60;
+const DAY_MINUTES: i64 = 24 * HOUR_MINUTES;
+const MAX_OFFSET_MINUTES: i64 = 18 * HOUR_MINUTES;
+
+/// A day as `yyyy-mm-dd`.
+///
+/// # Returns
+///
+/// Days since 1970-01-01.
+pub fn date(text: &[u8]) -> Option<i32> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else {
+        return None;
+    };
+    let year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
+    let (month, day) = (two_digits(m1, m2)?, two_digits(d1, d2)?);
+    let month_index = usize::try_from(month - 1).ok()?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last_day = MONTH_DAYS.get(month_index)? + i32::from(month == 2 && leap);
+    let real = year >= 1 && (1..=last_day).contains(&day);
+    real.then(|| days_since_1970(year, month, day))
+}
+
+/// Counts from March, so that the day that leap years add is the last of its year.
+const fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
+    let (year, months) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    // Months from March on have 31, 30, 31, 30, 31 days, over and over: 153 in five of them.
+    let days = (153 * months + 2) / 5 + day - 1;
+    365 * year + year / 4 - year / 100 + year / 400 + days - DAYS_TO_1970
+}
+
+/// A time with its offset from UTC; where there is an epoch, also a number.
+///
+/// # Returns
+///
+/// Microseconds since 1970-01-01T00:00:00Z. What is not a whole number of them is none.
+pub fn timestamp(text: &[u8], epoch: Option<Epoch>) -> Option<i64> {
+    iso_timestamp(text)
+        .or_else(|| since_epoch(text, epoch?))
+        .filter(|microseconds| (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(microseconds))
+}
+
+/// `yyyy-mm-ddThh:mm:ss.ffffff+hh:mm`, which may be of the years 0 or 10000 in UTC.
+fn iso_timestamp(text: &[u8]) -> Option<i64> {
+    let (day, rest) = text.split_first_chunk::<10>()?;
+    let &[b'T' | b' ', h1, h2, b':', m1, m2, ref rest @ ..] = rest else {
+        return None;
+    };
+    let (hour, minute) = (two_digits(h1, h2)?, two_digits(m1, m2)?);
+    let (microseconds, rest) = match rest {
+        &[b':', s1, s2, ref rest @ ..] => seconds(two_digits(s1, s2)?, rest)?,
+        _ => (0, rest),
+    };
+    if hour > 23 || minute > 59 {
+        return None;
+    }
+    let local_minutes =
+        i64::from(date(day)?) * DAY_MINUTES + i64::from(hour) * HOUR_MINUTES + i64::from(minute);
+    let minutes = local_minutes - offset_minutes(rest)?;
+    Some(minutes * MINUTE_SECONDS * MICROSECONDS + microseconds)
+}
+
+/// The microseconds of whole seconds and of the fraction behind them, if any; and what is behind that.
+fn seconds(whole: i32, rest: &[u8]) -> Option<(i64, &[u8])> {
+    if whole > 59 {
+        return None;
+    }
+    let whole = i64::from(whole) * MICROSECONDS;
+    let [b'.', rest @ ..] = rest else {
+        return Some((whole, rest));
+    };
+    let (digits, rest) = split_digits(rest);
+    let (kept, cut) = digits.split_at(digits.len().min(MICROSECOND_DIGITS));
+    if kept.is_empty() || cut.iter().any(|&digit| digit != b'0') {
+        return None;
+    }
+    let padding = std::iter::repeat_n(&b'0', MICROSECOND_DIGITS - kept.len());
+    let fraction = kept
+        .iter()
+        .chain(padding)
+        .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    Some((whole + fraction, rest))
+}
+
+/// How far a clock is ahead of UTC: `Z`, or hours and perhaps minutes, up to 18 hours.
+fn offset_minutes(text: &[u8]) -> Option<i64> {
+    let (sign, hours, minutes) = match *text {
+        [b'Z'] => return Some(0),
+        [sign, h1, h2] => (sign, two_digits(h1, h2)?, 0),
+        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => {
+            (sign, two_digits(h1, h2)?, two_digits(m1, m2)?)
+        }
+        _ => return None,
+    };
+    let size = i64::from(hours) * HOUR_MINUTES + i64::from(minutes);
+    if minutes > 59 || size > MAX_OFFSET_MINUTES {
+        return None;
+    }
+    match sign {
+        b'+' => Some(size),
+        b'-' => Some(-size),
+        _ => None,
+    }
+}
+
+fn since_epoch(text: &[u8], epoch: Epoch) -> Option<i64> {
+    // Digits behind the point that make a whole microsecond.
+    let scale = match epoch {
+        Epoch::Seconds => 6,
+        Epoch::Milliseconds => 3,
+    };
+    i64::try_from(decimal(text, EPOCH_PRECISION, scale)?).ok()
+}
+
+fn two_digits(first: u8, second: u8) -> Option<i32> {
+    let (tens, ones) = (first.wrapping_sub(b'0'), second.wrapping_sub(b'0'));
+    (tens <= 9 && ones <= 9).then(|| i32::from(tens * 10 + ones))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every day of the years 0001 to 9999 has its number, one more than the day before; no other day is one.
+    #[test]
+    fn dates() {
+        assert_eq!(date(b"0001-01-01"), Some(-719_162));
+        assert_eq!(date(b"1970-01-01"), Some(0));
+        assert_eq!(date(b"9999-12-31"), Some(2_932_896));
+        let mut next = -719_162;
+        for year in 0..10_000 {
+            for (month, day) in (0..14).flat_map(|month| (0..33).map(move |day| (month, day))) {
+                if let Some(found) = date(format!("{year:04}-{month:02}-{day:02}").as_bytes()) {
+                    assert_eq!(found, next);
+                    next += 1;
+                }
+            }
+        }
+        assert_eq!(next, 2_932_897);
+        for text in [
+            "",
+            "0000-12-31",
+            "2023-02-29",
+            "1900-02-29",
+            "1500-02-29",
+            "2026-04-31",
+            "10000-01-01",
+            "2026-1-02",
+            "2026/01/02",
+            "20260102",
+            "+026-01-02",
+            "2026-01-02\n",
+            " 2026-01-02",
+            "\u{662}026-01-02",
+        ] {
+            assert_eq!(date(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    /// A timestamp says its offset; its seconds and their fraction may be missing.
+    #[test]
+    fn timestamps() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01 00:00Z", 0),
+            ("1970-01-01T00:00:01.5+00", 1_500_000),
+            ("1970-01-01T00:00:00.000001000-00:00", 1),
+            ("1969-12-31T23:59:59.999999Z", -1),
+            ("1970-01-01T05:30+05:30", 0),
+            ("1970-01-01T00:00:00-0530", 19_800_000_000),
+            ("1970-01-01T18:00:00+18", 0),
+            ("1970-01-01T18:00:00+1800", 0),
+            ("0001-01-01T00:00:00Z", FIRST_MICROSECOND),
+            ("0001-01-01T18:00:00+18:00", FIRST_MICROSECOND),
+            ("9999-12-31T23:59:59.999999Z", LAST_MICROSECOND),
+        ] {
+            assert_eq!(timestamp(text.as_bytes(), None), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "1970-01-01",
+            "1970-01-01T00:00:00",
+            "1970-01-01t00:00:00Z",
+            "1970-01-01T00:00:00z",
+            "1970-01-01T00Z",
+            "1970-01-01T24:00:00Z",
+            "1970-01-01T00:60:00Z",
+            "1970-01-01T00:00:60Z",
+            "1970-01-01T00:00:00.Z",
+            "1970-01-01T00:00:00.0000001Z",
+            "1970-01-01T00:00.5Z",
+            "1970-01-01T00:00:00,5Z",
+            "1970-01-01T00:00:00 Z",
+            "1970-01-01T00:00:00+18:01",
+            "1970-01-01T00:00:00+19",
+            "1970-01-01T00:00:00+05:60",
+            "1970-01-01T00:00:00+5",
+            "1970-01-01T00:00:00+05:3",
+            "1970-01-01T00:00:00*05",
+            "1970-01-01T00:00:00ZZ",
+            "1970-01-01T00:00:00Z\n",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "2023-02-29T00:00:00Z",
+            "1767323045",
+        ] {
+            assert_eq!(
+                timestamp(
+                    text.as_bytes(),
+                    Some(Epoch::Seconds).filter(|_| text.contains('-'))
+                ),
+                None,
+                "{text}"
+            );
+        }
+    }
+
+    /// Where a column has an epoch, a number is a timestamp if it is exact to the microsecond.
+    #[test]
+    fn numbers_as_timestamps() {
+        let seconds = |text: &str| timestamp(text.as_bytes(), Some(Epoch::Seconds));
+        let milliseconds = |text: &str| timestamp(text.as_bytes(), Some(Epoch::Milliseconds));
+        assert_eq!(seconds("1.7e9"), Some(1_700_000_000_000_000));
+        assert_eq!(seconds("-0.000001"), Some(-1));
+        assert_eq!(seconds("1.0000001"), None);
+        assert_eq!(seconds("253402300799.999999"), Some(LAST_MICROSECOND));
+        assert_eq!(seconds("253402300800"), None);
+        assert_eq!(seconds("1970-01-01T00:00:01Z"), Some(1_000_000));
+        assert_eq!(
+            milliseconds("1700000000123.456"),
+            Some(1_700_000_000_123_456)
+        );
+        assert_eq!(milliseconds("1.0001"), None);
+        assert_eq!(milliseconds("-62135596800000"), Some(FIRST_MICROSECOND));
+        assert_eq!(milliseconds("-62135596800000.001"), None);
+        assert_eq!(milliseconds("01"), None);
+    }
+}

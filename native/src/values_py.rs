@@ -1,0 +1,54 @@
+//! The rules of the types for Python, which compares them with its own.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::values::{self, Kind};
+
+/// A value in the form that Parquet stores.
+#[derive(IntoPyObject)]
+pub enum Stored {
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+}
+
+/// The stored form of the value that a text stands for; None if it is none of this type.
+///
+/// # Arguments
+///
+/// * `text` - Any bytes.
+/// * `kind` - long, double, decimal, boolean, date or timestamp.
+/// * `precision`, `scale` - Of a decimal: its digits, and how many of them are behind the point.
+/// * `epoch` - Of a timestamp: what a number means, seconds or milliseconds, if it means anything.
+///
+/// # Returns
+///
+/// Of a decimal the unscaled value; of a date the days, of a timestamp the microseconds since 1970.
+///
+/// # Errors
+///
+/// `ValueError`: there is no such type.
+#[pyfunction]
+#[pyo3(signature = (text, kind, precision=0, scale=0, epoch=None))]
+pub fn typed_value(
+    text: &[u8],
+    kind: &str,
+    precision: u8,
+    scale: i8,
+    epoch: Option<&str>,
+) -> PyResult<Option<Stored>> {
+    let kind = Kind::parse(kind, precision, scale, epoch).map_err(PyValueError::new_err)?;
+    Ok(match kind {
+        Kind::Long => values::long(text).map(|value| Stored::Integer(value.into())),
+        Kind::Double => values::double(text).map(Stored::Float),
+        Kind::Decimal { precision, scale } => {
+            values::decimal(text, precision, scale).map(Stored::Integer)
+        }
+        Kind::Boolean => values::boolean(text).map(Stored::Boolean),
+        Kind::Date => values::date(text).map(|days| Stored::Integer(days.into())),
+        Kind::Timestamp { epoch } => {
+            values::timestamp(text, epoch).map(|microseconds| Stored::Integer(microseconds.into()))
+        }
+    })
+}
