@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from compactor.adapters.native_kernel import is_installed
 from compactor.adapters.processes import MachineProcesses
 from compactor.audit.auditor import Auditor, DeepCheck
 from compactor.audit.contents import DeepAuditor
@@ -20,6 +21,7 @@ from compactor.file_search import FileSearch
 from compactor.intake import Intake
 from compactor.layout import is_s3
 from compactor.line_splitting import Limits
+from compactor.native_engine import BinWorkers, NativeEngine, NativeRules
 from compactor.parts import Parts
 from compactor.planning import Planner
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
@@ -213,7 +215,7 @@ class App(Parts):
             SettingsError: The schema file is wrong, or contradicts what is on record. Spark was not started then.
         """
         self.job_registry.check_declared()
-        return self.service_on(self.spark_engine(), self._spark_source())
+        return self.service_on(self.engine(), self._spark_source())
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """The job on a given engine and stream."""
@@ -275,8 +277,50 @@ class App(Parts):
             on_result=self.on_result,
         )
 
-    def spark_engine(self) -> Engine:
-        """The engine that works on Spark."""
+    def engine(self) -> Engine:
+        """The engine that the settings name; either works on Spark's executors.
+
+        Raises:
+            SettingsError: The native engine was asked for, and is not installed.
+        """
+        return self._native_engine() if self.engine_name == "native" else self._spark_engine()
+
+    @cached_property
+    def engine_name(self) -> str:
+        """What the ledger will call the engine."""
+        wanted = self.settings.convert.engine
+        if wanted == "auto":
+            return "native" if is_installed() else "spark"
+        if wanted == "native" and not is_installed():
+            raise SettingsError(
+                ['convert.engine: "native": its wheel is not installed -> expected it, or "spark" or "auto"']
+            )
+        return wanted
+
+    def native_engine(self, workers: BinWorkers) -> NativeEngine:
+        """The engine that takes one pass.
+
+        Args:
+            workers: What does its tasks.
+        """
+        settings = self.settings
+        return NativeEngine(
+            workers,
+            NativeRules(
+                limits=self.limits,
+                on_changed_file=settings.input.on_changed_file,
+                metadata_columns=settings.schema.metadata_columns,
+                target_file_bytes=settings.output.target_file_bytes,
+                compression=settings.output.compression,
+            ),
+        )
+
+    def _native_engine(self) -> Engine:
+        from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
+
+        return self.native_engine(SparkBinWorkers(self.spark, self.store_spec))
+
+    def _spark_engine(self) -> Engine:
         from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
         from compactor.adapters.spark.inspection_tasks import InspectRules  # noqa: PLC0415
 

@@ -43,6 +43,7 @@ def batch_metrics(
         "BytesOut": sum(map(sum, sizes)),
         "OutputFiles": sum(map(len, sizes)),
         "ValuesRescued": sum(commit.rescued_values for commit in commits),
+        "BinsRedone": sum(commit.redone_bins for commit in commits),
         "NewColumns": sum(result.new_columns for result in fresh),
         "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
         "Heartbeat": 1,

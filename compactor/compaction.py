@@ -1,13 +1,13 @@
 """One manifest's life, from delivered to done: attempt, stage, verify, decide, publish."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from compactor.attempts import AttemptState, held_against, last_error
-from compactor.engine import Engine, Staged, StageRequest
+from compactor.engine import Engine, Staged, StagedOutput, StageRequest
 from compactor.errors import (
     AccessError,
     CompactorError,
@@ -26,6 +26,7 @@ from compactor.ports import Clock, ObjectStore
 from compactor.publication import Publisher
 from compactor.records import Accepted, Attempt, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.registry import SchemaRegistry
+from compactor.schema import SchemaVersion
 from compactor.sizing_history import SizingHistory
 from compactor.staged_files import VerifiedFile, verify_staged
 from compactor.steps import OnStep, Step, ignore_step
@@ -187,7 +188,7 @@ class ManifestCompactor:
 
     def _attempt(self, accepted: Accepted, attempt: Attempt) -> CompactionResult:
         try:
-            commit = self._staged_commit(accepted, attempt)
+            commit, new_columns = self._staged_commit(accepted, attempt)
         except ManifestError as exc:
             return self._decide(accepted, self._dead_letter(accepted, exc.reason, exc.message), attempts=attempt.number)
         except EngineLost:
@@ -204,9 +205,6 @@ class ManifestCompactor:
                 return self._finished(accepted, decided, attempts=attempt.number)
             self.record_failures()
             raise
-        schema = self._registry.version(commit.schema_version)
-        brought = [column for column in schema.columns if column.added_in == schema.version]
-        new_columns = len(brought) if schema.manifest_id == accepted.manifest_id else 0
         return self._decide(accepted, commit, attempts=attempt.number, new_columns=new_columns)
 
     def record_failures(self) -> int:
@@ -231,17 +229,28 @@ class ManifestCompactor:
         is_common = len(self._failed_unforeseen) >= COMMON_FAILURES and not self._has_committed
         return is_common or not self._engine.is_well()
 
-    def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> Commit:
+    def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
+        """Stage and verify. Returns what is to be decided, and how many columns the manifest brought."""
         manifest = accepted.manifest
         if manifest is None:
             raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
         manifest_id = accepted.manifest_id
+        brought: set[str] = set()
+
+        def columns_for(keys: Mapping[str, str]) -> SchemaVersion:
+            schema = self._registry.covering(keys, manifest_id)
+            if schema.manifest_id == manifest_id:
+                brought.update(column.name for column in schema.columns if column.added_in == schema.version)
+            return schema
+
         staged = self._engine.stage(
             StageRequest(
                 manifest=manifest,
                 staging=self._layout.staging(manifest_id, attempt.number),
-                columns_for=lambda keys: self._registry.covering(keys, manifest_id),
+                columns_for=columns_for,
+                max_columns=self._registry.max_columns,
                 ratio=self._history.ratio(),
+                stored_ratio=self._history.stored_ratio(),
                 manifests_in_flight=1 if attempt.alone else self._rules.manifests_in_flight,
                 processed_at=attempt.started_at,
                 on_inspected=lambda: self._on_step(Step.INSPECTED, manifest_id),
@@ -251,7 +260,7 @@ class ManifestCompactor:
         _check_access(staged.reports)
         outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)
         self._on_step(Step.VERIFIED, manifest_id)
-        return self._commit(accepted, attempt, staged, outputs, rejects)
+        return self._commit(accepted, attempt, staged, outputs, rejects), len(brought)
 
     def _commit(
         self,
@@ -270,8 +279,8 @@ class ManifestCompactor:
             engine=self._engine.name,
             schema_version=staged.schema.version,
             outputs=[
-                _staged_file(file, self._layout.output_file(day, manifest_id, part))
-                for part, file in enumerate(outputs)
+                _staged_file(file, self._layout.output_file(day, manifest_id, part), _own_version(output, staged))
+                for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
             ],
             rejects=[
                 _staged_file(file, self._layout.rejects_file(day, manifest_id, part))
@@ -279,6 +288,7 @@ class ManifestCompactor:
             ],
             files=list(staged.reports),
             rescued_values=staged.rescued_values,
+            redone_bins=staged.redone_bins,
             max_line_bytes=self._rules.limits.max_line_bytes,
             max_decompressed_bytes=self._rules.limits.max_decompressed_bytes,
             started_at=attempt.started_at,
@@ -345,8 +355,18 @@ def _arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> t
     return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)
 
 
-def _staged_file(file: VerifiedFile, final: str) -> StagedFile:
-    return StagedFile(staged=file.uri, final=final, rows=file.facts.rows, size_bytes=file.facts.size_bytes)
+def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:
+    return StagedFile(
+        staged=file.uri,
+        final=final,
+        rows=file.facts.rows,
+        size_bytes=file.facts.size_bytes,
+        schema_version=schema_version,
+    )
+
+
+def _own_version(output: StagedOutput, staged: Staged) -> int | None:
+    return None if output.schema.version == staged.schema.version else output.schema.version
 
 
 def _described(error: Exception) -> str:

@@ -19,7 +19,9 @@ class StageRequest:
         staging: A folder of this attempt's own; it ends with `/`.
         columns_for: Gives the schema version that holds these keys, and makes it if need be. The keys are in first-seen
             order, each with the URI of the first file that has it.
+        max_columns: Columns that keys may have; further keys share the column of rescued data.
         ratio: Parquet bytes per decoded byte as learned so far; None where the engine has to measure a sample.
+        stored_ratio: The same per stored byte, for an engine that plans before it decodes.
         manifests_in_flight: How many manifests are worked on at once, this one included.
         processed_at: The value of the column `_processed_at`.
         on_inspected: To be called when every line was read and what was set aside is staged.
@@ -28,10 +30,25 @@ class StageRequest:
     manifest: Manifest
     staging: str
     columns_for: Callable[[Mapping[str, str]], SchemaVersion]
+    max_columns: int
     ratio: float | None
+    stored_ratio: float | None
     manifests_in_flight: int
     processed_at: datetime
     on_inspected: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedOutput:
+    """A Parquet file of rows.
+
+    Attributes:
+        schema: The version whose columns it has: that of the whole, or an older one if none of its rows has a key that
+            came later.
+    """
+
+    uri: str
+    schema: SchemaVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +57,19 @@ class Staged:
 
     Attributes:
         reports: The audit, one a file, in the manifest's order.
-        schema: The version whose columns the outputs have.
-        outputs: URIs of the Parquet files of rows, in the order in which they are to be numbered.
+        schema: The version that has a column for every key, as far as there may be columns.
+        outputs: The Parquet files of rows, in the order in which they are to be numbered.
         rejects: URIs of the Parquet files of rejects, likewise.
         rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
+        redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
     """
 
     reports: tuple[FileReport, ...]
     schema: SchemaVersion
-    outputs: tuple[str, ...]
+    outputs: tuple[StagedOutput, ...]
     rejects: tuple[str, ...]
     rescued_values: int = 0
+    redone_bins: int = 0
 
 
 class Engine(Protocol):

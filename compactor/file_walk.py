@@ -1,6 +1,6 @@
 """Goes through files of a manifest: opens the versions that are named, and reports what cannot be read whole."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -69,13 +69,20 @@ class FileWalk:
         store: Where the files are.
         manifest_id: The manifest that names them.
         on_changed_file: What to do with another version than the manifest names.
+
+    Attributes:
+        scratch: A folder on the local disk for as long as the context is open.
+        stored_bytes_read: How much of the files was read so far, as stored.
     """
+
+    scratch: Path
 
     def __init__(self, store: ObjectStore, manifest_id: str, on_changed_file: OnChangedFile) -> None:
         self._store = store
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
         self._stack = ExitStack()
+        self.stored_bytes_read = 0
 
     def __enter__(self) -> Self:
         self.scratch = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
@@ -106,7 +113,12 @@ class FileWalk:
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """The decoded bytes of a file. Can be called again for a second pass."""
         with closing(read_ranges(self._store, file.opened, self._pool)) as stored:
-            yield from decode(file.codec, stored)
+            yield from decode(file.codec, self._counted(stored))
+
+    def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in stored:
+            self.stored_bytes_read += len(piece)
+            yield piece
 
     def _open(self, file: ManifestFile) -> Opened:
         try:

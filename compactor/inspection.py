@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 
-from compactor.errors import FileError
+from compactor.errors import FileError, ManifestError
 from compactor.line_splitting import BLOCK_BYTES, Judged, Limits, LineCounts, Refused, Reject, split_lines
 
 REASONS = {
@@ -78,6 +78,30 @@ def inspect_lines(
     return Inspected(**{name: getattr(counts, name) for name in LineCounts.__slots__}, keys=inspection.keys)
 
 
+def too_many_keys() -> FileError:
+    """The error of a file with more than `MAX_KEYS` different keys."""
+    return FileError("too_many_keys", f"more than {MAX_KEYS} different top-level keys, expected columns")
+
+
+def check_keys(manifest_id: str, keys: Collection[str]) -> None:
+    """Make sure that the keys of a manifest may be columns.
+
+    Args:
+        manifest_id: The manifest.
+        keys: Of all its files, in first-seen order.
+
+    Raises:
+        ManifestError: `too_many_keys`: more than `MAX_KEYS`.
+    """
+    if len(keys) > MAX_KEYS:
+        *_, last = keys
+        raise ManifestError(
+            "too_many_keys",
+            f"manifest {manifest_id}: {len(keys)} different keys, expected at most {MAX_KEYS}; "
+            f"the last is {last[:100]!r}",
+        )
+
+
 def refusal(line: bytes) -> str | None:
     """Why a line is no record: one of `REASONS`, nothing for a blank one; None if it is a record."""
     faults = _Inspection(None, frozenset(), "full").faults([line])
@@ -140,7 +164,7 @@ class _Inspection:
             if len(known) != known_count:
                 known_count = len(known)
                 if known_count > MAX_KEYS:
-                    raise FileError("too_many_keys", f"more than {MAX_KEYS} different top-level keys, expected columns")
+                    raise too_many_keys()
                 self._keys.update(dict.fromkeys(document))
         return faults
 

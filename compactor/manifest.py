@@ -37,6 +37,10 @@ REASONS = {
 """Why a manifest can become a dead letter: each reason with its meaning."""
 
 
+UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
+"""What a file counts as whose manifest does not say how long it is; about what producers write."""
+
+
 class ManifestFile(BaseModel):
     """One input file, at the version that was listed or announced.
 
@@ -53,6 +57,11 @@ class ManifestFile(BaseModel):
     size_bytes: int | None = None
     etag: str | None = None
     event_time: datetime | None = None
+
+    @property
+    def weight_bytes(self) -> int:
+        """What to count it as where work is divided."""
+        return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
 
 
 class Manifest(BaseModel):

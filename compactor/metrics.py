@@ -88,6 +88,12 @@ CATALOGUE = {
             "values that do not fit the type of their column, kept as text in _rescued_data",
             "rises: a producer changed its events, or the schema file is wrong",
         ),
+        Metric(
+            "BinsRedone",
+            "Count",
+            "parts of the input whose rows were written again, for keys that came up for the first time",
+            "rises: producers bring new keys all the time; values may be written as keys",
+        ),
         Metric("NewColumns", "Count", "columns that appeared", "a producer changed its events"),
         Metric("Attempts", "Count", "attempts made by the batch", "above ManifestsCommitted: read the attempt records"),
         Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),

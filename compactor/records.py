@@ -147,12 +147,18 @@ class StagedFile(Document):
 
     Attributes:
         rows: As its footer says.
+        schema_version: Of rows: the version whose columns it has; None where that is the one of the commit.
     """
 
     staged: str
     final: str
     rows: int
     size_bytes: int
+    schema_version: int | None = None
+
+    def version_in(self, commit: "Commit") -> int:
+        """The schema version whose columns it has, as a file of rows of this commit."""
+        return commit.schema_version if self.schema_version is None else self.schema_version
 
 
 class Commit(Document):
@@ -164,7 +170,9 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: The audit, one report a file of the manifest, in its order.
         engine: Which engine did it.
+        schema_version: The version that has a column for every key, as far as there may be columns.
         rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
+        redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
         max_line_bytes: What was too long a line then; None in records of older releases.
         max_decompressed_bytes: What was too large a file then; None in records of older releases.
         started_at: When the winning attempt began.
@@ -181,6 +189,7 @@ class Commit(Document):
     rejects: list[StagedFile]
     files: list[FileReport]
     rescued_values: int = 0
+    redone_bins: int = 0
     max_line_bytes: int | None = None
     max_decompressed_bytes: int | None = None
     started_at: datetime

@@ -39,7 +39,7 @@ class SchemaRegistry:
         self._layout = layout
         self._clock = clock
         self._names: Names = names
-        self._max_columns = max_columns
+        self.max_columns = max_columns
         self._declared = declared
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
@@ -95,7 +95,7 @@ class SchemaRegistry:
                     keys,
                     declared=self._declared,
                     names=self._names,
-                    max_columns=self._max_columns,
+                    max_columns=self.max_columns,
                     manifest_id=manifest_id,
                     now=self._clock.now(),
                 )

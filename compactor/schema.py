@@ -21,6 +21,9 @@ RESCUED_TYPE = "map<string,string>"
 
 RESERVED_NAMES = frozenset({*METADATA_COLUMNS, RESCUED_COLUMN})
 
+EMPTY_KEY = ""
+"""Parquet has no rows without columns: records without keys get the column of this one, which is null."""
+
 EMPTY_KEY_NAME = "_"
 """The column of the empty key: no table format takes an empty name."""
 

@@ -16,6 +16,7 @@ from compactor.settings_sections import (
     Aws,
     Builder,
     Control,
+    Convert,
     Input,
     Metrics,
     Output,
@@ -37,6 +38,7 @@ class Settings:
     input: Input
     schema: Schema
     output: Output
+    convert: Convert
     stream: Stream
     builder: Builder
     control: Control

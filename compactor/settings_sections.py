@@ -180,6 +180,17 @@ class Output(Section):
     compression: Literal["snappy", "zstd"] = "snappy"
 
 
+class Convert(Section):
+    """What turns lines into rows.
+
+    Attributes:
+        engine: `native` takes one pass and needs its own wheel wherever tasks run; `spark` needs Spark only; `auto` is
+            `native` where this process finds the wheel.
+    """
+
+    engine: Literal["auto", "spark", "native"] = "auto"
+
+
 class Stream(Section):
     """How the streaming job works through manifests.
 
@@ -321,6 +332,7 @@ SECTIONS: dict[str, type[Section]] = {
     "input": Input,
     "schema": Schema,
     "output": Output,
+    "convert": Convert,
     "stream": Stream,
     "builder": Builder,
     "control": Control,

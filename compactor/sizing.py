@@ -66,6 +66,23 @@ def planned_files(decoded_bytes: int, ratio: float, target_file_bytes: int) -> i
     return max(1, round(decoded_bytes * ratio / target_file_bytes))
 
 
+def closes_file(current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int) -> bool:
+    """Whether an output file that is being written is to end here, and the rest to go into others.
+
+    What was written so far tells how much is still to come. A file that is planned well never ends early.
+
+    Args:
+        current_bytes: The length of the file so far.
+        finished_bytes: The length of those before it, of the same input.
+        done: The share of the input that is in them, above 0.
+        target_file_bytes: How large an output file should be.
+    """
+    written_bytes = finished_bytes + current_bytes
+    left_bytes = written_bytes / done - finished_bytes
+    files = max(1, round(left_bytes / target_file_bytes))
+    return files > 1 and current_bytes >= left_bytes / files
+
+
 def gathering(files: int, manifests_in_flight: int, cores: int) -> Gathering:
     """How rows come together in `files` files.
 

@@ -39,10 +39,12 @@ def verify_staged(
     """
     where = f"manifest {manifest.manifest_id}"
     _check_reports(where, manifest, staged.reports)
-    outputs = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.outputs]
+    outputs = [VerifiedFile(output.uri, parquet_facts(store, output.uri)) for output in staged.outputs]
     rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
-    columns, types = (planned(staged.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
-    for file in outputs:
+    for output, file in zip(staged.outputs, outputs, strict=True):
+        if output.schema.columns != staged.schema.columns[: len(output.schema.columns)]:
+            raise StagingError(f"{where}: {file.uri} has columns that are not those with which the schema begins")
+        columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
         _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
     _check_rows(where, "rejects", rejects, sum(report.reject_rows for report in staged.reports))

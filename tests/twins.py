@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.column_types import value_of
-from compactor.engine import Staged, StageRequest
+from compactor.engine import Staged, StagedOutput, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
 from compactor.line_splitting import Limits
@@ -57,14 +57,14 @@ class PlainEngine:
             for line in self._store.read(file.readable_uri).split(b"\n")
             if line.strip(b" \t\r")
         ]
-        outputs: list[str] = []
+        outputs: list[StagedOutput] = []
         for start in range(0, len(rows), self._rows_per_file):
             uri = f"{request.staging}out/{len(outputs):05d}.parquet"
             table = self._table(request, schema, rows[start : start + self._rows_per_file])
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink)
             self._store.put(uri, sink.getvalue().to_pybytes())
-            outputs.append(uri)
+            outputs.append(StagedOutput(uri, schema))
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
         return Staged(tuple(file.report for file in inspected.files), schema, tuple(outputs), rejects, misfits)

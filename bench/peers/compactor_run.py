@@ -37,7 +37,7 @@ def main() -> None:
             }
         )
     )
-    runner = app.batch_runner(app.spark_engine())
+    runner = app.batch_runner(app.engine())
     numbers = count(1)
 
     def convert(files: Sequence[Path], _output: Path) -> None:

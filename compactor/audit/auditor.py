@@ -173,12 +173,12 @@ class Auditor:
                 faults.append(
                     Discrepancy(commit.manifest_id, file.uri, f"{file.lines} lines", f"{accounted} accounted for")
                 )
-        columns = self._columns(commit.schema_version)
-        if columns is None:
-            where = self._layout.schema(commit.schema_version)
-            found.lost_schema = Discrepancy("", where, "a schema version that commits name", "none that can be read")
+        for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
+            if self._columns(version) is None:
+                where = self._layout.schema(version)
+                found.lost_schema = Discrepancy("", where, "a schema version that commits name", "none that can be read")
         for output in commit.outputs:
-            faults += self._check_file(commit, output, columns)
+            faults += self._check_file(commit, output, self._columns(output.version_in(commit)))
         for rejects in commit.rejects:
             faults += self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
         faults += _check_sums(commit)

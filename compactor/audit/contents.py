@@ -160,10 +160,12 @@ class DeepAuditor:
         by_source = True
         for file in commit.outputs:
             facts = parquet_facts(self._store, file.final)
-            _check_types(file.final, facts, schema)
+            of_file = self._registry.version(file.version_in(commit))
+            _check_types(file.final, facts, of_file)
+            later = frozenset(column.name for column in schema.columns[len(of_file.columns) :])
             by_source = "_source_file" in facts.columns
             source_name = ["_source_file"] if by_source else []
-            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name], types):
+            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name], types, later):
                 rescued = sorted(row[len(names)] or []) if rescued_name else []
                 source = row[-1] if by_source else ""
                 sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
@@ -191,19 +193,27 @@ def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
 
 
 def _rows(
-    store: ObjectStore, uri: str, names: Sequence[str], types: Mapping[str, ColumnType] | None = None
+    store: ObjectStore,
+    uri: str,
+    names: Sequence[str],
+    types: Mapping[str, ColumnType] | None = None,
+    later: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns, row by row; those of typed columns as canonical text."""
+    """The values of some columns, row by row; those of typed columns as canonical text, of later columns as nulls."""
     types = types or {}
     file, _ = open_parquet(store, uri)
-    missing = [name for name in names if name not in file.schema_arrow.names]
+    missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
     if missing:
         raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
     try:
         # By column and then zipped: building a dictionary for each row takes several times as long.
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
             if names:
-                yield from zip(*[_values(batch.column(name), types.get(name)) for name in names], strict=True)
+                nulls = [None] * batch.num_rows
+                columns = [
+                    nulls if name in later else _values(batch.column(name), types.get(name)) for name in names
+                ]
+                yield from zip(*columns, strict=True)
             else:
                 yield from itertools.repeat((), batch.num_rows)
     except (ValueError, OverflowError, OSError) as exc:  # a value may be out of Python's range

@@ -1,14 +1,214 @@
 //! One pass from NDJSON to Parquet: what `compactor` runs inside its tasks where this module is installed.
 
-use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+mod bin_writer;
+mod columns;
+mod keys;
+mod output;
+mod rows;
 mod scan;
 mod strings;
 mod values;
 mod values_py;
 
+use bin_writer::{BinWriter, Failure, OutputColumn, RefusedLine};
+use columns::ColumnKind;
+
+create_exception!(
+    compactor_native,
+    KernelError,
+    PyException,
+    "The module has a fault, or rows could not be encoded."
+);
+create_exception!(
+    compactor_native,
+    TooManyKeysError,
+    PyException,
+    "A file has more different keys than allowed."
+);
+
+/// A column as Python names it: its name, what it is (`key`, `rescued`, `source`, `text` or `timestamp`), and what that
+/// takes: the key, the text or the time; of a key also its type with precision, scale and epoch.
+#[derive(FromPyObject)]
+struct ColumnPlan {
+    name: String,
+    role: String,
+    text: String,
+    micros: i64,
+    kind: String,
+    precision: u8,
+    scale: i8,
+    epoch: Option<String>,
+}
+
+impl ColumnPlan {
+    fn output_column(self) -> PyResult<(String, OutputColumn)> {
+        let column = match self.role.as_str() {
+            "key" => {
+                let kind = if self.kind == "string" {
+                    ColumnKind::Text
+                } else {
+                    let kind = values::Kind::parse(
+                        &self.kind,
+                        self.precision,
+                        self.scale,
+                        self.epoch.as_deref(),
+                    );
+                    ColumnKind::Typed(kind.map_err(PyValueError::new_err)?)
+                };
+                OutputColumn::Key {
+                    key: self.text.into_bytes(),
+                    kind,
+                }
+            }
+            "rescued" => OutputColumn::Rescued,
+            "source" => OutputColumn::Source,
+            "text" => OutputColumn::Text(self.text),
+            "timestamp" => OutputColumn::Timestamp(self.micros),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "column {}: unknown role {other:?}",
+                    self.name
+                )));
+            }
+        };
+        Ok((self.name, column))
+    }
+}
+
+/// Writes the rows of some files into Parquet. See the Python package for what the calls mean.
+#[pyclass(name = "BinWriter", frozen)]
+struct PyBinWriter(Mutex<State>);
+
+struct State {
+    writer: BinWriter,
+    is_broken: bool,
+}
+
+impl PyBinWriter {
+    /// Does some work without Python's lock; a panic becomes an error, and the end of this writer.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut BinWriter) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.is_broken {
+                return Err(Ok(Failure::Broken));
+            }
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut state.writer)));
+            state.is_broken = !matches!(done, Ok(Ok(_) | Err(Failure::TooManyKeys)));
+            done.map_err(|panic| Err(panic_text(&*panic)))
+                .and_then(|done| done.map_err(Ok))
+        });
+        done.map_err(|failure| match failure {
+            Ok(Failure::TooManyKeys) => TooManyKeysError::new_err(()),
+            Ok(failure) => KernelError::new_err(failure.to_string()),
+            Err(panic) => KernelError::new_err(panic),
+        })
+    }
+}
+
+#[pymethods]
+impl PyBinWriter {
+    #[new]
+    fn new(
+        columns: Vec<ColumnPlan>,
+        compression: &str,
+        rescues_unknown: bool,
+        max_keys: usize,
+    ) -> PyResult<Self> {
+        let columns = columns
+            .into_iter()
+            .map(ColumnPlan::output_column)
+            .collect::<PyResult<_>>()?;
+        let writer = BinWriter::new(columns, compression, rescues_unknown, max_keys)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(Mutex::new(State {
+            writer,
+            is_broken: false,
+        })))
+    }
+
+    fn begin_file(&self, py: Python<'_>, source: String) -> PyResult<()> {
+        self.run(py, |writer| {
+            writer.rows.begin_file(source);
+            Ok(())
+        })
+    }
+
+    fn read(&self, py: Python<'_>, block: &[u8]) -> PyResult<(usize, usize, Vec<RefusedLine>)> {
+        self.run(py, |writer| writer.read(block))
+            .map(|judged| (judged.lines, judged.blank_lines, judged.refused))
+    }
+
+    fn withdraw_file(&self, py: Python<'_>) -> PyResult<bool> {
+        self.run(py, |writer| Ok(writer.rows.withdraw_file()))
+    }
+
+    fn end_file(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let new_keys = self.run(py, |writer| Ok(writer.end_file()?))?;
+        // The scan has seen that they are text.
+        Ok(new_keys
+            .iter()
+            .map(|key| String::from_utf8_lossy(key).into_owned())
+            .collect())
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.run(py, |writer| Ok(writer.output.take()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn finish_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.run(py, |writer| Ok(writer.finish()?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[getter]
+    fn output_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.run(py, |writer| Ok(writer.output.size_bytes()))
+    }
+
+    #[getter]
+    fn lacks_columns(&self, py: Python<'_>) -> PyResult<bool> {
+        self.run(py, |writer| Ok(writer.rows.lacks_columns()))
+    }
+
+    #[getter]
+    fn rescued_values(&self, py: Python<'_>) -> PyResult<u64> {
+        self.run(py, |writer| Ok(writer.rows.rescued_values()))
+    }
+
+    #[getter]
+    fn seen_columns(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.run(py, |writer| Ok(writer.rows.seen_columns().collect()))
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a word").to_owned()
+}
+
 #[pymodule]
 fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("KernelError", module.py().get_type::<KernelError>())?;
+    module.add(
+        "TooManyKeysError",
+        module.py().get_type::<TooManyKeysError>(),
+    )?;
     module.add_function(wrap_pyfunction!(values_py::typed_value, module)?)?;
-    Ok(())
+    module.add_class::<PyBinWriter>()
 }

@@ -7,6 +7,7 @@
 //! Lines are scanned where they lie in their block: a line feed is a control character, which no JSON token may hold,
 //! so every token ends at the end of its line at the latest.
 
+use crate::keys::Keys;
 use crate::strings;
 
 /// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
@@ -31,15 +32,10 @@ pub struct Field<'a> {
     /// What is between the quotes of the key.
     pub key: &'a [u8],
     pub key_escaped: bool,
-    /// The place of the key among the expected ones, if it stood where it was expected.
-    pub expected: Option<u32>,
+    /// The number of the key, if it is the one that was expected at its place.
+    pub number: Option<u32>,
     pub value: Value<'a>,
 }
-
-/// Keys in the order of the last records, so that most keys are recognised by one comparison.
-///
-/// Each holds the key as written and the quote behind it.
-pub type ExpectedKeys = [Box<[u8]>];
 
 /// The line is no record.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +47,8 @@ type Scanned<T> = Result<T, NoRecord>;
 ///
 /// # Arguments
 ///
-/// * `block` - Valid UTF-8 that ends with a line feed.
+/// * `block` - Ends with a line feed; the line is valid UTF-8.
+/// * `keys` - Which key is likely to stand at which place.
 /// * `fields` - Emptied, then filled with the fields of the record, in order; repeated keys are all there.
 ///
 /// # Returns
@@ -60,7 +57,7 @@ type Scanned<T> = Result<T, NoRecord>;
 pub fn record<'a>(
     block: &'a [u8],
     start: usize,
-    expected: &ExpectedKeys,
+    keys: &Keys,
     fields: &mut Vec<Field<'a>>,
 ) -> Scanned<usize> {
     fields.clear();
@@ -70,7 +67,7 @@ pub fn record<'a>(
         return end_of_line(block, at + 1);
     }
     loop {
-        let (field, behind) = field(block, at, fields.len(), expected)?;
+        let (field, behind) = field(block, at, fields.len(), keys)?;
         fields.push(field);
         at = skip_space(block, behind);
         match block[at] {
@@ -87,36 +84,23 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
     (block[at] == b'\n').then_some(at)
 }
 
-fn field<'a>(
-    block: &'a [u8],
-    at: usize,
-    number: usize,
-    expected: &ExpectedKeys,
-) -> Scanned<(Field<'a>, usize)> {
+fn field<'a>(block: &'a [u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field<'a>, usize)> {
     let at = expect(block, at, b'"')?;
-    if let Some(key) = expected.get(number)
-        && block[at..].starts_with(key)
-    {
-        let end = at + key.len();
-        let (value, behind) = value(block, behind_colon(block, end)?)?;
-        let place = u32::try_from(number).ok();
-        return Ok((
-            Field {
-                key: &block[at..end - 1],
-                key_escaped: false,
-                expected: place,
-                value,
-            },
-            behind,
-        ));
-    }
-    let (end, key_escaped) = string(block, at)?;
+    // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
+    let expected = keys
+        .expected(place)
+        .filter(|(_, key)| block[at..].starts_with(key));
+    let (end, key_escaped) = match expected {
+        Some((_, key)) => (at + key.len(), false),
+        None => string(block, at)?,
+    };
     let (value, behind) = value(block, behind_colon(block, end)?)?;
+    let number = expected.map(|(number, _)| number);
     Ok((
         Field {
             key: &block[at..end - 1],
             key_escaped,
-            expected: None,
+            number,
             value,
         },
         behind,

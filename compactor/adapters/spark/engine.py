@@ -8,15 +8,16 @@ from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
 from compactor.adapters.spark.failures import translated
+from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
-from compactor.engine import Staged, StageRequest
-from compactor.errors import ManifestError, StagingError
+from compactor.engine import Staged, StagedOutput, StageRequest
+from compactor.errors import StagingError
 from compactor.input_files import InspectedFile
-from compactor.inspection import MAX_KEYS, Discovery
+from compactor.inspection import Discovery, check_keys
 from compactor.ports import ObjectStore
 from compactor.records import FileReport
-from compactor.schema import SchemaVersion, first_sources, merge_keys
+from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources, merge_keys
 from compactor.sizing import gathering, planned_files
 
 STAT_THREADS = 16
@@ -25,8 +26,6 @@ ROUNDS = 4
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Input that a first ratio is measured on, before any commit has taught one."""
-
-_KEY_OF_EMPTY_OBJECTS = ""  # Spark writes no Parquet without columns, so rows without keys need one that is null
 
 _WRITE_CONF = {
     # INT96, Spark's own default, is read differently by different engines.
@@ -108,11 +107,7 @@ class SparkEngine:
             session.conf.set(name, value)
 
     def is_well(self) -> bool:
-        try:
-            counted = self._session.sparkContext.parallelize([1], 1).map(lambda each: each + 1).collect()
-            return counted == [2] and self._session.range(1).count() == 1
-        except Exception:  # noqa: BLE001 - whatever it is, the answer is no
-            return False
+        return runs_tasks(self._session) and runs_queries(self._session)
 
     def stage(self, request: StageRequest) -> Staged:
         """Inspect and convert; where the two see different lines, look closer and do it again.
@@ -135,7 +130,7 @@ class SparkEngine:
             request.on_inspected()
             schema = request.columns_for(inspection.keys)
             if inspection.records and not schema.columns:
-                schema = request.columns_for({_KEY_OF_EMPTY_OBJECTS: next(iter(inspection.sources.values()))})
+                schema = request.columns_for({EMPTY_KEY: next(iter(inspection.sources.values()))})
             converted: Converted | None = Converted(rows=0)
             if inspection.sources:
                 converted = self._convert(request, staging, inspection, schema)
@@ -147,7 +142,7 @@ class SparkEngine:
                 return Staged(
                     reports=tuple(file.report for file in inspection.files),
                     schema=schema,
-                    outputs=self._parquet_in(f"{staging}out/"),
+                    outputs=tuple(StagedOutput(uri, schema) for uri in self._parquet_in(f"{staging}out/")),
                     rejects=inspection.rejects,
                     rescued_values=converted.rescued_values,
                 )
@@ -178,12 +173,7 @@ class SparkEngine:
         )
         files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
         keys = first_sources((file.report.uri, file.keys) for file in files)
-        if len(keys) > MAX_KEYS:
-            raise ManifestError(
-                "too_many_keys",
-                f"manifest {request.manifest.manifest_id}: {len(keys)} different keys, expected at most {MAX_KEYS}; "
-                f"the last is {list(keys)[-1][:100]!r}",
-            )
+        check_keys(request.manifest.manifest_id, keys)
         rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
         return _Inspection(files=files, rejects=rejects, keys=keys)
 

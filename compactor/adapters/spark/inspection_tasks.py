@@ -5,20 +5,17 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
-from compactor.errors import CompactorError
 from compactor.file_walk import OnChangedFile
 from compactor.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.inspection import Discovery
 from compactor.line_splitting import Limits
-from compactor.manifest import Manifest, ManifestFile
+from compactor.manifest import Manifest
 from compactor.packing import spread
 
 TASKS_PER_CORE = 3
 """More tasks than cores even out files of different cost; many more would only cost task starts."""
-
-UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024  # for a file whose manifest does not say; about what producers write
-
 
 @dataclass(frozen=True, slots=True)
 class InspectRules:
@@ -52,9 +49,8 @@ def inspect_on_executors(
     Raises:
         CompactorError: What a task raised on purpose, as it raised it.
     """
-    context = session.sparkContext
     numbered = list(enumerate(manifest.files))
-    shares = spread(numbered, context.defaultParallelism * TASKS_PER_CORE, lambda entry: _weight(entry[1]))
+    shares = spread(numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes)
     tasks = [
         InspectTask(
             manifest_id=manifest.manifest_id,
@@ -68,27 +64,5 @@ def inspect_on_executors(
         )
         for number, share in enumerate(shares)
     ]
-    context.setLocalProperty("spark.job.description", f"inspect {manifest.manifest_id}")
-    outcomes = context.parallelize(tasks, len(tasks)).map(lambda task: _run(store, task)).collect()
-    return _results(outcomes)
-
-
-def _weight(file: ManifestFile) -> int:
-    return UNKNOWN_SIZE_BYTES if file.size_bytes is None else file.size_bytes
-
-
-def _run(store: StoreSpec, task: InspectTask) -> InspectTaskResult | CompactorError:
-    # Spark would turn an exception into the text of a stack trace; as a value it keeps its kind.
-    try:
-        return inspect_files(store.open(), task)
-    except CompactorError as exc:
-        return exc
-
-
-def _results(outcomes: Sequence[InspectTaskResult | CompactorError]) -> list[InspectTaskResult]:
-    results: list[InspectTaskResult] = []
-    for outcome in outcomes:
-        if isinstance(outcome, CompactorError):
-            raise outcome
-        results.append(outcome)
-    return results
+    description = f"inspect {manifest.manifest_id}"
+    return run_tasks(session, store, tasks, inspect_files, description=description)

@@ -1,0 +1,37 @@
+"""Does the tasks of the native engine on Spark's executors: Spark places the work, and touches no byte of it."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from compactor.adapters.native_kernel import NativeKernel
+from compactor.adapters.spark.executor_tasks import run_tasks
+from compactor.adapters.spark.failures import translated
+from compactor.adapters.spark.health import runs_tasks
+from compactor.adapters.stores import StoreSpec
+from compactor.bin_task import BinResult, BinTask, write_bin
+from compactor.ports import ObjectStore
+
+
+class SparkBinWorkers:
+    """`compactor.native_engine.BinWorkers` on Spark.
+
+    Args:
+        session: Where to run.
+        store_spec: How executors open the store.
+    """
+
+    def __init__(self, session: SparkSession, store_spec: StoreSpec) -> None:
+        self._session = session
+        self._store_spec = store_spec
+
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        with translated(manifest_id):
+            return run_tasks(self._session, self._store_spec, tasks, _write, description=f"compact {manifest_id}")
+
+    def are_well(self) -> bool:
+        return runs_tasks(self._session)
+
+
+def _write(store: ObjectStore, task: BinTask) -> BinResult:
+    return write_bin(store, task, NativeKernel)

@@ -1,0 +1,54 @@
+"""Runs plain Python tasks on Spark's executors."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from compactor.adapters.stores import StoreSpec
+from compactor.errors import CompactorError
+from compactor.ports import ObjectStore
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def run_tasks(
+    session: SparkSession,
+    store: StoreSpec,
+    tasks: Sequence[T],
+    work: Callable[[ObjectStore, T], R],
+    *,
+    description: str,
+) -> list[R]:
+    """Do tasks on the executors, as many at once as there are cores.
+
+    Args:
+        session: Where to run.
+        store: How executors reach the store.
+        tasks: What to do, one Spark task each.
+        work: How; a function of a module.
+        description: What Spark's pages call it.
+
+    Returns:
+        The results, in the order of the tasks.
+
+    Raises:
+        CompactorError: What a task raised on purpose, as it raised it.
+    """
+    context = session.sparkContext
+    context.setLocalProperty("spark.job.description", description)
+
+    def attempt(task: T) -> R | CompactorError:
+        # Spark would turn an exception into the text of a stack trace; as a value it keeps its kind.
+        try:
+            return work(store.open(), task)
+        except CompactorError as exc:
+            return exc
+
+    results: list[R] = []
+    for outcome in context.parallelize(tasks, len(tasks)).map(attempt).collect():
+        if isinstance(outcome, CompactorError):
+            raise outcome
+        results.append(outcome)
+    return results

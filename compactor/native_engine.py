@@ -1,0 +1,207 @@
+"""The native engine: plans a manifest's files into bins, one output file a bin, and has each bin read and written once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Protocol
+
+from compactor.bin_task import BinFile, BinResult, BinTask
+from compactor.engine import Staged, StagedOutput, StageRequest
+from compactor.errors import StagingError
+from compactor.file_walk import OnChangedFile
+from compactor.inspection import check_keys
+from compactor.kernel import RowPlan
+from compactor.line_splitting import Limits
+from compactor.manifest import ManifestFile
+from compactor.packing import spread
+from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources
+from compactor.sizing import planned_files
+
+ROUNDS = 4
+"""How often bins may be done again: for keys that are new, and for files that change meanwhile and bring other ones."""
+
+SAMPLE_BYTES = 32 * 1024 * 1024
+"""Stored input that a first manifest is sampled from, before any commit has taught a ratio."""
+
+UNKNOWN_RATIO = 0.25
+"""Parquet bytes per stored byte where not even a sample is to be had; about that of events."""
+
+Numbered = tuple[int, ManifestFile]
+
+
+class BinWorkers(Protocol):
+    """Does the tasks of the engine, wherever that is."""
+
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        """Do tasks, several at once, and give their results in their order.
+
+        Raises:
+            CompactorError: What a task raised.
+        """
+
+    def are_well(self) -> bool:
+        """Whether they can do anything at all. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRules:
+    """The settings that the engine depends on."""
+
+    limits: Limits
+    on_changed_file: OnChangedFile
+    metadata_columns: tuple[str, ...]
+    target_file_bytes: int
+    compression: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Bin:
+    """A bin that was written.
+
+    Attributes:
+        schema: The version whose columns it was written with.
+    """
+
+    files: tuple[Numbered, ...]
+    schema: SchemaVersion
+    result: BinResult
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether rows are missing for want of a column. Parquet has no rows without columns."""
+        return self.result.lacks_columns or (self.result.records > 0 and not self.schema.columns)
+
+
+class NativeEngine:
+    """Stages manifests in one pass over their bytes.
+
+    Args:
+        workers: What does the tasks.
+        rules: How to do them.
+    """
+
+    name = "native"
+
+    def __init__(self, workers: BinWorkers, rules: NativeRules) -> None:
+        self._workers = workers
+        self._rules = rules
+
+    def is_well(self) -> bool:
+        return self._workers.are_well()
+
+    def stage(self, request: StageRequest) -> Staged:
+        """Write the rows of all files, those of new keys a second time.
+
+        Raises:
+            ManifestError: The manifest holds more keys than any table can have columns.
+            StagingError: Files change again and again.
+            TryAgainError: Passing trouble.
+            OperatorError: A person must act.
+        """
+        bins = self._written(request)
+        request.on_inspected()
+        rounds = redone = 0
+        while lacking := [number for number, each in enumerate(bins) if each.is_lacking]:
+            rounds += 1
+            if rounds == ROUNDS:
+                where = f"manifest {request.manifest.manifest_id}"
+                raise StagingError(f"{where}: files brought new keys each of {ROUNDS} times they were read")
+            schema = request.columns_for(_missing_keys(bins))
+            again = [bins[number].files for number in lacking]
+            for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):
+                bins[number] = each
+            redone += len(lacking)
+        return _staged(bins, redone)
+
+    def _written(self, request: StageRequest) -> list[_Bin]:
+        """All bins, written with the columns that are known by now."""
+        schema = request.columns_for({})
+        files = list(enumerate(request.manifest.files))
+        stored_bytes = sum(file.weight_bytes for _, file in files)
+        ratio = request.stored_ratio
+        if stored_bytes > SAMPLE_BYTES and (ratio is None or not schema.columns):
+            sampled = self._sample(request, schema, files)
+            schema, ratio = request.columns_for({}), ratio or sampled
+        count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self._rules.target_file_bytes)
+        return self._write(request, schema, spread(files, count, lambda numbered: numbered[1].weight_bytes), 0)
+
+    def _sample(self, request: StageRequest, schema: SchemaVersion, files: Sequence[Numbered]) -> float | None:
+        """Learn the first keys, and what rows of them take, from the first files of a manifest.
+
+        They are whole files from its beginning, so that columns are numbered as if all of it had been looked at.
+
+        Returns:
+            Parquet bytes per stored byte; None where the first files are too large for a sample.
+        """
+        ends = list(accumulate(file.weight_bytes for _, file in files))
+        count = sum(end < SAMPLE_BYTES for end in ends) + 1
+        if ends[count - 1] > 2 * SAMPLE_BYTES:
+            return None
+        for number in (1, 2):
+            [sample] = self._write(request, schema, [files[:count]], number, folder="sample")
+            if not sample.is_lacking:
+                return max(sample.result.output_bytes, 1) / max(ends[count - 1], 1)
+            schema = request.columns_for(_missing_keys([sample]))
+        return None
+
+    def _write(
+        self,
+        request: StageRequest,
+        schema: SchemaVersion,
+        bins: Sequence[Sequence[Numbered]],
+        round_number: int,
+        *,
+        folder: str = "",
+    ) -> list[_Bin]:
+        plan = RowPlan(
+            schema=schema,
+            metadata_columns=self._rules.metadata_columns,
+            manifest_id=request.manifest.manifest_id,
+            processed_at=request.processed_at,
+            rescues_unknown=schema.has_rescued and len(schema.keys) >= request.max_columns,
+            compression=self._rules.compression,
+        )
+        task = BinTask(
+            files=(),
+            staging=f"{request.staging}{folder}{round_number}/",
+            number=0,
+            plan=plan,
+            limits=self._rules.limits,
+            on_changed_file=self._rules.on_changed_file,
+            target_file_bytes=self._rules.target_file_bytes,
+        )
+        tasks = [replace(task, files=tuple(files), number=number) for number, files in enumerate(bins)]
+        results = self._workers.write_bins(request.manifest.manifest_id, tasks)
+        written = [_Bin(task.files, schema, result) for task, result in zip(tasks, results, strict=True)]
+        check_keys(request.manifest.manifest_id, _all_keys(written))
+        return written
+
+
+def _in_order(bins: Sequence[_Bin]) -> list[BinFile]:
+    return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
+
+
+def _missing_keys(bins: Sequence[_Bin]) -> Mapping[str, str]:
+    """The keys without a column, as first seen, with the first file that has each."""
+    files = _in_order(bins)
+    keys = first_sources((file.report.uri, file.new_keys) for file in files)
+    return keys or {EMPTY_KEY: next(file.report.uri for file in files if file.report.records)}
+
+
+def _all_keys(bins: Sequence[_Bin]) -> list[str]:
+    """All keys of some bins: first those with a column, then the others as first seen."""
+    seen = dict.fromkeys(key for each in bins for key in each.result.seen_keys)
+    return [*seen, *(key for file in _in_order(bins) for key in file.new_keys if key not in seen)]
+
+
+def _staged(bins: Sequence[_Bin], redone: int) -> Staged:
+    outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
+    newest = max((each.schema for each in bins), key=lambda schema: schema.version)
+    return Staged(
+        reports=tuple(file.report for file in _in_order(bins)),
+        schema=newest,
+        outputs=tuple(outputs),
+        rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
+        rescued_values=sum(each.result.rescued_values for each in bins),
+        redone_bins=redone,
+    )

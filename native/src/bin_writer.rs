@@ -1,0 +1,225 @@
+//! From blocks of lines to Parquet: the rows of one bin of files.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
+use parquet::errors::Result;
+
+use crate::columns::{ColumnKind, Rescued, UTC};
+use crate::output::Output;
+use crate::rows::{Rows, TooManyKeys};
+use crate::scan;
+
+/// Records of so many bytes are encoded at once: few enough to stay in the processor's cache.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// Rows of a file are held back up to here, so that the file can be withdrawn.
+const HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// A column of the output.
+#[derive(Debug)]
+pub enum OutputColumn {
+    /// The value of a key.
+    Key { key: Vec<u8>, kind: ColumnKind },
+    /// What has no column of its own.
+    Rescued,
+    /// The file of the row.
+    Source,
+    /// The same text in all rows.
+    Text(String),
+    /// The same time in all rows, in microseconds since 1970.
+    Timestamp(i64),
+}
+
+/// A line that is no record: its number in the block, from 0, where it begins, and where its line feed is.
+pub type RefusedLine = (usize, usize, usize);
+
+/// What a block of lines holds.
+#[derive(Debug, Default)]
+pub struct Judged {
+    pub lines: usize,
+    pub blank_lines: usize,
+    pub refused: Vec<RefusedLine>,
+}
+
+#[derive(Debug)]
+pub enum Failure {
+    TooManyKeys,
+    Parquet(parquet::errors::ParquetError),
+    /// An earlier call failed.
+    Broken,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::TooManyKeys => formatter.write_str("a file has too many keys"),
+            Self::Parquet(error) => error.fmt(formatter),
+            Self::Broken => formatter.write_str("an earlier call failed; expected none behind it"),
+        }
+    }
+}
+
+impl From<TooManyKeys> for Failure {
+    fn from(_: TooManyKeys) -> Self {
+        Self::TooManyKeys
+    }
+}
+
+impl From<parquet::errors::ParquetError> for Failure {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::Parquet(error)
+    }
+}
+
+pub struct BinWriter {
+    columns: Vec<OutputColumn>,
+    schema: Arc<Schema>,
+    pub rows: Rows,
+    pub output: Output,
+}
+
+impl BinWriter {
+    /// # Errors
+    ///
+    /// A compression that nobody knows.
+    pub fn new(
+        columns: Vec<(String, OutputColumn)>,
+        compression: &str,
+        rescues_unknown: bool,
+        max_keys: usize,
+    ) -> Result<Self> {
+        let fields: Vec<ArrowField> = columns
+            .iter()
+            .map(|(name, column)| ArrowField::new(name, data_type(column), true))
+            .collect();
+        let columns: Vec<OutputColumn> = columns.into_iter().map(|(_, column)| column).collect();
+        let keyed: Vec<(Vec<u8>, ColumnKind)> = columns
+            .iter()
+            .filter_map(|column| match column {
+                OutputColumn::Key { key, kind } => Some((key.clone(), *kind)),
+                _ => None,
+            })
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        let output = Output::new(schema.clone(), compression)?;
+        Ok(Self {
+            columns,
+            schema,
+            rows: Rows::new(&keyed, rescues_unknown, max_keys),
+            output,
+        })
+    }
+
+    /// Takes in whole lines, each with its line feed.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`]: the file has too many keys; or the rows could not be encoded.
+    pub fn read(&mut self, block: &[u8]) -> std::result::Result<Judged, Failure> {
+        let mut judged = Judged::default();
+        let mut fields = Vec::new();
+        let is_text = simdutf8::basic::from_utf8(block).is_ok();
+        let mut at = 0;
+        while at < block.len() {
+            let scanned = if is_text || is_line_text(block, at) {
+                scan::record(block, at, self.rows.keys(), &mut fields)
+            } else {
+                Err(scan::NoRecord)
+            };
+            let end = if let Ok(end) = scanned {
+                self.rows.append(&fields, end - at)?;
+                if self.rows.bytes() >= HELD_BYTES {
+                    self.write()?;
+                }
+                end
+            } else if let Some(end) = scan::blank(block, at) {
+                judged.blank_lines += 1;
+                end
+            } else {
+                let end = end_of_line(block, at);
+                judged.refused.push((judged.lines, at, end));
+                end
+            };
+            judged.lines += 1;
+            at = end + 1;
+        }
+        Ok(judged)
+    }
+
+    /// Ends a file that was read to its end; see [`Rows::end_file`].
+    pub fn end_file(&mut self) -> Result<Vec<Vec<u8>>> {
+        let new_keys = self
+            .rows
+            .end_file()
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect();
+        if self.rows.bytes() >= BATCH_BYTES {
+            self.write()?;
+        }
+        Ok(new_keys)
+    }
+
+    /// Ends the Parquet file; see [`Output::finish`].
+    pub fn finish(&mut self) -> Result<Vec<u8>> {
+        self.write()?;
+        self.output.finish()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let rows = self.rows.len();
+        if rows == 0 || self.rows.lacks_columns() {
+            return Ok(());
+        }
+        let (keyed, rescued, sources) = self.rows.take()?;
+        let mut keyed = keyed.into_iter();
+        let arrays = self
+            .columns
+            .iter()
+            .map(|column| match column {
+                OutputColumn::Key { .. } => keyed.next().unwrap_or_else(|| rescued.clone()),
+                OutputColumn::Rescued => rescued.clone(),
+                OutputColumn::Source => sources.clone(),
+                OutputColumn::Text(text) => repeated(text, rows),
+                OutputColumn::Timestamp(micros) => Arc::new(
+                    TimestampMicrosecondArray::from_value(*micros, rows).with_timezone(UTC),
+                ),
+            })
+            .collect();
+        self.output
+            .write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
+    }
+}
+
+fn data_type(column: &OutputColumn) -> DataType {
+    match column {
+        OutputColumn::Key { kind, .. } => kind.data_type(),
+        OutputColumn::Rescued => Rescued::data_type(),
+        OutputColumn::Source | OutputColumn::Text(_) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+        }
+        OutputColumn::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+    }
+}
+
+fn repeated(text: &str, rows: usize) -> ArrayRef {
+    let texts = StringArray::from(vec![text]);
+    Arc::new(DictionaryArray::<Int32Type>::new(
+        Int32Array::from_value(0, rows),
+        Arc::new(texts),
+    ))
+}
+
+fn is_line_text(block: &[u8], start: usize) -> bool {
+    simdutf8::basic::from_utf8(&block[start..end_of_line(block, start)]).is_ok()
+}
+
+fn end_of_line(block: &[u8], start: usize) -> usize {
+    memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |length| start + length)
+}

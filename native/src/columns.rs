@@ -1,0 +1,350 @@
+//! Columns of rows that are not written yet.
+//!
+//! A column that a row does not mention is filled up with nulls only when it is next needed, so that a row of ten fields
+//! costs ten steps among two thousand columns.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray,
+    StringArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
+
+use crate::values::{self, Kind};
+
+pub const UTC: &str = "UTC";
+
+/// What a column holds: text as it is, or values of a type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ColumnKind {
+    Text,
+    Typed(Kind),
+}
+
+impl ColumnKind {
+    pub fn data_type(self) -> DataType {
+        match self {
+            Self::Text => DataType::Utf8,
+            Self::Typed(Kind::Long) => DataType::Int64,
+            Self::Typed(Kind::Double) => DataType::Float64,
+            Self::Typed(Kind::Decimal { precision, scale }) => {
+                DataType::Decimal128(precision, scale)
+            }
+            Self::Typed(Kind::Boolean) => DataType::Boolean,
+            Self::Typed(Kind::Date) => DataType::Date32,
+            Self::Typed(Kind::Timestamp { .. }) => {
+                DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+            }
+        }
+    }
+}
+
+/// Texts one behind the other.
+#[derive(Debug)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    /// Where each text ends, behind a first 0.
+    ends: Vec<i32>,
+}
+
+impl Texts {
+    pub fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            ends: vec![0],
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len() - 1
+    }
+
+    pub fn push_with(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.bytes);
+        self.close();
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len + 1);
+        self.bytes.truncate(place(self.ends[len]));
+    }
+
+    /// # Errors
+    ///
+    /// A text is not UTF-8, which the scan has ruled out.
+    pub fn take(&mut self, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
+        let ends = std::mem::replace(&mut self.ends, vec![0]);
+        let bytes = Buffer::from_vec(std::mem::take(&mut self.bytes));
+        StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes, nulls)
+    }
+
+    /// Ends the last text here. Rows are handed on long before their texts could add up to 2 GiB.
+    fn close(&mut self) {
+        self.ends
+            .push(i32::try_from(self.bytes.len()).expect("texts of one batch are below 2 GiB"));
+    }
+}
+
+#[derive(Debug)]
+enum Slots {
+    Texts(Texts),
+    Longs(Vec<i64>),
+    Doubles(Vec<f64>),
+    Decimals(Vec<i128>),
+    Booleans(Vec<bool>),
+    Days(Vec<i32>),
+}
+
+/// One column. Its rows so far may be fewer than those of the batch: the rest is null.
+#[derive(Debug)]
+pub struct Column {
+    kind: ColumnKind,
+    slots: Slots,
+    valid: BooleanBufferBuilder,
+}
+
+impl Column {
+    pub fn new(kind: ColumnKind) -> Self {
+        let slots = match kind {
+            ColumnKind::Text => Slots::Texts(Texts::new()),
+            ColumnKind::Typed(Kind::Long | Kind::Timestamp { .. }) => Slots::Longs(Vec::new()),
+            ColumnKind::Typed(Kind::Double) => Slots::Doubles(Vec::new()),
+            ColumnKind::Typed(Kind::Decimal { .. }) => Slots::Decimals(Vec::new()),
+            ColumnKind::Typed(Kind::Boolean) => Slots::Booleans(Vec::new()),
+            ColumnKind::Typed(Kind::Date) => Slots::Days(Vec::new()),
+        };
+        Self {
+            kind,
+            slots,
+            valid: BooleanBufferBuilder::new(0),
+        }
+    }
+
+    pub fn kind(&self) -> ColumnKind {
+        self.kind
+    }
+
+    /// Rows that are filled in.
+    pub fn rows(&self) -> usize {
+        self.valid.len()
+    }
+
+    /// Sets the text of a row that is not filled in, in a column of texts.
+    #[inline]
+    pub fn set_text(&mut self, row: usize, append: impl FnOnce(&mut Vec<u8>)) {
+        self.fill(row);
+        if let Slots::Texts(texts) = &mut self.slots {
+            texts.push_with(append);
+            self.valid.append(true);
+        }
+    }
+
+    /// Sets the value of a row that is not filled in, in a column of values.
+    ///
+    /// # Returns
+    ///
+    /// Whether the text stands for a value; the row stays null otherwise.
+    pub fn set_value(&mut self, row: usize, text: &[u8]) -> bool {
+        let ColumnKind::Typed(kind) = self.kind else {
+            return false;
+        };
+        self.fill(row);
+        let fits = match (&mut self.slots, kind) {
+            (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
+            (Slots::Longs(slots), Kind::Timestamp { epoch }) => {
+                push(slots, values::timestamp(text, epoch))
+            }
+            (Slots::Doubles(slots), _) => push(slots, values::double(text)),
+            (Slots::Decimals(slots), Kind::Decimal { precision, scale }) => {
+                push(slots, values::decimal(text, precision, scale))
+            }
+            (Slots::Booleans(slots), _) => push(slots, values::boolean(text)),
+            (Slots::Days(slots), _) => push(slots, values::date(text)),
+            _ => false,
+        };
+        if fits {
+            self.valid.append(true);
+        }
+        fits
+    }
+
+    /// Forgets all rows from this one on.
+    pub fn truncate(&mut self, rows: usize) {
+        if rows >= self.rows() {
+            return;
+        }
+        self.valid.truncate(rows);
+        match &mut self.slots {
+            Slots::Texts(texts) => texts.truncate(rows),
+            Slots::Longs(slots) => slots.truncate(rows),
+            Slots::Doubles(slots) => slots.truncate(rows),
+            Slots::Decimals(slots) => slots.truncate(rows),
+            Slots::Booleans(slots) => slots.truncate(rows),
+            Slots::Days(slots) => slots.truncate(rows),
+        }
+    }
+
+    /// Hands on so many rows, and is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Arrow takes the rows for invalid, which would be a fault of this module.
+    pub fn take(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.fill(rows);
+        let nulls =
+            Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
+        Ok(match &mut self.slots {
+            Slots::Texts(texts) => Arc::new(texts.take(nulls)?),
+            Slots::Longs(slots) if self.kind == ColumnKind::Typed(Kind::Long) => {
+                Arc::new(Int64Array::try_new(std::mem::take(slots).into(), nulls)?)
+            }
+            Slots::Longs(slots) => Arc::new(
+                TimestampMicrosecondArray::try_new(std::mem::take(slots).into(), nulls)?
+                    .with_timezone(UTC),
+            ),
+            Slots::Doubles(slots) => {
+                Arc::new(Float64Array::try_new(std::mem::take(slots).into(), nulls)?)
+            }
+            Slots::Decimals(slots) => Arc::new(
+                Decimal128Array::try_new(std::mem::take(slots).into(), nulls)?
+                    .with_data_type(self.kind.data_type()),
+            ),
+            Slots::Booleans(slots) => {
+                Arc::new(BooleanArray::new(std::mem::take(slots).into(), nulls))
+            }
+            Slots::Days(slots) => {
+                Arc::new(Date32Array::try_new(std::mem::take(slots).into(), nulls)?)
+            }
+        })
+    }
+
+    /// Fills up with nulls.
+    #[inline]
+    fn fill(&mut self, rows: usize) {
+        let missing = rows - self.rows();
+        if missing == 0 {
+            return;
+        }
+        self.valid.append_n(missing, false);
+        match &mut self.slots {
+            Slots::Texts(texts) => {
+                let end = texts.ends[texts.len()];
+                texts.ends.resize(rows + 1, end);
+            }
+            Slots::Longs(slots) => slots.resize(rows, 0),
+            Slots::Doubles(slots) => slots.resize(rows, 0.0),
+            Slots::Decimals(slots) => slots.resize(rows, 0),
+            Slots::Booleans(slots) => slots.resize(rows, false),
+            Slots::Days(slots) => slots.resize(rows, 0),
+        }
+    }
+}
+
+fn place(end: i32) -> usize {
+    usize::try_from(end).unwrap_or_default()
+}
+
+fn push<T>(slots: &mut Vec<T>, value: Option<T>) -> bool {
+    value.map(|value| slots.push(value)).is_some()
+}
+
+/// The column of what has no column of its own: a map of texts, null where a row has none.
+#[derive(Debug)]
+pub struct Rescued {
+    keys: Texts,
+    values: Texts,
+    /// Where the entries of each row end, behind a first 0.
+    ends: Vec<i32>,
+}
+
+impl Rescued {
+    pub fn new() -> Self {
+        Self {
+            keys: Texts::new(),
+            values: Texts::new(),
+            ends: vec![0],
+        }
+    }
+
+    /// Rows that are filled in.
+    pub fn rows(&self) -> usize {
+        self.ends.len() - 1
+    }
+
+    /// Sets the entries of a row that is not filled in.
+    pub fn set<'a>(&mut self, row: usize, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+        self.fill(row);
+        for (key, value) in entries {
+            self.keys.push_with(|bytes| bytes.extend_from_slice(key));
+            self.values
+                .push_with(|bytes| bytes.extend_from_slice(value));
+        }
+        self.close();
+    }
+
+    pub fn truncate(&mut self, rows: usize) {
+        if rows < self.rows() {
+            self.ends.truncate(rows + 1);
+            let entries = place(self.ends[rows]);
+            self.keys.truncate(entries);
+            self.values.truncate(entries);
+        }
+    }
+
+    /// # Errors
+    ///
+    /// As those of [`Column::take`].
+    pub fn take(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.fill(rows);
+        let ends = std::mem::replace(&mut self.ends, vec![0]);
+        let nulls: NullBuffer = ends.windows(2).map(|pair| pair[0] < pair[1]).collect();
+        let entries = StructArray::try_new(
+            Self::entry_fields(),
+            vec![
+                Arc::new(self.keys.take(None)?),
+                Arc::new(self.values.take(None)?),
+            ],
+            None,
+        )?;
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        Ok(Arc::new(MapArray::try_new(
+            Self::entries_field(),
+            offsets,
+            entries,
+            Some(nulls),
+            false,
+        )?))
+    }
+
+    /// The names are those of Parquet's specification of maps.
+    pub fn data_type() -> DataType {
+        DataType::Map(Self::entries_field(), false)
+    }
+
+    fn entries_field() -> Arc<Field> {
+        Arc::new(Field::new(
+            "key_value",
+            DataType::Struct(Self::entry_fields()),
+            false,
+        ))
+    }
+
+    fn entry_fields() -> Fields {
+        Fields::from(vec![
+            Field::new("key", DataType::Utf8, false),
+            Field::new("value", DataType::Utf8, true),
+        ])
+    }
+
+    fn fill(&mut self, rows: usize) {
+        let end = self.ends[self.rows()];
+        self.ends.resize(rows.max(self.rows()) + 1, end);
+    }
+
+    fn close(&mut self) {
+        self.ends
+            .push(i32::try_from(self.keys.len()).expect("entries of one batch are below 2^31"));
+    }
+}
