@@ -30,12 +30,12 @@ pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
     if count == 0 {
         return Some(0);
     }
-    let zeros = significant.shift + i64::from(scale);
-    let digits = i64::try_from(count).ok()?.checked_add(zeros)?;
-    if zeros < 0 || digits > i64::from(precision.min(MAX_PRECISION)) {
+    // Fewer than none: there are digits behind the last place.
+    let zeros = usize::try_from(significant.shift + i64::from(scale)).ok()?;
+    if count.checked_add(zeros)? > usize::from(precision.min(MAX_PRECISION)) {
         return None;
     }
-    let unscaled = unsigned(&significant) * POWERS_OF_TEN[usize::try_from(zeros).ok()?];
+    let unscaled = unsigned(&significant) * POWERS_OF_TEN[zeros];
     Some(if number.negative { -unscaled } else { unscaled })
 }
 
