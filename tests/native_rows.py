@@ -37,7 +37,9 @@ class Taken:
 
 def schema_of(columns: Mapping[str, str], *, rescued: bool = False) -> SchemaVersion:
     """A schema version with these keys and types; the rescued data comes with types, or on demand."""
-    declared = [DeclaredColumn(key=key, name=f"c{number}", type=kind) for number, (key, kind) in enumerate(columns.items())]
+    declared = [
+        DeclaredColumn(key=key, name=f"c{number}", type=kind) for number, (key, kind) in enumerate(columns.items())
+    ]
     overflow = {"overflow": "x"} if rescued else {}
     return extend(
         EMPTY_SCHEMA, overflow, declared=declared, names="safe", max_columns=len(columns), manifest_id="m", now=NOW
@@ -61,7 +63,9 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
 
     def judge(block: bytes) -> Judged:
         lines, blank_lines, refused = kernel.read(block)
-        found = [Refused(at, start, refusal(block[start:end]) or "accepted!", block[start:end]) for at, start, end in refused]
+        found = [
+            Refused(at, start, refusal(block[start:end]) or "accepted!", block[start:end]) for at, start, end in refused
+        ]
         return Judged(lines, blank_lines, found)
 
     split_lines([data], limits, judge, on_reject=rejects.append, block_bytes=block_bytes)

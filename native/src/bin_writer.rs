@@ -174,7 +174,8 @@ impl BinWriter {
 
     fn write(&mut self) -> Result<()> {
         let rows = self.rows.len();
-        if rows == 0 || self.rows.lacks_columns() {
+        // Parquet has no rows without columns.
+        if rows == 0 || self.rows.lacks_columns() || self.columns.is_empty() {
             return Ok(());
         }
         let (keyed, rescued, sources) = self.rows.take()?;

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the Spark engine, and scenes: folders with an app that works on them."""
+"""One Spark session for all tests of the engines, and scenes: folders with an app that works on them."""
 
 import io
 import json
@@ -15,10 +15,13 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws.local_setup import make_buckets
+from compactor.adapters.native_kernel import is_installed
 from compactor.adapters.spark.session import close_session, open_session
+from compactor.adapters.thread_workers import ThreadBinWorkers
 from compactor.app import App
 from compactor.audit.auditor import AuditReport
 from compactor.batches import BatchResult
+from compactor.engine import Engine
 from compactor.java import java_fault
 from compactor.manifest import Manifest, ManifestFile
 from compactor.records import Commit, DeadLetter, FileReport, RecentCommit
@@ -96,6 +99,13 @@ class Scene:
 
     app: App
     raw: str
+    engine_name: str
+
+    def engine(self) -> Engine:
+        """The Spark engine, or the native one without Spark around it."""
+        if self.engine_name == "native":
+            return self.app.native_engine(ThreadBinWorkers(self.app.store))
+        return self.app.engine()
 
     def write(self, name: str, data: bytes) -> str:
         """Put one input file; returns its URI."""
@@ -116,7 +126,7 @@ class Scene:
 
     def run(self, *uris: str) -> BatchResult:
         """Work through these manifests as one micro-batch."""
-        return self.app.batch_runner(self.app.spark_engine()).run(uris)
+        return self.app.batch_runner(self.engine()).run(uris)
 
     def compact(self, files: Mapping[str, bytes] | Sequence[str | ManifestFile], manifest_id: str = "m") -> Compacted:
         """Compact files, given by name with their bytes or as they are; fails unless they are committed and add up."""
@@ -160,8 +170,16 @@ class Scene:
 NewScene = Callable[..., Scene]
 
 
+@pytest.fixture(params=["spark", "native"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine that scenes use. A module that is about one of them has a fixture of its own in place of this one."""
+    if request.param == "native" and not is_installed():
+        pytest.skip("the native kernel is not installed: no cargo")
+    return str(request.param)
+
+
 @pytest.fixture
-def new_scene(spark: Any, tmp_path: Any) -> NewScene:  # noqa: ARG001 - Spark is up first
+def new_scene(spark: Any, tmp_path: Any, engine: str) -> NewScene:  # noqa: ARG001 - Spark is up first
     """Makes scenes on the local disk: sections of settings by name, `on_step`, the ratio learned before, and `columns`.
 
     The last are those of a schema file: keys, which are names as well, with their types.
@@ -179,20 +197,20 @@ def new_scene(spark: Any, tmp_path: Any) -> NewScene:  # noqa: ARG001 - Spark is
             root.mkdir()
             (root / "columns.toml").write_text(schema_file(columns))
             sections["schema"] = {**sections.get("schema", {}), "file": f"{root}/columns.toml"}
-        return _scene(str(root), on_step, ratio, sections)
+        return _scene(str(root), engine, on_step, ratio, sections)
 
     return make
 
 
 @pytest.fixture
-def new_s3_scene(spark: Any, aws_endpoint: str) -> NewScene:  # noqa: ARG001 - Spark is up first
+def new_s3_scene(spark: Any, aws_endpoint: str, engine: str) -> NewScene:  # noqa: ARG001 - Spark is up first
     """Makes scenes in a bucket of their own."""
 
     def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
         bucket = f"bucket-{uuid.uuid4().hex}"
         make_buckets([bucket], region=REGION, endpoint_url=aws_endpoint)
         aws = {"region": REGION, "endpoint_url": aws_endpoint}
-        return _scene(f"s3://{bucket}", on_step, ratio, {"aws": aws, **sections})
+        return _scene(f"s3://{bucket}", engine, on_step, ratio, {"aws": aws, **sections})
 
     return make
 
@@ -203,19 +221,20 @@ def scene(new_scene: NewScene) -> Scene:
     return new_scene()
 
 
-def _scene(root: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]) -> Scene:
+def _scene(root: str, engine: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]) -> Scene:
     defaults: dict[str, dict[str, Any]] = {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},
         "stream": {"trigger_interval_seconds": 0.2},
         "metrics": {"sink": "none"},
+        "convert": {"engine": engine},
         "spark": {"master": MASTER},
     }
     document = {name: {**defaults.get(name, {}), **sections.get(name, {})} for name in {**defaults, **sections}}
     app = App(parse_settings(document), on_step=on_step)
     if ratio is not None:
         app.ledger.remember(_commit_of_ratio(ratio))
-    return Scene(app, f"{root}/raw/")
+    return Scene(app, f"{root}/raw/", engine)
 
 
 def schema_file(columns: Mapping[str, str]) -> str:

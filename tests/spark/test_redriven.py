@@ -29,7 +29,7 @@ def test_rejects_and_files(new_scene: NewScene, new_s3_scene: NewScene, place: s
     first.run(first.deliver("m", files))
     settings = first.app.settings
     wider = settings.input.model_copy(update={"max_line_bytes": 1 << 20})
-    scene = Scene(App(replace(settings, input=wider)), first.raw)
+    scene = Scene(App(replace(settings, input=wider)), first.raw, first.engine_name)
     scene.write("late.ndjson", b'{"id": "late"}\n')
     assert scene.run(redrive(scene, "rejects"), redrive(scene, "files")).failures == {}
     ids = [record["id"] for name in ("m", "m-r1", "m-r2") for record in scene.compacted(name).records]

@@ -1,16 +1,14 @@
 """The kernel in Rust: it takes the lines that inspection takes, and the values that they hold."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.errors import FileError
-from tests.native_rows import by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
-from tests.torture_lines import BAD_LINES, DEEP_LINES, GOOD_LINES, FRAGMENTS, mutated
+from tests.native_rows import by_inspection, by_kernel, schema_of
+from tests.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, mutated
 
 pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
 
-from compactor.adapters.native_kernel import NativeKernel  # noqa: E402 - there is nothing to import without it
 
 SOUP = st.one_of(st.binary(max_size=120), st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(b"".join))
 
@@ -21,7 +19,10 @@ def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
     assert first.rejects == expected.rejects
     assert first.keys == expected.keys
     if expected.keys:
-        assert by_kernel(data, schema_of(dict.fromkeys(expected.keys, "string")), block_bytes=block_bytes).rows == expected.rows
+        assert (
+            by_kernel(data, schema_of(dict.fromkeys(expected.keys, "string")), block_bytes=block_bytes).rows
+            == expected.rows
+        )
 
 
 @given(SOUP, st.integers(1, 60))
