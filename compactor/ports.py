@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from compactor.distributions import Distribution
 
@@ -28,6 +29,24 @@ class ObjectInfo:
     size_bytes: int
     etag: str
     modified_at: datetime
+
+
+class ObjectWriter(Protocol):
+    """An object that is being written. Its errors are those of `ObjectStore`, and each of its methods may raise them.
+
+    A context manager. When its block ends, the object comes into being, or is replaced, atomically and durably. A block
+    that ends by an exception leaves nothing behind, and neither does one whose `write` failed, even if the caller went
+    on from that: its end raises. For one thread.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def write(self, data: bytes) -> None:
+        """Add bytes to the end; none or any number of them."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 class ObjectStore(Protocol):
@@ -77,6 +96,13 @@ class ObjectStore(Protocol):
 
     def upload(self, uri: str, path: Path) -> None:
         """Write or replace an object with the content of a local file of any size."""
+
+    def writer(self, uri: str) -> ObjectWriter:
+        """Write or replace an object of any size as its bytes come, in bounded memory; whole or not at all.
+
+        Nobody sees any of it before the end of the writer's block. Of several writers of the same object, the last one
+        to end wins.
+        """
 
     def copy(self, source: str, target: str) -> None:
         """Write or replace `target` with the content of `source`, of any size; whole or not at all.

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compactor.adapters.memory import MemoryWriter
 from compactor.column_types import value_of
 from compactor.engine import Staged, StagedOutput, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
@@ -248,6 +249,15 @@ class FaultyStore:
 
     def upload(self, uri: str, path: Path) -> None:
         self._call("upload", uri, lambda: self._store.upload(uri, path))
+
+    def writer(self, uri: str) -> MemoryWriter:
+        """The call is the one that makes the object."""
+
+        def write(data: bytes) -> None:
+            with self._store.writer(uri) as writer:
+                writer.write(data)
+
+        return MemoryWriter(lambda data: self._call("writer", uri, lambda: write(data)))
 
     def copy(self, source: str, target: str) -> None:
         self._call("copy", source, lambda: self._store.copy(source, target))

@@ -1,7 +1,7 @@
 """Files on a local disk that are either there, whole and safe from a power failure, or not there at all."""
 
 # Names are taken literally, and pathlib tidies them up.
-# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH118, PTH120
+# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120
 
 import errno
 import os
@@ -10,9 +10,12 @@ import stat
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TypeVar
 
 from compactor.errors import AccessError, ObjectNotFound, StoreUnavailable
+
+T = TypeVar("T")
 
 _TEMPORARY_PREFIX = ".~compactor-"
 _TEMPORARY = re.compile(re.escape(_TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
@@ -131,24 +134,59 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
     Raises:
         OSError: As `fill` and `move` raise it.
     """
-    folder = os.path.dirname(target)
-    for tried in range(1, _TRIES + 1):
-        temporary = os.path.join(folder, _TEMPORARY_PREFIX + uuid.uuid4().hex)
+
+    def fill_and_move(temporary: str) -> None:
         try:
             fill(temporary)
             move(temporary, target)
+        finally:
+            # Also after a replace: renaming one of two links to the same file onto the other does nothing.
+            _remove(temporary)
+
+    folder = os.path.dirname(target)
+    _in_folder(folder, fill_and_move)
+    sync_folder(folder)
+
+
+@contextmanager
+def placed(target: str) -> Iterator[int]:
+    """A new file to write to under a temporary name beside its target, whose name it gets when the block ends.
+
+    Once it is there, on disk, nothing is left of what it replaces. It is gone if the block raises.
+
+    Args:
+        target: Its path. Missing folders are made.
+
+    Raises:
+        OSError: It cannot be written, or not be placed.
+    """
+    folder = os.path.dirname(target)
+    with ExitStack() as removing:
+        with ExitStack() as writing:
+            temporary, handle = _in_folder(folder, lambda path: (path, writing.enter_context(new_file(path))))
+            removing.callback(_remove, temporary)
+            yield handle
+        os.replace(temporary, target)
+    sync_folder(folder)
+
+
+def _in_folder(folder: str, work: Callable[[str], T]) -> T:
+    """Do something with a new temporary name in a folder; again where the folder has to be made first."""
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            return work(os.path.join(folder, _TEMPORARY_PREFIX + uuid.uuid4().hex))
         except FileNotFoundError:
             if tried == _TRIES:
                 raise
             with suppress(FileNotFoundError):
                 make_folders(folder)
-        else:
-            sync_folder(folder)
-            return
-        finally:
-            # Also after a replace: renaming one of two links to the same file onto the other does nothing.
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(temporary)
+
+
+def _remove(temporary: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(temporary)
 
 
 @contextmanager

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from compactor.adapters.durable import (
     is_temporary,
     new_file,
     open_file,
     place,
+    placed,
     remove_empty_folders,
     remove_leftover,
     sync,
@@ -84,6 +87,9 @@ class LocalStore:
         with path.open("rb"), translated(uri, writing=True):
             place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
 
+    def writer(self, uri: str) -> "LocalWriter":
+        return LocalWriter(uri)
+
     def copy(self, source: str, target: str) -> None:
         with translated(source):
             path = os.path.realpath(_path(source))
@@ -118,6 +124,46 @@ class LocalStore:
                 data = file.read(length)
                 _check(uri, os.fstat(handle), etag)
                 return data
+
+
+class LocalWriter:
+    """A new file that is written where it will be: what it holds is never copied.
+
+    Args:
+        uri: As of a file in `LocalStore`.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._file = placed(_path(uri))
+        self._handle = -1
+        self._has_hole = False
+
+    def __enter__(self) -> Self:
+        with translated(self._uri, writing=True):
+            self._handle = self._file.__enter__()
+        return self
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            with translated(self._uri, writing=True):
+                while rest:
+                    rest = rest[os.write(self._handle, rest) :]
+        except BaseException:
+            self._has_hole = True
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._has_hole:
+            error = StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
+            self._file.__exit__(type(error), error, None)
+            raise error
+        # Does not raise the error of the block again, which is not about this file.
+        with translated(self._uri, writing=True):
+            self._file.__exit__(kind, error, trace)
 
 
 def _path(uri: str) -> str:

@@ -1,10 +1,13 @@
 """The ports in memory: for tests, dry runs and whatever need not outlive its process."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from compactor.adapters.clock import SystemClock
 from compactor.adapters.listing import sort_key, start_within
@@ -111,6 +114,9 @@ class MemoryStore:
     def upload(self, uri: str, path: Path) -> None:
         self.put(uri, path.read_bytes())
 
+    def writer(self, uri: str) -> "MemoryWriter":
+        return MemoryWriter(partial(self.put, uri))
+
     def copy(self, source: str, target: str) -> None:
         with self._lock:
             self.put(target, self.read(source))
@@ -119,6 +125,30 @@ class MemoryStore:
         for uri in uris:
             with self._lock:
                 self._objects.pop(canonical(uri), None)
+
+
+class MemoryWriter:
+    """Gathers an object in memory.
+
+    Args:
+        put: Makes all of it an object, at the end.
+    """
+
+    def __init__(self, put: Callable[[bytes], None]) -> None:
+        self._put = put
+        self._gathered = BytesIO()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, data: bytes) -> None:
+        self._gathered.write(data)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._put(self._gathered.getvalue())
 
 
 class MemoryClaims:

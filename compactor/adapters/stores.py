@@ -12,7 +12,7 @@ from pathlib import Path
 from compactor.adapters.local import LocalStore
 from compactor.errors import ObjectNotFound
 from compactor.layout import is_s3
-from compactor.ports import ObjectInfo, ObjectStore
+from compactor.ports import ObjectInfo, ObjectStore, ObjectWriter
 
 _DELETE_BATCH = 1000
 _CHUNK_BYTES = 16 * 1024 * 1024
@@ -72,6 +72,9 @@ class RoutedStore:
 
     def upload(self, uri: str, path: Path) -> None:
         self._store(uri).upload(uri, path)
+
+    def writer(self, uri: str) -> ObjectWriter:
+        return self._store(uri).writer(uri)
 
     def copy(self, source: str, target: str) -> None:
         if is_s3(source) == is_s3(target):

@@ -17,6 +17,11 @@ from compactor.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUn
 STORE = LocalStore()
 
 
+def write(uri: str, data: bytes) -> None:
+    with STORE.writer(uri) as writer:
+        writer.write(data)
+
+
 def inside(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -67,7 +72,8 @@ def test_writing_leaves_only_what_was_written(tmp_path: Path) -> None:
     STORE.copy(f"{tmp_path}/a", f"{tmp_path}/b")
     STORE.copy(f"{tmp_path}/a", f"{tmp_path}/a")
     STORE.upload(f"{tmp_path}/c", tmp_path / "b")
-    assert inside(tmp_path) == ["a", "b", "c"]
+    write(f"{tmp_path}/d", b"1")
+    assert inside(tmp_path) == ["a", "b", "c", "d"]
 
 
 def test_a_copy_on_one_disk_moves_no_bytes(tmp_path: Path) -> None:
@@ -194,6 +200,7 @@ def test_permission_denied_is_for_an_operator(tmp_path: Path) -> None:
             lambda: list(STORE.list(f"{folder}/")),
             lambda: STORE.create(f"{folder}/b", b""),
             lambda: STORE.put(f"{folder}/a", b""),
+            lambda: write(f"{folder}/a", b""),
             lambda: STORE.copy(f"{folder}/a", f"{tmp_path}/b"),
             lambda: STORE.delete([f"{folder}/a"]),
         ]:
@@ -210,6 +217,8 @@ def test_a_name_that_cannot_be_had_is_for_an_operator(tmp_path: Path) -> None:
             STORE.put(uri, b"")
         with pytest.raises(AccessError):
             STORE.create(uri, b"")
+        with pytest.raises(AccessError):
+            write(uri, b"")
     assert inside(tmp_path) == ["file", "folder"]
 
 
@@ -218,8 +227,54 @@ def test_a_full_disk_is_passing_trouble(tmp_path: Path, monkeypatch: pytest.Monk
     """A write that the disk refuses leaves nothing behind, not even half a file, and may be tried again."""
     with monkeypatch.context() as patch:
         patch.setattr("compactor.adapters.durable.os.fsync", lambda _: (_ for _ in ()).throw(OSError(code, "full")))
-        for write in (STORE.put, STORE.create):
+        for method in (STORE.put, STORE.create, write):
             with pytest.raises(StoreUnavailable, match="full"):
-                write(f"{tmp_path}/a", b"1")
+                method(f"{tmp_path}/a", b"1")
     assert inside(tmp_path) == []
     assert STORE.create(f"{tmp_path}/a", b"1")
+
+
+def test_what_is_written_is_never_copied(tmp_path: Path) -> None:
+    """The bytes are in the file that becomes the object as soon as they were written."""
+    with STORE.writer(f"{tmp_path}/made/a") as writer:
+        writer.write(b"123")
+        [name] = inside(tmp_path / "made")
+        written = (tmp_path / "made" / name).stat()
+    assert (written.st_ino, written.st_size) == ((tmp_path / "made/a").stat().st_ino, 3)
+
+
+def test_what_is_written_is_on_disk_before_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power failure finds no object, or all of it: its bytes are made safe first, then its name."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr("os.fsync", lambda handle: (steps.append(f"{os.fstat(handle).st_mode:o}"), fsync(handle))[1])
+    monkeypatch.setattr("os.replace", lambda *paths: (steps.append("named"), replace(*paths))[1])
+    write(f"{tmp_path}/a", b"1")
+    assert [step[:2] if step != "named" else step for step in steps] == ["10", "named", "40"]  # file, and folder
+
+
+def test_a_write_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system takes only some bytes at a time, the others follow."""
+    take = os.write
+    monkeypatch.setattr("os.write", lambda handle, data: take(handle, data[:3]))
+    write(f"{tmp_path}/a", b"0123456789")
+    assert STORE.read(f"{tmp_path}/a") == b"0123456789"
+
+
+def test_a_file_with_a_hole_is_never_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller that goes on from a write that failed gets no object for it, and nothing is left."""
+
+    def refuse(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    def write_and_go_on() -> None:
+        with STORE.writer(f"{tmp_path}/a") as writer:
+            with monkeypatch.context() as patch:
+                patch.setattr("os.write", refuse)
+                with pytest.raises(StoreUnavailable, match="the disk is full"):
+                    writer.write(b"1")
+            writer.write(b"2")
+
+    with pytest.raises(StoreUnavailable, match="not all"):
+        write_and_go_on()
+    assert inside(tmp_path) == []

@@ -141,7 +141,7 @@ def test_an_empty_object_has_only_empty_ranges(place: Any) -> None:
     assert place.store.read_range(place.root + "empty", 0, 0) == b""
 
 
-@pytest.mark.parametrize("how", ["put", "upload", "copy"])
+@pytest.mark.parametrize("how", ["put", "upload", "writer", "copy"])
 def test_a_replaced_object_is_another_version(place: Any, how: str, tmp_path: Path) -> None:
     """However an object is replaced, also by one of the same length, its old version is refused from then on."""
     uri, other = place.root + "a", place.root + "b"
@@ -152,6 +152,9 @@ def test_a_replaced_object_is_another_version(place: Any, how: str, tmp_path: Pa
         place.store.put(uri, b"new")
     elif how == "copy":
         place.store.copy(other, uri)
+    elif how == "writer":
+        with place.store.writer(uri) as writer:
+            writer.write(b"new")
     else:
         (tmp_path / "file").write_bytes(b"new")
         place.store.upload(uri, tmp_path / "file")
@@ -308,6 +311,8 @@ def test_folders_may_come_and_go_under_a_writer(place: Any) -> None:
                 place.store.put(f"{place.root}x/y/z/{number % 5}", b"1")
                 place.store.create(f"{place.root}x/y/z/{number % 5}", b"1")
                 place.store.copy(place.root + "source", f"{place.root}x/y/z/{number % 5}")
+                with place.store.writer(f"{place.root}x/y/z/{number % 5}") as writer:
+                    writer.write(b"1")
         finally:
             stop.set()
         emptied.result()

@@ -21,6 +21,12 @@ COSTS = {
     "DeleteObjects": Requests(),
 }
 
+
+def _write(store: S3Store, uri: str) -> None:
+    with store.writer(uri) as writer:
+        writer.write(b"x")
+
+
 CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
     "stat": lambda store, root, _: store.stat(root + "there"),
     "read": lambda store, root, _: store.read(root + "there"),
@@ -29,6 +35,7 @@ CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
     "create": lambda store, root, _: store.create(root + "new", b"x"),
     "put": lambda store, root, _: store.put(root + "new", b"x"),
     "upload": lambda store, root, path: store.upload(root + "new", path),
+    "writer": lambda store, root, _: _write(store, root + "new"),
     "copy": lambda store, root, _: store.copy(root + "there", root + "copy"),
     "delete": lambda store, root, _: store.delete([root + "there"]),
 }

@@ -117,6 +117,11 @@ def test_an_upload_that_is_refused_says_why(aws_endpoint: str, tmp_path: Path) -
                 store.upload("s3://b/k", tmp_path / "file")
 
 
+def write(store: S3Store, uri: str) -> None:
+    with store.writer(uri) as writer:
+        writer.write(b"1")
+
+
 def test_a_bucket_that_is_missing_is_for_an_operator(s3: Any, bucket: str, tmp_path: Path) -> None:
     """No method takes a missing bucket for a missing object."""
     store = S3Store(s3)
@@ -130,6 +135,7 @@ def test_a_bucket_that_is_missing_is_for_an_operator(s3: Any, bucket: str, tmp_p
         lambda: store.create(gone, b""),
         lambda: store.put(gone, b""),
         lambda: store.upload(gone, tmp_path / "file"),
+        lambda: write(store, gone),
         lambda: store.copy(gone, here),
         lambda: store.copy(here, gone),
         lambda: store.delete([gone]),

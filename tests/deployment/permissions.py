@@ -19,7 +19,9 @@ ENTRIES = {
 
 ACTIONS = {
     "abort_multipart_upload": ("s3:AbortMultipartUpload",),
+    "complete_multipart_upload": ("s3:PutObject",),
     "copy": ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+    "create_multipart_upload": ("s3:PutObject",),
     "delete_object": ("s3:DeleteObject",),
     "delete_objects": ("s3:DeleteObject",),
     "get_object": ("s3:GetObject",),
@@ -27,6 +29,7 @@ ACTIONS = {
     "head_object": ("s3:GetObject",),
     "list_objects_v2": ("s3:ListBucket",),
     "put_object": ("s3:PutObject",),
+    "upload_part": ("s3:PutObject",),
     "upload_file": ("s3:PutObject", "s3:AbortMultipartUpload"),
     "batch_get_item": ("dynamodb:BatchGetItem",),
     "put_item": ("dynamodb:PutItem",),

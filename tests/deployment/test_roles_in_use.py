@@ -11,7 +11,7 @@ from compactor.claiming import part_key
 from compactor.control.wiring import ControlParts
 from compactor.manifest import Manifest, ManifestFile
 from compactor.parts import Parts
-from compactor.ports import ObjectInfo, ObjectStore
+from compactor.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.steps import BuildStep
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
@@ -56,6 +56,10 @@ class WatchedStore:
     def upload(self, uri: str, path: Path) -> None:
         self._note(uri, "s3:PutObject", "s3:AbortMultipartUpload")
         self._store.upload(uri, path)
+
+    def writer(self, uri: str) -> ObjectWriter:
+        self._note(uri, "s3:PutObject", "s3:AbortMultipartUpload")
+        return self._store.writer(uri)
 
     def copy(self, source: str, target: str) -> None:
         self._note(source, "s3:GetObject")

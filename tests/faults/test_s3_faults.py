@@ -31,7 +31,8 @@ PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB,
 BIG = random.Random(SEED).randbytes(11 * MIB)
 NAMES = [f"{number:02d}" for number in range(7)]
 
-OF_THE_STORE = [each for each in Operation if each not in {Operation.LIST_UPLOADS, Operation.ABORT_UPLOAD}]
+OF_THE_STORE = [each for each in Operation if each is not Operation.LIST_UPLOADS]
+UNTOLD = {Operation.ABORT_UPLOAD}  # why the upload is aborted is told, and what is left, the bucket's rule clears up
 OF_THE_JOB = [
     Operation.LIST_OBJECTS,
     Operation.HEAD_OBJECT,
@@ -54,7 +55,7 @@ def sample(cases: Sequence[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]
 
 
 STORE_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_STORE if applies(kind, operation)]
-STAYING_CASES = [case for case in STORE_CASES if case[0] is not FaultKind.STALE_LISTING]
+STAYING_CASES = [case for case in STORE_CASES if case[0] is not FaultKind.STALE_LISTING and case[1] not in UNTOLD]
 OPERATOR_CASES = [(kind, operation) for kind in sorted(FOR_AN_OPERATOR) for operation in OF_THE_STORE]
 JOB_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_JOB if applies(kind, operation)]
 
@@ -92,6 +93,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
     monkeypatch.setattr("compactor.service.pause_seconds", lambda *_, **__: 0.01)
     monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.s3._COPY", PARTS)
+    monkeypatch.setattr("compactor.adapters.aws.multipart._PART_BYTES", 5 * MIB)
     proxy.use()
     proxy.restart_count()
 
@@ -169,6 +171,30 @@ def _upload_big(scene: Scene) -> None:
     assert scene.bytes_at("uploaded") == BIG
 
 
+def _write(scene: Scene) -> None:
+    with scene.spoiled.writer(scene.root + "here") as writer:
+        writer.write(b"new")
+    assert scene.bytes_at("here") == b"new"
+
+
+def _write_big(scene: Scene) -> None:
+    with scene.spoiled.writer(scene.root + "written") as writer:
+        for start in range(0, len(BIG), MIB):
+            writer.write(BIG[start : start + MIB])
+    assert scene.bytes_at("written") == BIG
+
+
+def _abandon(scene: Scene) -> None:
+    class Abandoned(Exception): ...
+
+    with suppress(Abandoned), scene.spoiled.writer(scene.root + "abandoned") as writer:
+        writer.write(BIG)
+        raise Abandoned
+    bucket, _, prefix = scene.root.removeprefix("s3://").partition("/")
+    assert not scene.direct._client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads")
+    assert scene.bytes_at("abandoned") is None
+
+
 def _delete(scene: Scene) -> None:
     scene.spoiled.delete([scene.root + "here", scene.root + "never-was"])
     assert scene.bytes_at("here") is None
@@ -182,16 +208,17 @@ ACTIONS: dict[Operation, tuple[Callable[[Scene], None], ...]] = {
     Operation.HEAD_OBJECT: (_stat, _copy),
     Operation.GET_OBJECT: (_read, _create_taken),
     Operation.LIST_OBJECTS: (_list,),
-    Operation.PUT_OBJECT: (_put,),
+    Operation.PUT_OBJECT: (_put, _write),
     Operation.CREATE_OBJECT: (_create, _create_taken),
     Operation.COPY_OBJECT: (_copy,),
     Operation.DELETE_OBJECT: (_delete_unspeakable,),
     Operation.DELETE_OBJECTS: (_delete,),
     Operation.BUCKET: (_stat_missing,),
-    Operation.CREATE_UPLOAD: (_upload_big, _copy_big),
-    Operation.UPLOAD_PART: (_upload_big,),
+    Operation.CREATE_UPLOAD: (_upload_big, _write_big, _copy_big),
+    Operation.UPLOAD_PART: (_upload_big, _write_big),
     Operation.COPY_PART: (_copy_big,),
-    Operation.COMPLETE_UPLOAD: (_upload_big, _copy_big),
+    Operation.COMPLETE_UPLOAD: (_upload_big, _write_big, _copy_big),
+    Operation.ABORT_UPLOAD: (_abandon,),
 }
 """What a store does that comes to a call, with what must have come of it."""
 
@@ -200,6 +227,8 @@ CONTENTS = {
     "created": {b"mine", None},
     "copied": {b"here", BIG, None},
     "uploaded": {BIG, None},
+    "written": {BIG, None},
+    "abandoned": {None},
 }
 """All that may ever be seen in a place: whole objects, of somebody who meant it."""
 

@@ -23,10 +23,11 @@ REQUESTS = {
     "create": Requests(puts=1),
     "put": Requests(puts=1),
     "upload": Requests(puts=1),
+    "writer": Requests(puts=1),
     "copy": Requests(gets=1, puts=1),
     "delete": Requests(),
 }
-"""What a call of the store costs; `tests/contract/test_s3_requests.py` holds it against S3."""
+"""What a call of the store costs, about a small object; `tests/contract/test_s3_requests.py` holds it against S3."""
 
 
 def requests_of(calls: Mapping[str, int]) -> Requests:

@@ -14,6 +14,7 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated
+from compactor.adapters.aws.multipart import S3Writer
 from compactor.adapters.listing import start_within
 from compactor.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.layout import canonical, is_s3
@@ -115,6 +116,9 @@ class S3Store:
                 if isinstance(exc.__context__, ClientError):
                     raise exc.__context__ from None
                 raise
+
+    def writer(self, uri: str) -> S3Writer:
+        return S3Writer(self._client, uri, *_split(uri))
 
     def copy(self, source: str, target: str) -> None:
         from_bucket, from_key = _split(source)

@@ -1,0 +1,126 @@
+"""Objects in S3 that are written as their bytes come, in memory of a fixed size."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from io import BytesIO
+from types import TracebackType
+from typing import Any, Self
+
+from compactor.adapters.aws.errors import translated
+from compactor.errors import CompactorError, StoreUnavailable
+
+_PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
+_PARTS_UNDER_WAY = 2
+# Said when an upload begins, with every part and at the end, or S3 refuses what it was not told before. Clients may add
+# such a checksum to parts by themselves, but they do not announce it.
+_CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
+
+
+class S3Writer:
+    """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
+
+    Holds three parts at most, 48 MiB: one that fills up, and two that are under way.
+
+    Args:
+        client: A boto3 client of S3. It repeats what fails in passing by itself.
+        uri: What errors say that they are about.
+        bucket: Where the object goes.
+        key: Its name there.
+    """
+
+    def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:
+        self._client = client
+        self._uri = uri
+        self._object = {"Bucket": bucket, "Key": key}
+        self._filling = BytesIO()
+        self._upload: _Upload | None = None
+        self._has_hole = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            # Not as soon as it is full: the last part, or the only one, is sent at the end.
+            if self._filling.tell() == _PART_BYTES:
+                self._send_part()
+            room = _PART_BYTES - self._filling.tell()
+            self._filling.write(rest[:room])
+            rest = rest[room:]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with ExitStack() as abandoning:
+            abandoning.callback(self._abandon)
+            if kind is None:
+                self._finish()
+                abandoning.pop_all()
+
+    def _send_part(self) -> None:
+        try:
+            if self._upload is None:
+                self._upload = _Upload(self._client, self._uri, self._object)
+            self._upload.send(self._filling.getvalue())  # which hands out its memory, and copies nothing
+        except BaseException:
+            self._has_hole = True
+            raise
+        self._filling = BytesIO()
+
+    def _finish(self) -> None:
+        if self._has_hole:
+            raise StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
+        if self._upload is None:
+            with translated(self._uri):
+                self._client.put_object(**self._object, Body=self._filling.getvalue())
+        else:
+            self._send_part()
+            self._upload.complete()
+
+    def _abandon(self) -> None:
+        if self._upload is not None:
+            self._upload.abort()
+
+
+class _Upload:
+    """An object that is sent in parts, some at the same time."""
+
+    def __init__(self, client: Any, uri: str, of_object: dict[str, str]) -> None:
+        self._client = client
+        self._uri = uri
+        with translated(uri):
+            begun = client.create_multipart_upload(**of_object, **_CHECKSUM)
+        self._upload = {**of_object, "UploadId": begun["UploadId"]}
+        self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
+        self._parts: list[Future[dict[str, Any]]] = []
+
+    def send(self, body: bytes) -> None:
+        """Begin to send the next part, as soon as not too many are under way.
+
+        Raises:
+            CompactorError: An earlier part failed.
+        """
+        if len(self._parts) >= _PARTS_UNDER_WAY:
+            self._parts[-_PARTS_UNDER_WAY].result()
+        self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))
+
+    def complete(self) -> None:
+        """Wait for all parts, and make them the object."""
+        parts = [part.result() for part in self._parts]
+        with translated(self._uri):
+            self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": parts})
+        self._threads.shutdown()
+
+    def abort(self) -> None:
+        """Leave nothing behind. Where that fails, the bucket's rule for unfinished uploads clears up."""
+        # Parts that arrive after the request to abort could stay.
+        self._threads.shutdown(cancel_futures=True)
+        with suppress(CompactorError), translated(self._uri):
+            self._client.abort_multipart_upload(**self._upload)
+
+    def _send(self, number: int, body: bytes) -> dict[str, Any]:
+        with translated(self._uri):
+            answer = self._client.upload_part(**self._upload, **_CHECKSUM, PartNumber=number, Body=body)
+        # Servers that are not AWS need not know of checksums.
+        return {"PartNumber": number, **{name: answer[name] for name in ("ETag", "ChecksumCRC32") if name in answer}}

@@ -1,0 +1,124 @@
+"""What every object store promises about objects that are written as their bytes come."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws import multipart
+
+MIB = 1024 * 1024
+PART = multipart._PART_BYTES
+BIG = bytes(range(251)) * (40 * MIB // 251)  # three parts in S3, the same at no two beginnings
+
+
+def in_pieces(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def write(place: Any, uri: str, pieces: Sequence[bytes]) -> None:
+    with place.store.writer(uri) as writer:
+        for piece in pieces:
+            writer.write(piece)
+
+
+@pytest.fixture
+def unfinished(place: Any, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], list[str]]:
+    """Finds files and uploads that are no objects."""
+    kind: str = request.node.callspec.params["place"]
+
+    def find() -> list[str]:
+        if "s3" in kind:
+            s3, bucket = request.getfixturevalue("s3"), request.getfixturevalue("bucket")
+            return [upload["Key"] for upload in s3.list_multipart_uploads(Bucket=bucket).get("Uploads", ())]
+        objects = {Path(info.uri.removeprefix("file://")) for info in place.store.list(place.root)}
+        return [str(path) for path in tmp_path.rglob("*") if path.is_file() and path not in objects]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [],
+        [b""],
+        [b"one"],
+        [b"", b"\x00", b"", b"\xff\r\n", b""],
+        in_pieces(BIG[:99_999], 7),
+        in_pieces(BIG, 3_000_001),
+        [b"PAR1", BIG, b"PAR1"],
+        [BIG[:PART]],
+        [BIG[:PART], BIG[: PART + 1]],
+        in_pieces(BIG[: 2 * PART], MIB),
+    ],
+    ids=["nothing", "empty", "one", "few", "many", "large", "large at once", "a part", "over a part", "two parts"],
+)
+def test_the_pieces_are_one_object(place: Any, unfinished: Callable[[], list[str]], pieces: list[bytes]) -> None:
+    """The object is all pieces one after the other, however many and large, and nothing else is left."""
+    uri = place.root + "a/b/c"
+    write(place, uri, pieces)
+    expected = b"".join(pieces)
+    assert place.store.read(uri) == expected
+    assert [(info.uri, info.size_bytes) for info in place.store.list(place.root)] == [(uri, len(expected))]
+    assert unfinished() == []
+
+
+@pytest.mark.parametrize("size", [1, len(BIG)], ids=["small", "large"])
+def test_nothing_is_there_before_the_end(place: Any, size: int) -> None:
+    """Whoever looks while an object is written sees none, or the one that was there before."""
+    new, old = place.root + "x/new", place.root + "x/old"
+    place.store.put(old, b"old")
+    with place.store.writer(new) as first, place.store.writer(old) as second:
+        for writer in (first, second):
+            writer.write(BIG[:size])
+        assert [info.uri for info in place.store.list(place.root)] == [old]
+        assert place.store.stat(new) is None
+        assert place.store.read(old) == b"old"
+    assert [info.size_bytes for info in place.store.list(place.root)] == [size, size]
+
+
+@pytest.mark.parametrize("error", [OSError(2, "of the caller"), ValueError("of the caller"), KeyboardInterrupt()])
+@pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+def test_an_error_abandons_what_was_written(
+    place: Any, unfinished: Callable[[], list[str]], size: int, error: BaseException
+) -> None:
+    """A block that raises leaves what was there before and nothing else, and its error comes out as it is."""
+
+    def write_and_raise(uri: str) -> None:
+        with place.store.writer(uri) as writer:
+            writer.write(BIG[:size])
+            raise error
+
+    new, old = place.root + "x/new", place.root + "x/old"
+    place.store.put(old, b"old")
+    for uri in (new, old):
+        with pytest.raises(type(error)) as raised:
+            write_and_raise(uri)
+        assert raised.value is error
+    assert [info.uri for info in place.store.list(place.root)] == [old]
+    assert place.store.read(old) == b"old"
+    assert unfinished() == []
+
+
+def test_a_writer_that_is_never_used_does_nothing(place: Any, unfinished: Callable[[], list[str]]) -> None:
+    """Without a block there is neither an object nor anything else."""
+    place.store.writer(place.root + "x/a")
+    assert list(place.store.list(place.root)) == []
+    assert unfinished() == []
+
+
+@pytest.mark.parametrize("size", [1000, len(BIG)], ids=["small", "large"])
+def test_of_two_writers_the_last_to_end_wins(place: Any, unfinished: Callable[[], list[str]], size: int) -> None:
+    """Writers of the same object do not meet: it is one's, then the other's, whole."""
+    uri = place.root + "a"
+    ones, twos = b"1" * size, b"2" * size
+    with place.store.writer(uri) as outer:
+        outer.write(ones[:10])
+        with place.store.writer(uri) as inner:
+            inner.write(twos)
+            outer.write(ones[10:-1])
+        assert place.store.read(uri) == twos
+        outer.write(ones[-1:])
+    assert place.store.read(uri) == ones
+    assert unfinished() == []

@@ -1,0 +1,193 @@
+"""What writing to S3 as bytes come promises beyond the contract."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws import S3Store, multipart, s3_client
+from compactor.errors import AccessError, StoreUnavailable
+from tests.contract.conftest import REGION
+
+PART = 5 * 1024 * 1024  # the least that S3 takes
+DATA = bytes(range(256)) * (PART // 256)
+
+
+class Traffic:
+    """The requests of a client, as they begin and end, and what befalls them.
+
+    Attributes:
+        seen: The operations in the order in which they began, and `end of` each that ended.
+        on: Called with an operation and its parameters before the request is sent.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.seen: list[str] = []
+        self.on: Callable[[str, dict[str, Any]], None] = lambda _operation, _params: None
+        events = client.meta.events
+        events.register("provide-client-params.s3", self._begin)
+        events.register("after-call.s3", lambda model, **_: self.seen.append(f"end of {model.name}"))
+
+    @property
+    def begun(self) -> list[str]:
+        return [each for each in self.seen if not each.startswith("end of")]
+
+    def refuse(self, operation: str, *, code: str = "SlowDown", part: int | None = None) -> None:
+        """Answer a kind of request with an error."""
+
+        def on(asked: str, params: dict[str, Any]) -> None:
+            if asked == operation and part in (None, params.get("PartNumber")):
+                raise ClientError({"Error": {"Code": code, "Message": "refused"}}, operation)
+
+        self.on = on
+
+    def _begin(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        self.seen.append(model.name)
+        self.on(model.name, params)
+
+
+@pytest.fixture
+def client(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(multipart, "_PART_BYTES", PART)
+    return s3_client(REGION, aws_endpoint)
+
+
+@pytest.fixture
+def traffic(client: Any) -> Traffic:
+    return Traffic(client)
+
+
+@pytest.fixture
+def store(client: Any) -> S3Store:
+    return S3Store(client)
+
+
+@pytest.fixture
+def nothing_left(s3: Any, bucket: str) -> Callable[[], bool]:
+    """Tells whether there is neither an object nor an upload."""
+
+    def look() -> bool:
+        uploads = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+        return not uploads and not s3.list_objects_v2(Bucket=bucket)["KeyCount"]
+
+    return look
+
+
+def write(store: S3Store, uri: str, size: int) -> None:
+    with store.writer(uri) as writer:
+        while size > 0:
+            writer.write(DATA[:size])
+            size -= PART
+
+
+def abandon(store: S3Store, uri: str) -> None:
+    with store.writer(uri) as writer:
+        writer.write(DATA * 3)
+        raise RuntimeError("of the caller")
+
+
+@pytest.mark.parametrize(
+    ("size", "parts"), [(0, 0), (1, 0), (PART, 0), (PART + 1, 2), (2 * PART, 2), (2 * PART + 1, 3), (6 * PART, 6)]
+)
+def test_requests_of_a_written_object(store: S3Store, traffic: Traffic, bucket: str, size: int, parts: int) -> None:
+    """An object of one part takes one request, a larger one a request each part, and two."""
+    write(store, f"s3://{bucket}/a", size)
+    expected = ["CreateMultipartUpload", *["UploadPart"] * parts, "CompleteMultipartUpload"] if parts else ["PutObject"]
+    assert traffic.begun == expected
+
+
+def test_writing_goes_on_while_parts_are_sent(store: S3Store, traffic: Traffic, bucket: str) -> None:
+    """The caller waits only when two parts are under way and a third one is full; no more is held in memory."""
+    may_go_on = threading.Event()
+    traffic.on = lambda operation, _: (operation != "UploadPart" or may_go_on.wait(20)) and None
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            with store.writer(f"s3://{bucket}/a") as writer:
+                writer.write(DATA * 3)
+                fourth = threads.submit(writer.write, b"x")
+                with pytest.raises(TimeoutError):
+                    fourth.result(0.3)
+                assert traffic.seen.count("UploadPart") == 2
+                may_go_on.set()
+                fourth.result(20)
+        finally:
+            may_go_on.set()
+    assert store.read(f"s3://{bucket}/a") == DATA * 3 + b"x"
+
+
+@pytest.mark.parametrize("part", [1, 2, 5, 6])
+def test_a_part_that_fails_abandons_the_object(
+    store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool], part: int
+) -> None:
+    """Whichever part it is, the last one too, its error is raised and nothing stays in S3."""
+    for code, expected in [("SlowDown", StoreUnavailable), ("AccessDenied", AccessError)]:
+        traffic.refuse("UploadPart", part=part, code=code)
+        with pytest.raises(expected, match=rf"s3://{bucket}/a.*UploadPart.*{code}"):
+            write(store, f"s3://{bucket}/a", 6 * PART)
+        assert traffic.begun[-1] == "AbortMultipartUpload"
+        assert nothing_left()
+
+
+@pytest.mark.parametrize("operation", ["PutObject", "CreateMultipartUpload", "CompleteMultipartUpload"])
+def test_a_request_that_fails_abandons_the_object(
+    store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool], operation: str
+) -> None:
+    """Beginning and end of an object may be refused like a part of it."""
+    traffic.refuse(operation)
+    with pytest.raises(StoreUnavailable, match=rf"s3://{bucket}/a.*{operation}.*SlowDown"):
+        write(store, f"s3://{bucket}/a", 1 if operation == "PutObject" else 3 * PART)
+    assert nothing_left()
+
+
+@pytest.mark.parametrize(("operation", "part"), [("CreateMultipartUpload", None), ("UploadPart", 1)])
+def test_an_object_with_a_hole_is_never_made(
+    store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool], operation: str, part: int | None
+) -> None:
+    """A caller that goes on from a write that failed gets no object for it, even if all goes well from then on."""
+    traffic.refuse(operation, part=part)
+
+    def write_and_go_on() -> None:
+        with store.writer(f"s3://{bucket}/a") as writer:
+            with pytest.raises(StoreUnavailable, match="SlowDown"):
+                writer.write(DATA * 4)
+            traffic.on = lambda _operation, _params: None
+            writer.write(DATA)
+
+    with pytest.raises(StoreUnavailable, match=f"s3://{bucket}/a"):
+        write_and_go_on()
+    assert nothing_left()
+
+
+def test_an_abort_waits_for_the_parts_under_way(
+    store: S3Store, traffic: Traffic, bucket: str, nothing_left: Callable[[], bool]
+) -> None:
+    """A part that came after the abort could stay in S3, so none does."""
+    may_go_on = threading.Event()
+    traffic.on = lambda operation, _: (operation != "UploadPart" or may_go_on.wait(0.3)) and None
+    with pytest.raises(RuntimeError, match="of the caller"):
+        abandon(store, f"s3://{bucket}/a")
+    assert traffic.seen[-2:] == ["AbortMultipartUpload", "end of AbortMultipartUpload"]
+    assert traffic.seen.count("UploadPart") == traffic.seen.count("end of UploadPart") > 0
+    assert nothing_left()
+
+
+def test_an_abort_that_fails_does_not_hide_why(store: S3Store, traffic: Traffic, bucket: str) -> None:
+    """The error of the block is the one that is raised, whatever becomes of the abort."""
+    traffic.refuse("AbortMultipartUpload", code="AccessDenied")
+    with pytest.raises(RuntimeError, match="of the caller"):
+        abandon(store, f"s3://{bucket}/a")
+    assert store.stat(f"s3://{bucket}/a") is None
+
+
+def test_checksums_of_parts_are_part_of_the_whole(store: S3Store, traffic: Traffic, bucket: str) -> None:
+    """S3 refuses checksums of parts that were not announced, and an announced upload without those of all parts."""
+    asked: dict[str, dict[str, Any]] = {}
+    traffic.on = lambda operation, params: asked.update({operation: params})
+    write(store, f"s3://{bucket}/a", 2 * PART)
+    assert asked["CreateMultipartUpload"]["ChecksumAlgorithm"] == asked["UploadPart"]["ChecksumAlgorithm"] == "CRC32"
+    parts = asked["CompleteMultipartUpload"]["MultipartUpload"]["Parts"]
+    assert [part["PartNumber"] for part in parts] == [1, 2]
+    assert [sorted(part) for part in parts] == [["ChecksumCRC32", "ETag", "PartNumber"]] * 2
