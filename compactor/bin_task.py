@@ -152,7 +152,9 @@ class _Pass:
         with self._walk as walk:
             path = walk.scratch / "rejects.parquet"
             with RejectsWriter(path) as rejects, suppress(_OfNoUseError), self._outputs:
-                for file in walk.files([each for each in self._task.files if each[0] not in walked], rejects, self._read):
+                for file in walk.files(
+                    [each for each in self._task.files if each[0] not in walked], rejects, self._read
+                ):
                     walked[file.index] = file
                     if self._is_spoilt:
                         self._know(file)
@@ -204,9 +206,7 @@ class _Pass:
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, refused = self._kernel.read(block)
         self._hand_on()
-        return Judged(
-            lines, blank_lines, [_refused(number, start, block[start:end]) for number, start, end in refused]
-        )
+        return Judged(lines, blank_lines, [_refused(number, start, block[start:end]) for number, start, end in refused])
 
     def _hand_on(self) -> None:
         """Write what is complete, and close the file where it is as large as it should be."""

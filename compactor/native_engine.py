@@ -1,4 +1,4 @@
-"""The native engine: plans a manifest's files into bins, one output file a bin, and has each bin read and written once."""
+"""The native engine: plans a manifest's files into bins, one output file each, and has them read and written once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

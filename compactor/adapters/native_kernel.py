@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from compactor.errors import StagingError
 from compactor.inspection import MAX_KEYS, too_many_keys
 from compactor.kernel import RowPlan
 from compactor.schema import METADATA_COLUMNS, Column
+
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,6 +44,22 @@ class _Column:
     epoch: str | None = None
 
 
+class _Writer(Protocol):
+    """The class `BinWriter` of the module, as far as it is used here. Its errors are those of the module."""
+
+    output_bytes: int
+    lacks_columns: bool
+    rescued_values: int
+    seen_columns: list[int]
+
+    def begin_file(self, source_uri: str) -> None: ...
+    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]: ...
+    def withdraw_file(self) -> bool: ...
+    def end_file(self) -> list[str]: ...
+    def take(self) -> bytes: ...
+    def finish_output(self) -> bytes: ...
+
+
 class NativeKernel:
     """`compactor.kernel.Kernel` in Rust. Python's lock is free while it works.
 
@@ -52,10 +70,10 @@ class NativeKernel:
     def __init__(self, plan: RowPlan) -> None:
         import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
 
-        self._native = native
+        self._native: Any = native
         self._keys = [column.key for column in plan.schema.columns if column.key is not None]
         with self._translated():
-            self._writer: Any = native.BinWriter(_columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS)
+            self._writer: _Writer = native.BinWriter(_columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS)
 
     @property
     def output_bytes(self) -> int:
@@ -90,7 +108,7 @@ class NativeKernel:
     def finish_output(self) -> bytes:
         return self._call(self._writer.finish_output)
 
-    def _call(self, work: Callable[[], Any]) -> Any:
+    def _call(self, work: Callable[[], T]) -> T:
         with self._translated():
             return work()
 
@@ -129,5 +147,3 @@ def _column(column: Column) -> _Column:
         scale=kind.scale,
         epoch=kind.epoch,
     )
-
-

@@ -176,7 +176,9 @@ class Auditor:
         for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
             if self._columns(version) is None:
                 where = self._layout.schema(version)
-                found.lost_schema = Discrepancy("", where, "a schema version that commits name", "none that can be read")
+                found.lost_schema = Discrepancy(
+                    "", where, "a schema version that commits name", "none that can be read"
+                )
         for output in commit.outputs:
             faults += self._check_file(commit, output, self._columns(output.version_in(commit)))
         for rejects in commit.rejects:

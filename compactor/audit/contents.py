@@ -210,9 +210,7 @@ def _rows(
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
             if names:
                 nulls = [None] * batch.num_rows
-                columns = [
-                    nulls if name in later else _values(batch.column(name), types.get(name)) for name in names
-                ]
+                columns = [nulls if name in later else _values(batch.column(name), types.get(name)) for name in names]
                 yield from zip(*columns, strict=True)
             else:
                 yield from itertools.repeat((), batch.num_rows)

@@ -221,7 +221,9 @@ def scene(new_scene: NewScene) -> Scene:
     return new_scene()
 
 
-def _scene(root: str, engine: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]) -> Scene:
+def _scene(
+    root: str, engine: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]
+) -> Scene:
     defaults: dict[str, dict[str, Any]] = {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{root}/raw"]},

@@ -1,6 +1,6 @@
 """Runs the inspect step on Spark's executors: plain Python tasks that read the files themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -16,6 +16,7 @@ from compactor.packing import spread
 
 TASKS_PER_CORE = 3
 """More tasks than cores even out files of different cost; many more would only cost task starts."""
+
 
 @dataclass(frozen=True, slots=True)
 class InspectRules:
@@ -50,7 +51,9 @@ def inspect_on_executors(
         CompactorError: What a task raised on purpose, as it raised it.
     """
     numbered = list(enumerate(manifest.files))
-    shares = spread(numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes)
+    shares = spread(
+        numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes
+    )
     tasks = [
         InspectTask(
             manifest_id=manifest.manifest_id,
