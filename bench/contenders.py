@@ -28,10 +28,13 @@ class Contender:
         return [name for name in (*self.needs, self.module) if find_spec(name) is None]
 
 
+_COMPACTOR = "bench.peers.compactor_run"
+
 CONTENDERS = (
     Contender("classic", "bench.peers.classic_spark", needs=("pyspark",)),
-    Contender("compactor_full", "bench.peers.compactor_run", ("--discovery", "full"), needs=("pyspark",)),
-    Contender("compactor_declared", "bench.peers.compactor_run", ("--discovery", "declared"), needs=("pyspark",)),
+    Contender("compactor_native", _COMPACTOR, ("--engine", "native"), needs=("pyspark", "compactor_native")),
+    Contender("compactor_spark", _COMPACTOR, ("--engine", "spark"), needs=("pyspark",)),
+    Contender("compactor_declared", _COMPACTOR, ("--engine", "spark", "--discovery", "declared"), needs=("pyspark",)),
     Contender("duckdb_columns", "bench.peers.duckdb_copy", ("--read", "columns"), needs=("duckdb",)),
     Contender("duckdb_union", "bench.peers.duckdb_copy", ("--read", "union"), needs=("duckdb",)),
     Contender("polars", "bench.peers.polars_scan", needs=("polars",)),

@@ -313,6 +313,7 @@ class App(Parts):
                 target_file_bytes=settings.output.target_file_bytes,
                 compression=settings.output.compression,
             ),
+            self.store,
         )
 
     def _native_engine(self) -> Engine:

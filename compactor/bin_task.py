@@ -29,6 +29,7 @@ class BinTask:
 
     Attributes:
         files: Index in the manifest, and file; in the manifest's order.
+        stored_bytes: How long they are in all, as far as that is known.
         staging: The folder of the attempt; it ends with `/`.
         number: Tells the tasks of an attempt apart.
         plan: What rows are made of.
@@ -38,6 +39,7 @@ class BinTask:
     """
 
     files: tuple[tuple[int, ManifestFile], ...]
+    stored_bytes: int
     staging: str
     number: int
     plan: RowPlan
@@ -138,7 +140,6 @@ class _Pass:
         self._known = known
         self._kernel: Kernel = new_kernel(task.plan)
         self._outputs = _Outputs(store, self._kernel, f"{task.staging}out/{task.number:06d}-{number}-")
-        self._stored_bytes = sum(file.weight_bytes for _, file in task.files)
         self._walk = FileWalk(store, task.plan.manifest_id, task.on_changed_file)
         self._is_spoilt = False
 
@@ -212,7 +213,7 @@ class _Pass:
         """Write what is complete, and close the file where it is as large as it should be."""
         outputs = self._outputs
         outputs.hand_on()
-        done = min(1.0, self._walk.stored_bytes_read / max(self._stored_bytes, 1))
+        done = min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1))
         current = self._kernel.output_bytes
         if done and closes_file(current, outputs.written_bytes, done, self._task.target_file_bytes):
             outputs.finish()

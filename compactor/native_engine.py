@@ -7,13 +7,15 @@ from typing import Protocol
 
 from compactor.bin_task import BinFile, BinResult, BinTask
 from compactor.engine import Staged, StagedOutput, StageRequest
-from compactor.errors import StagingError
+from compactor.errors import AccessError, StagingError
 from compactor.file_walk import OnChangedFile
 from compactor.inspection import check_keys
 from compactor.kernel import RowPlan
 from compactor.line_splitting import Limits
-from compactor.manifest import ManifestFile
+from compactor.lookahead import ahead
+from compactor.manifest import Manifest, ManifestFile
 from compactor.packing import spread
+from compactor.ports import ObjectStore
 from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources
 from compactor.sizing import planned_files
 
@@ -26,7 +28,19 @@ SAMPLE_BYTES = 32 * 1024 * 1024
 UNKNOWN_RATIO = 0.25
 """Parquet bytes per stored byte where not even a sample is to be had; about that of events."""
 
-Numbered = tuple[int, ManifestFile]
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A file of the manifest.
+
+    Attributes:
+        index: In the manifest.
+        stored_bytes: Its length, as the manifest or the store says; nothing for one that is not there.
+    """
+
+    index: int
+    file: ManifestFile
+    stored_bytes: int
 
 
 class BinWorkers(Protocol):
@@ -62,7 +76,7 @@ class _Bin:
         schema: The version whose columns it was written with.
     """
 
-    files: tuple[Numbered, ...]
+    inputs: Sequence[_Input]
     schema: SchemaVersion
     result: BinResult
 
@@ -78,13 +92,15 @@ class NativeEngine:
     Args:
         workers: What does the tasks.
         rules: How to do them.
+        store: Tells how long files are whose manifest does not say it.
     """
 
     name = "native"
 
-    def __init__(self, workers: BinWorkers, rules: NativeRules) -> None:
+    def __init__(self, workers: BinWorkers, rules: NativeRules, store: ObjectStore) -> None:
         self._workers = workers
         self._rules = rules
+        self._store = store
 
     def is_well(self) -> bool:
         return self._workers.are_well()
@@ -107,7 +123,7 @@ class NativeEngine:
                 where = f"manifest {request.manifest.manifest_id}"
                 raise StagingError(f"{where}: files brought new keys each of {ROUNDS} times they were read")
             schema = request.columns_for(_missing_keys(bins))
-            again = [bins[number].files for number in lacking]
+            again = [bins[number].inputs for number in lacking]
             for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):
                 bins[number] = each
             redone += len(lacking)
@@ -116,16 +132,33 @@ class NativeEngine:
     def _written(self, request: StageRequest) -> list[_Bin]:
         """All bins, written with the columns that are known by now."""
         schema = request.columns_for({})
-        files = list(enumerate(request.manifest.files))
-        stored_bytes = sum(file.weight_bytes for _, file in files)
+        inputs = self._inputs(request.manifest)
+        stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
-        if stored_bytes > SAMPLE_BYTES and (ratio is None or not schema.columns):
-            sampled = self._sample(request, schema, files)
+        # What makes one file anyway is soon written again.
+        is_large = stored_bytes > min(SAMPLE_BYTES, self._rules.target_file_bytes)
+        if is_large and (ratio is None or not schema.columns):
+            sampled = self._sample(request, schema, inputs)
             schema, ratio = request.columns_for({}), ratio or sampled
         count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self._rules.target_file_bytes)
-        return self._write(request, schema, spread(files, count, lambda numbered: numbered[1].weight_bytes), 0)
+        return self._write(request, schema, spread(inputs, count, lambda each: each.stored_bytes), 0)
 
-    def _sample(self, request: StageRequest, schema: SchemaVersion, files: Sequence[Numbered]) -> float | None:
+    def _inputs(self, manifest: Manifest) -> list[_Input]:
+        unknown = (file for file in manifest.files if file.size_bytes is None)
+        asked = ahead(self._stored_bytes, unknown)
+        return [
+            _Input(index, file, next(asked) if file.size_bytes is None else file.size_bytes)
+            for index, file in enumerate(manifest.files)
+        ]
+
+    def _stored_bytes(self, file: ManifestFile) -> int:
+        try:
+            found = self._store.stat(file.uri)
+        except AccessError:  # what the file gets in the audit is for its task to find out
+            return 0
+        return found.size_bytes if found is not None else 0
+
+    def _sample(self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[_Input]) -> float | None:
         """Learn the first keys, and what rows of them take, from the first files of a manifest.
 
         They are whole files from its beginning, so that columns are numbered as if all of it had been looked at.
@@ -133,14 +166,14 @@ class NativeEngine:
         Returns:
             Parquet bytes per stored byte; None where the first files are too large for a sample.
         """
-        ends = list(accumulate(file.weight_bytes for _, file in files))
-        count = sum(end < SAMPLE_BYTES for end in ends) + 1
+        ends = list(accumulate(each.stored_bytes for each in inputs))
+        count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
         if ends[count - 1] > 2 * SAMPLE_BYTES:
             return None
         for number in (1, 2):
-            [sample] = self._write(request, schema, [files[:count]], number, folder="sample")
+            [sample] = self._write(request, schema, [inputs[:count]], number, folder="sample")
             if not sample.is_lacking:
-                return max(sample.result.output_bytes, 1) / max(ends[count - 1], 1)
+                return max(sample.result.output_bytes, 1) / ends[count - 1]
             schema = request.columns_for(_missing_keys([sample]))
         return None
 
@@ -148,7 +181,7 @@ class NativeEngine:
         self,
         request: StageRequest,
         schema: SchemaVersion,
-        bins: Sequence[Sequence[Numbered]],
+        bins: Sequence[Sequence[_Input]],
         round_number: int,
         *,
         folder: str = "",
@@ -163,6 +196,7 @@ class NativeEngine:
         )
         task = BinTask(
             files=(),
+            stored_bytes=0,
             staging=f"{request.staging}{folder}{round_number}/",
             number=0,
             plan=plan,
@@ -170,9 +204,17 @@ class NativeEngine:
             on_changed_file=self._rules.on_changed_file,
             target_file_bytes=self._rules.target_file_bytes,
         )
-        tasks = [replace(task, files=tuple(files), number=number) for number, files in enumerate(bins)]
+        tasks = [
+            replace(
+                task,
+                files=tuple((each.index, each.file) for each in inputs),
+                stored_bytes=sum(each.stored_bytes for each in inputs),
+                number=number,
+            )
+            for number, inputs in enumerate(bins)
+        ]
         results = self._workers.write_bins(request.manifest.manifest_id, tasks)
-        written = [_Bin(task.files, schema, result) for task, result in zip(tasks, results, strict=True)]
+        written = [_Bin(inputs, schema, result) for inputs, result in zip(bins, results, strict=True)]
         check_keys(request.manifest.manifest_id, _all_keys(written))
         return written
 

@@ -16,6 +16,7 @@ from compactor.settings import parse_settings
 def main() -> None:
     """Run the passes in one Spark session, as a stream that is up would."""
     arguments = parser()
+    arguments.add_argument("--engine", choices=["native", "spark"], required=True)
     arguments.add_argument("--discovery", choices=["full", "declared"], default="full")
     chosen = arguments.parse_args()
     chosen.input, chosen.output = chosen.input.resolve(), chosen.output.resolve()
@@ -34,6 +35,7 @@ def main() -> None:
                 },
                 "input": {"allowed_prefixes": [str(chosen.input)], "discovery": chosen.discovery},
                 "schema": schema,
+                "convert": {"engine": chosen.engine},
             }
         )
     )

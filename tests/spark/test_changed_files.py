@@ -1,5 +1,7 @@
 """Files that change while their manifest is worked on."""
 
+import pytest
+
 from compactor.manifest import ManifestFile
 from compactor.steps import Step
 
@@ -46,6 +48,7 @@ def test_a_file_that_grows_all_the_time_is_compacted_in_one_version(new_scene):
     assert sorted(row["v"] for row in compacted.rows) == ["b", "old", "old", "old"]
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):
     """Its rows are not quietly missing: the attempt fails, and the next one says that the file is gone."""
     vanishing = ["a"]
@@ -62,6 +65,7 @@ def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):
     assert scene.compacted().rows == [{"v": "b"}]
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_a_repaired_file_stays_the_version_that_was_inspected(new_scene):
     """Spark reads the copy that inspection made, so a later change of the original makes no difference."""
 

@@ -2,10 +2,13 @@
 
 import gzip
 
+import pytest
+
 TOO_LONG = b"k" * 60_000
 """A key of such a length is JSON, but not to Spark, whose limit is 50,000 characters."""
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_lines_that_spark_cannot_read_are_rejected(new_scene):
     """Such a line is a reject with its exact bytes, white space included; all others are rows."""
     scene = new_scene(schema={"metadata_columns": ["_source_file"]})
@@ -38,6 +41,7 @@ def test_lines_that_spark_cannot_read_are_rejected(new_scene):
     assert scene.compact({"later": b'{"id":"5"}'}, "later").rows[0]["id"] == "5"
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_trusted_keys_are_read_without_parsing(new_scene):
     """Clean lines with declared keys become rows; blank lines are counted, and other keys are not looked for."""
     scene = new_scene(columns={"id": "string", "v": "string"}, input={"discovery": "declared"})
@@ -52,6 +56,7 @@ def test_trusted_keys_are_read_without_parsing(new_scene):
     assert {(report.lines, report.blank_lines, report.records) for report in compacted.commit.files} == {(6, 3, 3)}
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_one_corrupt_line_ends_the_trust(new_scene):
     """With one line that is no JSON, or more than one row, every line is looked at: exact rejects, and no key lost."""
     for number, bad in enumerate([b'{"id":', b'[{"id":1},{"id":2}]']):

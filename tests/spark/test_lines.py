@@ -15,7 +15,7 @@ MAX_LINE_BYTES = 4096
 
 def test_bad_lines_are_rejected_and_their_neighbours_kept(new_scene):
     """Each bad line is a reject with file, line number, offset, reason and bytes; every line around it is a row."""
-    scene = new_scene(input={"max_line_bytes": MAX_LINE_BYTES})
+    scene = new_scene()
     lines: list[bytes] = []
     for number, (bad, _) in enumerate(BAD_LINES):
         lines += [b'{"id":"%d before"}' % number, bad, b'{"id":"%d after"}\r' % number]

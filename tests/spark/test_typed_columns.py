@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
+import pytest
 
 from compactor.adapters.spark import conversion
 from compactor.column_types import canonical_text, parse_type, value_of
@@ -90,6 +91,7 @@ def test_declared_types_without_inspection(new_scene):
     ]
 
 
+@pytest.mark.parametrize("engine", ["spark"])
 def test_without_typed_columns_nothing_is_added_to_the_plan(new_scene, spark, monkeypatch):
     """Where all columns are strings, no value is looked at."""
     plans = []
