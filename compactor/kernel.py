@@ -19,6 +19,7 @@ class RowPlan:
         processed_at: For the column `_processed_at`.
         rescues_unknown: Whether keys without a column go to the rescued data.
         compression: Parquet's codec.
+        held_bytes: How much of a file is read before rows of it are handed on, so that it can be withdrawn.
     """
 
     schema: SchemaVersion
@@ -27,6 +28,7 @@ class RowPlan:
     processed_at: datetime
     rescues_unknown: bool
     compression: str
+    held_bytes: int
 
 
 class Kernel(Protocol):

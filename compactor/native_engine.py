@@ -25,6 +25,12 @@ ROUNDS = 4
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Stored input that a first manifest is sampled from, before any commit has taught a ratio."""
 
+HELD_BYTES = 16 * 1024 * 1024
+"""Input of which rows are held back, at most: that of several files of the usual size."""
+
+HELD_PARTS = 8
+"""An output file is handed on in so many parts at least, so that it can end where it is as large as it should be."""
+
 UNKNOWN_RATIO = 0.25
 """Parquet bytes per stored byte where not even a sample is to be had; about that of events."""
 
@@ -193,6 +199,7 @@ class NativeEngine:
             processed_at=request.processed_at,
             rescues_unknown=schema.has_rescued and len(schema.keys) >= request.max_columns,
             compression=self._rules.compression,
+            held_bytes=min(HELD_BYTES, self._rules.target_file_bytes // HELD_PARTS),
         )
         task = BinTask(
             files=(),

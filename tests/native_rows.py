@@ -46,7 +46,9 @@ def schema_of(columns: Mapping[str, str], *, rescued: bool = False) -> SchemaVer
     )
 
 
-def plan_of(schema: SchemaVersion, *, rescues: bool = False, metadata: Sequence[str] = ()) -> RowPlan:
+def plan_of(
+    schema: SchemaVersion, *, rescues: bool = False, metadata: Sequence[str] = (), held_bytes: int = 1 << 24
+) -> RowPlan:
     return RowPlan(
         schema=schema,
         metadata_columns=metadata,
@@ -54,6 +56,7 @@ def plan_of(schema: SchemaVersion, *, rescues: bool = False, metadata: Sequence[
         processed_at=NOW,
         rescues_unknown=rescues,
         compression="snappy",
+        held_bytes=held_bytes,
     )
 
 

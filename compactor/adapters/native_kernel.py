@@ -73,7 +73,9 @@ class NativeKernel:
         self._native: Any = native
         self._keys = [column.key for column in plan.schema.columns if column.key is not None]
         with self._translated():
-            self._writer: _Writer = native.BinWriter(_columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS)
+            self._writer: _Writer = native.BinWriter(
+                _columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS, plan.held_bytes
+            )
 
     @property
     def output_bytes(self) -> int:

@@ -4,9 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
-};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
 use parquet::errors::Result;
 
@@ -15,11 +13,8 @@ use crate::output::Output;
 use crate::rows::{Rows, TooManyKeys};
 use crate::scan;
 
-/// Records of so many bytes are encoded at once: few enough to stay in the processor's cache.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
-
-/// Rows of a file are held back up to here, so that the file can be withdrawn.
-const HELD_BYTES: usize = 16 * 1024 * 1024;
+/// Between two files fewer rows are held back: they are encoded while the processor's cache still has them.
+const BATCHES_HELD: usize = 4;
 
 /// A column of the output.
 #[derive(Debug)]
@@ -80,6 +75,8 @@ impl From<parquet::errors::ParquetError> for Failure {
 pub struct BinWriter {
     columns: Vec<OutputColumn>,
     schema: Arc<Schema>,
+    /// Rows of a file are held back up to here, so that the file can be withdrawn.
+    held_bytes: usize,
     pub rows: Rows,
     pub output: Output,
 }
@@ -93,11 +90,10 @@ impl BinWriter {
         compression: &str,
         rescues_unknown: bool,
         max_keys: usize,
+        held_bytes: usize,
     ) -> Result<Self> {
-        let fields: Vec<ArrowField> = columns
-            .iter()
-            .map(|(name, column)| ArrowField::new(name, data_type(column), true))
-            .collect();
+        let fields: Vec<ArrowField> =
+            columns.iter().map(|(name, column)| ArrowField::new(name, data_type(column), true)).collect();
         let columns: Vec<OutputColumn> = columns.into_iter().map(|(_, column)| column).collect();
         let keyed: Vec<(Vec<u8>, ColumnKind)> = columns
             .iter()
@@ -108,12 +104,7 @@ impl BinWriter {
             .collect();
         let schema = Arc::new(Schema::new(fields));
         let output = Output::new(schema.clone(), compression)?;
-        Ok(Self {
-            columns,
-            schema,
-            rows: Rows::new(&keyed, rescues_unknown, max_keys),
-            output,
-        })
+        Ok(Self { columns, schema, held_bytes, rows: Rows::new(&keyed, rescues_unknown, max_keys), output })
     }
 
     /// Takes in whole lines, each with its line feed.
@@ -134,7 +125,7 @@ impl BinWriter {
             };
             let end = if let Ok(end) = scanned {
                 self.rows.append(&fields, end - at)?;
-                if self.rows.bytes() >= HELD_BYTES {
+                if self.rows.bytes() >= self.held_bytes {
                     self.write()?;
                 }
                 end
@@ -154,13 +145,8 @@ impl BinWriter {
 
     /// Ends a file that was read to its end; see [`Rows::end_file`].
     pub fn end_file(&mut self) -> Result<Vec<Vec<u8>>> {
-        let new_keys = self
-            .rows
-            .end_file()
-            .into_iter()
-            .map(<[u8]>::to_vec)
-            .collect();
-        if self.rows.bytes() >= BATCH_BYTES {
+        let new_keys = self.rows.end_file().into_iter().map(<[u8]>::to_vec).collect();
+        if self.rows.bytes() >= self.held_bytes / BATCHES_HELD {
             self.write()?;
         }
         Ok(new_keys)
@@ -188,13 +174,12 @@ impl BinWriter {
                 OutputColumn::Rescued => rescued.clone(),
                 OutputColumn::Source => sources.clone(),
                 OutputColumn::Text(text) => repeated(text, rows),
-                OutputColumn::Timestamp(micros) => Arc::new(
-                    TimestampMicrosecondArray::from_value(*micros, rows).with_timezone(UTC),
-                ),
+                OutputColumn::Timestamp(micros) => {
+                    Arc::new(TimestampMicrosecondArray::from_value(*micros, rows).with_timezone(UTC))
+                }
             })
             .collect();
-        self.output
-            .write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
+        self.output.write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
     }
 }
 
@@ -211,10 +196,7 @@ fn data_type(column: &OutputColumn) -> DataType {
 
 fn repeated(text: &str, rows: usize) -> ArrayRef {
     let texts = StringArray::from(vec![text]);
-    Arc::new(DictionaryArray::<Int32Type>::new(
-        Int32Array::from_value(0, rows),
-        Arc::new(texts),
-    ))
+    Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from_value(0, rows), Arc::new(texts)))
 }
 
 fn is_line_text(block: &[u8], start: usize) -> bool {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray,
-    StringArray, StructArray, TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, MapArray, StringArray, StructArray,
+    TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
@@ -29,14 +29,10 @@ impl ColumnKind {
             Self::Text => DataType::Utf8,
             Self::Typed(Kind::Long) => DataType::Int64,
             Self::Typed(Kind::Double) => DataType::Float64,
-            Self::Typed(Kind::Decimal { precision, scale }) => {
-                DataType::Decimal128(precision, scale)
-            }
+            Self::Typed(Kind::Decimal { precision, scale }) => DataType::Decimal128(precision, scale),
             Self::Typed(Kind::Boolean) => DataType::Boolean,
             Self::Typed(Kind::Date) => DataType::Date32,
-            Self::Typed(Kind::Timestamp { .. }) => {
-                DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
-            }
+            Self::Typed(Kind::Timestamp { .. }) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         }
     }
 }
@@ -51,10 +47,7 @@ pub struct Texts {
 
 impl Texts {
     pub fn new() -> Self {
-        Self {
-            bytes: Vec::new(),
-            ends: vec![0],
-        }
+        Self { bytes: Vec::new(), ends: vec![0] }
     }
 
     pub fn len(&self) -> usize {
@@ -82,8 +75,7 @@ impl Texts {
 
     /// Ends the last text here. Rows are handed on long before their texts could add up to 2 GiB.
     fn close(&mut self) {
-        self.ends
-            .push(i32::try_from(self.bytes.len()).expect("texts of one batch are below 2 GiB"));
+        self.ends.push(i32::try_from(self.bytes.len()).expect("texts of one batch are below 2 GiB"));
     }
 }
 
@@ -115,11 +107,7 @@ impl Column {
             ColumnKind::Typed(Kind::Boolean) => Slots::Booleans(Vec::new()),
             ColumnKind::Typed(Kind::Date) => Slots::Days(Vec::new()),
         };
-        Self {
-            kind,
-            slots,
-            valid: BooleanBufferBuilder::new(0),
-        }
+        Self { kind, slots, valid: BooleanBufferBuilder::new(0) }
     }
 
     pub fn kind(&self) -> ColumnKind {
@@ -153,9 +141,7 @@ impl Column {
         self.fill(row);
         let fits = match (&mut self.slots, kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
-            (Slots::Longs(slots), Kind::Timestamp { epoch }) => {
-                push(slots, values::timestamp(text, epoch))
-            }
+            (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
             (Slots::Doubles(slots), _) => push(slots, values::double(text)),
             (Slots::Decimals(slots), Kind::Decimal { precision, scale }) => {
                 push(slots, values::decimal(text, precision, scale))
@@ -193,30 +179,21 @@ impl Column {
     /// Arrow takes the rows for invalid, which would be a fault of this module.
     pub fn take(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
         self.fill(rows);
-        let nulls =
-            Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
+        let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
         Ok(match &mut self.slots {
             Slots::Texts(texts) => Arc::new(texts.take(nulls)?),
             Slots::Longs(slots) if self.kind == ColumnKind::Typed(Kind::Long) => {
                 Arc::new(Int64Array::try_new(std::mem::take(slots).into(), nulls)?)
             }
-            Slots::Longs(slots) => Arc::new(
-                TimestampMicrosecondArray::try_new(std::mem::take(slots).into(), nulls)?
-                    .with_timezone(UTC),
-            ),
-            Slots::Doubles(slots) => {
-                Arc::new(Float64Array::try_new(std::mem::take(slots).into(), nulls)?)
+            Slots::Longs(slots) => {
+                Arc::new(TimestampMicrosecondArray::try_new(std::mem::take(slots).into(), nulls)?.with_timezone(UTC))
             }
+            Slots::Doubles(slots) => Arc::new(Float64Array::try_new(std::mem::take(slots).into(), nulls)?),
             Slots::Decimals(slots) => Arc::new(
-                Decimal128Array::try_new(std::mem::take(slots).into(), nulls)?
-                    .with_data_type(self.kind.data_type()),
+                Decimal128Array::try_new(std::mem::take(slots).into(), nulls)?.with_data_type(self.kind.data_type()),
             ),
-            Slots::Booleans(slots) => {
-                Arc::new(BooleanArray::new(std::mem::take(slots).into(), nulls))
-            }
-            Slots::Days(slots) => {
-                Arc::new(Date32Array::try_new(std::mem::take(slots).into(), nulls)?)
-            }
+            Slots::Booleans(slots) => Arc::new(BooleanArray::new(std::mem::take(slots).into(), nulls)),
+            Slots::Days(slots) => Arc::new(Date32Array::try_new(std::mem::take(slots).into(), nulls)?),
         })
     }
 
@@ -261,11 +238,7 @@ pub struct Rescued {
 
 impl Rescued {
     pub fn new() -> Self {
-        Self {
-            keys: Texts::new(),
-            values: Texts::new(),
-            ends: vec![0],
-        }
+        Self { keys: Texts::new(), values: Texts::new(), ends: vec![0] }
     }
 
     /// Rows that are filled in.
@@ -278,8 +251,7 @@ impl Rescued {
         self.fill(row);
         for (key, value) in entries {
             self.keys.push_with(|bytes| bytes.extend_from_slice(key));
-            self.values
-                .push_with(|bytes| bytes.extend_from_slice(value));
+            self.values.push_with(|bytes| bytes.extend_from_slice(value));
         }
         self.close();
     }
@@ -302,20 +274,11 @@ impl Rescued {
         let nulls: NullBuffer = ends.windows(2).map(|pair| pair[0] < pair[1]).collect();
         let entries = StructArray::try_new(
             Self::entry_fields(),
-            vec![
-                Arc::new(self.keys.take(None)?),
-                Arc::new(self.values.take(None)?),
-            ],
+            vec![Arc::new(self.keys.take(None)?), Arc::new(self.values.take(None)?)],
             None,
         )?;
         let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-        Ok(Arc::new(MapArray::try_new(
-            Self::entries_field(),
-            offsets,
-            entries,
-            Some(nulls),
-            false,
-        )?))
+        Ok(Arc::new(MapArray::try_new(Self::entries_field(), offsets, entries, Some(nulls), false)?))
     }
 
     /// The names are those of Parquet's specification of maps.
@@ -324,18 +287,11 @@ impl Rescued {
     }
 
     fn entries_field() -> Arc<Field> {
-        Arc::new(Field::new(
-            "key_value",
-            DataType::Struct(Self::entry_fields()),
-            false,
-        ))
+        Arc::new(Field::new("key_value", DataType::Struct(Self::entry_fields()), false))
     }
 
     fn entry_fields() -> Fields {
-        Fields::from(vec![
-            Field::new("key", DataType::Utf8, false),
-            Field::new("value", DataType::Utf8, true),
-        ])
+        Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)])
     }
 
     fn fill(&mut self, rows: usize) {
@@ -344,7 +300,6 @@ impl Rescued {
     }
 
     fn close(&mut self) {
-        self.ends
-            .push(i32::try_from(self.keys.len()).expect("entries of one batch are below 2^31"));
+        self.ends.push(i32::try_from(self.keys.len()).expect("entries of one batch are below 2^31"));
     }
 }

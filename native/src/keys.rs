@@ -17,19 +17,12 @@ const NOBODY: u32 = u32::MAX;
 
 impl Keys {
     pub fn new(columns: impl Iterator<Item = Vec<u8>>) -> Self {
-        let mut keys = Self {
-            numbers: HashMap::new(),
-            texts: Vec::new(),
-            columns: 0,
-            order: Vec::new(),
-        };
+        let mut keys = Self { numbers: HashMap::new(), texts: Vec::new(), columns: 0, order: Vec::new() };
         for key in columns {
             keys.add(&key);
         }
         keys.columns = keys.texts.len();
-        keys.order = (0..keys.columns)
-            .map(|number| keys.expectable(number))
-            .collect();
+        keys.order = (0..keys.columns).map(|number| keys.expectable(number)).collect();
         keys
     }
 
@@ -67,9 +60,7 @@ impl Keys {
     #[inline]
     pub fn expected(&self, place: usize) -> Option<(u32, &[u8])> {
         let number = *self.order.get(place)?;
-        self.texts
-            .get(number as usize)
-            .map(|text| (number, &**text))
+        self.texts.get(number as usize).map(|text| (number, &**text))
     }
 
     /// Remembers which key stood at a place.
@@ -82,23 +73,13 @@ impl Keys {
 
     /// Nobody for a key that has to be escaped, and so never stands in a line as it is.
     fn expectable(&self, number: usize) -> u32 {
-        let is_plain = self
-            .text(number)
-            .iter()
-            .all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_plain {
-            u32::try_from(number).unwrap_or(NOBODY)
-        } else {
-            NOBODY
-        }
+        let is_plain = self.text(number).iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
+        if is_plain { u32::try_from(number).unwrap_or(NOBODY) } else { NOBODY }
     }
 
     fn add(&mut self, key: &[u8]) -> usize {
         let number = self.texts.len();
-        self.numbers.insert(
-            key.into(),
-            u32::try_from(number).expect("keys are below 2^32"),
-        );
+        self.numbers.insert(key.into(), u32::try_from(number).expect("keys are below 2^32"));
         self.texts.push([key, b"\""].concat().into());
         number
     }

@@ -21,18 +21,8 @@ mod values_py;
 use bin_writer::{BinWriter, Failure, OutputColumn, RefusedLine};
 use columns::ColumnKind;
 
-create_exception!(
-    compactor_native,
-    KernelError,
-    PyException,
-    "The module has a fault, or rows could not be encoded."
-);
-create_exception!(
-    compactor_native,
-    TooManyKeysError,
-    PyException,
-    "A file has more different keys than allowed."
-);
+create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
+create_exception!(compactor_native, TooManyKeysError, PyException, "A file has more different keys than allowed.");
 
 /// A column as Python names it: its name, what it is (`key`, `rescued`, `source`, `text` or `timestamp`), and what that
 /// takes: the key, the text or the time; of a key also its type with precision, scale and epoch.
@@ -55,28 +45,17 @@ impl ColumnPlan {
                 let kind = if self.kind == "string" {
                     ColumnKind::Text
                 } else {
-                    let kind = values::Kind::parse(
-                        &self.kind,
-                        self.precision,
-                        self.scale,
-                        self.epoch.as_deref(),
-                    );
+                    let kind = values::Kind::parse(&self.kind, self.precision, self.scale, self.epoch.as_deref());
                     ColumnKind::Typed(kind.map_err(PyValueError::new_err)?)
                 };
-                OutputColumn::Key {
-                    key: self.text.into_bytes(),
-                    kind,
-                }
+                OutputColumn::Key { key: self.text.into_bytes(), kind }
             }
             "rescued" => OutputColumn::Rescued,
             "source" => OutputColumn::Source,
             "text" => OutputColumn::Text(self.text),
             "timestamp" => OutputColumn::Timestamp(self.micros),
             other => {
-                return Err(PyValueError::new_err(format!(
-                    "column {}: unknown role {other:?}",
-                    self.name
-                )));
+                return Err(PyValueError::new_err(format!("column {}: unknown role {other:?}", self.name)));
             }
         };
         Ok((self.name, column))
@@ -106,8 +85,7 @@ impl PyBinWriter {
             }
             let done = catch_unwind(AssertUnwindSafe(|| work(&mut state.writer)));
             state.is_broken = !matches!(done, Ok(Ok(_) | Err(Failure::TooManyKeys)));
-            done.map_err(|panic| Err(panic_text(&*panic)))
-                .and_then(|done| done.map_err(Ok))
+            done.map_err(|panic| Err(panic_text(&*panic))).and_then(|done| done.map_err(Ok))
         });
         done.map_err(|failure| match failure {
             Ok(Failure::TooManyKeys) => TooManyKeysError::new_err(()),
@@ -120,22 +98,18 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
+    #[pyo3(signature = (columns, compression, rescues_unknown, max_keys, held_bytes=16777216))]
     fn new(
         columns: Vec<ColumnPlan>,
         compression: &str,
         rescues_unknown: bool,
         max_keys: usize,
+        held_bytes: usize,
     ) -> PyResult<Self> {
-        let columns = columns
-            .into_iter()
-            .map(ColumnPlan::output_column)
-            .collect::<PyResult<_>>()?;
-        let writer = BinWriter::new(columns, compression, rescues_unknown, max_keys)
+        let columns = columns.into_iter().map(ColumnPlan::output_column).collect::<PyResult<_>>()?;
+        let writer = BinWriter::new(columns, compression, rescues_unknown, max_keys, held_bytes)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self(Mutex::new(State {
-            writer,
-            is_broken: false,
-        })))
+        Ok(Self(Mutex::new(State { writer, is_broken: false })))
     }
 
     fn begin_file(&self, py: Python<'_>, source: String) -> PyResult<()> {
@@ -146,8 +120,7 @@ impl PyBinWriter {
     }
 
     fn read(&self, py: Python<'_>, block: &[u8]) -> PyResult<(usize, usize, Vec<RefusedLine>)> {
-        self.run(py, |writer| writer.read(block))
-            .map(|judged| (judged.lines, judged.blank_lines, judged.refused))
+        self.run(py, |writer| writer.read(block)).map(|judged| (judged.lines, judged.blank_lines, judged.refused))
     }
 
     fn withdraw_file(&self, py: Python<'_>) -> PyResult<bool> {
@@ -157,10 +130,7 @@ impl PyBinWriter {
     fn end_file(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let new_keys = self.run(py, |writer| Ok(writer.end_file()?))?;
         // The scan has seen that they are text.
-        Ok(new_keys
-            .iter()
-            .map(|key| String::from_utf8_lossy(key).into_owned())
-            .collect())
+        Ok(new_keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -195,20 +165,14 @@ impl PyBinWriter {
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a word").to_owned()
 }
 
 #[pymodule]
 fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KernelError", module.py().get_type::<KernelError>())?;
-    module.add(
-        "TooManyKeysError",
-        module.py().get_type::<TooManyKeysError>(),
-    )?;
+    module.add("TooManyKeysError", module.py().get_type::<TooManyKeysError>())?;
     module.add_function(wrap_pyfunction!(values_py::typed_value, module)?)?;
     module.add_class::<PyBinWriter>()
 }

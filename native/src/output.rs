@@ -39,54 +39,36 @@ impl Output {
             "snappy" => Compression::SNAPPY,
             "zstd" => Compression::ZSTD(ZstdLevel::default()),
             other => {
-                return Err(ParquetError::General(format!(
-                    "compression {other:?}: expected snappy or zstd"
-                )));
+                return Err(ParquetError::General(format!("compression {other:?}: expected snappy or zstd")));
             }
         };
-        let page_bytes =
-            (PAGES_BYTES / schema.fields().len().max(1)).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
+        let page_bytes = (PAGES_BYTES / schema.fields().len().max(1)).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES);
         let properties = WriterProperties::builder()
             .set_compression(compression)
-            .set_created_by(
-                concat!("compactor-native version ", env!("CARGO_PKG_VERSION")).to_owned(),
-            )
+            .set_created_by(concat!("compactor-native version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_data_page_size_limit(page_bytes)
             .set_dictionary_page_size_limit(page_bytes.min(MAX_DICTIONARY_BYTES))
             .set_max_row_group_row_count(None)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .build();
-        Ok(Self {
-            schema,
-            properties,
-            writer: None,
-        })
+        Ok(Self { schema, properties, writer: None })
     }
 
     /// The length of the file so far, what is not handed on yet included.
     pub fn size_bytes(&self) -> usize {
-        self.writer.as_ref().map_or(0, |writer| {
-            writer.bytes_written() + writer.in_progress_size()
-        })
+        self.writer.as_ref().map_or(0, |writer| writer.bytes_written() + writer.in_progress_size())
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         if self.writer.is_none() {
             // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
-            let options = ArrowWriterOptions::new()
-                .with_properties(self.properties.clone())
-                .with_skip_arrow_metadata(true);
-            self.writer = Some(ArrowWriter::try_new_with_options(
-                Vec::new(),
-                self.schema.clone(),
-                options,
-            )?);
+            let options =
+                ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
+            self.writer = Some(ArrowWriter::try_new_with_options(Vec::new(), self.schema.clone(), options)?);
         }
         if let Some(writer) = &mut self.writer {
             writer.write(batch)?;
-            if writer.in_progress_size() >= ROW_GROUP_BYTES
-                || writer.memory_size() >= MAX_MEMORY_BYTES
-            {
+            if writer.in_progress_size() >= ROW_GROUP_BYTES || writer.memory_size() >= MAX_MEMORY_BYTES {
                 writer.flush()?;
             }
         }
@@ -95,10 +77,7 @@ impl Output {
 
     /// The bytes that were completed since the last call.
     pub fn take(&mut self) -> Vec<u8> {
-        self.writer
-            .as_mut()
-            .map(|writer| std::mem::take(writer.inner_mut()))
-            .unwrap_or_default()
+        self.writer.as_mut().map(|writer| std::mem::take(writer.inner_mut())).unwrap_or_default()
     }
 
     /// Ends the file. The next row begins another one.
@@ -107,8 +86,6 @@ impl Output {
     ///
     /// Its last bytes; none if it never began.
     pub fn finish(&mut self) -> Result<Vec<u8>> {
-        self.writer
-            .take()
-            .map_or(Ok(Vec::new()), ArrowWriter::into_inner)
+        self.writer.take().map_or(Ok(Vec::new()), ArrowWriter::into_inner)
     }
 }

@@ -115,22 +115,13 @@ impl Rows {
 
     /// The columns that some file has a key for.
     pub fn seen_columns(&self) -> impl Iterator<Item = usize> + '_ {
-        self.seen_columns
-            .iter()
-            .enumerate()
-            .filter(|(_, seen)| **seen)
-            .map(|(number, _)| number)
+        self.seen_columns.iter().enumerate().filter(|(_, seen)| **seen).map(|(number, _)| number)
     }
 
     pub fn begin_file(&mut self, source: String) {
         self.file += 1;
         self.sources.push((self.len, source));
-        self.mark = Mark {
-            row: self.len,
-            bytes: self.bytes,
-            keys: self.keys.len(),
-            ..Mark::default()
-        };
+        self.mark = Mark { row: self.len, bytes: self.bytes, keys: self.keys.len(), ..Mark::default() };
     }
 
     /// Ends a file that was read to its end.
@@ -143,9 +134,7 @@ impl Rows {
         for (seen, sighting) in self.seen_columns.iter_mut().zip(&self.sightings) {
             *seen |= sighting.file == self.file;
         }
-        (self.mark.keys..self.keys.len())
-            .map(|number| self.keys.text(number))
-            .collect()
+        (self.mark.keys..self.keys.len()).map(|number| self.keys.text(number)).collect()
     }
 
     /// Forgets the current file.
@@ -229,44 +218,18 @@ impl Rows {
         };
         match (column.kind(), value) {
             (_, Value::Null) => {}
-            (
-                ColumnKind::Text,
-                Value::Source(text)
-                | Value::Text {
-                    inner: text,
-                    escaped: false,
-                },
-            ) => {
+            (ColumnKind::Text, Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
                 column.set_text(row, |bytes| bytes.extend_from_slice(text));
             }
-            (
-                ColumnKind::Text,
-                Value::Text {
-                    inner,
-                    escaped: true,
-                },
-            ) => {
+            (ColumnKind::Text, Value::Text { inner, escaped: true }) => {
                 column.set_text(row, |bytes| unescape_into(inner, bytes));
             }
-            (
-                ColumnKind::Typed(_),
-                Value::Source(text)
-                | Value::Text {
-                    inner: text,
-                    escaped: false,
-                },
-            ) => {
+            (ColumnKind::Typed(_), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
                 if !column.set_value(row, text) {
                     self.rescue(number, value);
                 }
             }
-            (
-                ColumnKind::Typed(_),
-                Value::Text {
-                    inner,
-                    escaped: true,
-                },
-            ) => {
+            (ColumnKind::Typed(_), Value::Text { inner, escaped: true }) => {
                 let mut text = Vec::new();
                 unescape_into(inner, &mut text);
                 if !column.set_value(row, &text) {
@@ -292,38 +255,21 @@ impl Rows {
         let start = self.scratch.len();
         match value {
             Value::Null => return,
-            Value::Text {
-                inner,
-                escaped: true,
-            } => unescape_into(inner, &mut self.scratch),
+            Value::Text { inner, escaped: true } => unescape_into(inner, &mut self.scratch),
             Value::Source(text) | Value::Text { inner: text, .. } => {
                 self.scratch.extend_from_slice(text);
             }
         }
         let sighting = &mut self.sightings[number];
         (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.len());
-        self.entries
-            .push((number, Some((start, self.scratch.len()))));
+        self.entries.push((number, Some((start, self.scratch.len()))));
     }
 
     fn close_entries(&mut self) {
-        let Self {
-            keys,
-            scratch,
-            entries,
-            ..
-        } = self;
-        let present = entries
-            .iter()
-            .filter_map(|(number, range)| range.map(|range| (*number, range)));
-        self.mark.rescued_values += present
-            .clone()
-            .filter(|(number, _)| *number < self.columns.len())
-            .count() as u64;
-        self.rescued.set(
-            self.len,
-            present.map(|(number, (start, end))| (keys.text(number), &scratch[start..end])),
-        );
+        let Self { keys, scratch, entries, .. } = self;
+        let present = entries.iter().filter_map(|(number, range)| range.map(|range| (*number, range)));
+        self.mark.rescued_values += present.clone().filter(|(number, _)| *number < self.columns.len()).count() as u64;
+        self.rescued.set(self.len, present.map(|(number, (start, end))| (keys.text(number), &scratch[start..end])));
         self.entries.clear();
         self.scratch.clear();
     }
@@ -337,11 +283,7 @@ impl Rows {
         let rows = self.len;
         self.mark.is_partly_written |= rows > self.mark.row;
         let sources = self.take_sources()?;
-        let columns = self
-            .columns
-            .iter_mut()
-            .map(|column| column.take(rows))
-            .collect::<Result<_, _>>()?;
+        let columns = self.columns.iter_mut().map(|column| column.take(rows)).collect::<Result<_, _>>()?;
         let rescued = self.rescued.take(rows)?;
         (self.len, self.bytes) = (0, 0);
         (self.mark.row, self.mark.bytes) = (0, 0);
@@ -351,26 +293,15 @@ impl Rows {
     /// The file of each row; the current one stays for rows to come.
     fn take_sources(&mut self) -> Result<ArrayRef, ArrowError> {
         let mut numbers = Vec::with_capacity(self.len);
-        let ends = self
-            .sources
-            .iter()
-            .skip(1)
-            .map(|(row, _)| *row)
-            .chain([self.len]);
+        let ends = self.sources.iter().skip(1).map(|(row, _)| *row).chain([self.len]);
         for (number, end) in ends.enumerate() {
-            numbers.resize(
-                end,
-                i32::try_from(number).expect("files of one batch are below 2^31"),
-            );
+            numbers.resize(end, i32::try_from(number).expect("files of one batch are below 2^31"));
         }
         let names: StringArray = self.sources.iter().map(|(_, name)| Some(name)).collect();
         self.sources.drain(..self.sources.len().saturating_sub(1));
         if let Some(last) = self.sources.last_mut() {
             last.0 = 0;
         }
-        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
-            Int32Array::from(numbers),
-            Arc::new(names),
-        )?))
+        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(numbers), Arc::new(names))?))
     }
 }

@@ -54,12 +54,7 @@ type Scanned<T> = Result<T, NoRecord>;
 /// # Returns
 ///
 /// Where the line feed behind the record is.
-pub fn record<'a>(
-    block: &'a [u8],
-    start: usize,
-    keys: &Keys,
-    fields: &mut Vec<Field<'a>>,
-) -> Scanned<usize> {
+pub fn record<'a>(block: &'a [u8], start: usize, keys: &Keys, fields: &mut Vec<Field<'a>>) -> Scanned<usize> {
     fields.clear();
     let mut at = expect(block, skip_space(block, start), b'{')?;
     at = skip_space(block, at);
@@ -87,44 +82,25 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
 fn field<'a>(block: &'a [u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field<'a>, usize)> {
     let at = expect(block, at, b'"')?;
     // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-    let expected = keys
-        .expected(place)
-        .filter(|(_, key)| block[at..].starts_with(key));
+    let expected = keys.expected(place).filter(|(_, key)| block[at..].starts_with(key));
     let (end, key_escaped) = match expected {
         Some((_, key)) => (at + key.len(), false),
         None => string(block, at)?,
     };
     let (value, behind) = value(block, behind_colon(block, end)?)?;
     let number = expected.map(|(number, _)| number);
-    Ok((
-        Field {
-            key: &block[at..end - 1],
-            key_escaped,
-            number,
-            value,
-        },
-        behind,
-    ))
+    Ok((Field { key: &block[at..end - 1], key_escaped, number, value }, behind))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
-    Ok(skip_space(
-        block,
-        expect(block, skip_space(block, at), b':')?,
-    ))
+    Ok(skip_space(block, expect(block, skip_space(block, at), b':')?))
 }
 
 fn value(block: &[u8], at: usize) -> Scanned<(Value<'_>, usize)> {
     match block[at] {
         b'"' => {
             let (end, escaped) = string(block, at + 1)?;
-            Ok((
-                Value::Text {
-                    inner: &block[at + 1..end - 1],
-                    escaped,
-                },
-                end,
-            ))
+            Ok((Value::Text { inner: &block[at + 1..end - 1], escaped }, end))
         }
         b'{' | b'[' => container(block, at).map(|end| (Value::Source(&block[at..end]), end)),
         b'n' => word(block, at, b"null").map(|end| (Value::Null, end)),
@@ -143,11 +119,7 @@ fn scalar(block: &[u8], at: usize) -> Scanned<usize> {
 }
 
 fn word(block: &[u8], at: usize, text: &[u8]) -> Scanned<usize> {
-    if block[at..].starts_with(text) {
-        Ok(at + text.len())
-    } else {
-        Err(NoRecord)
-    }
+    if block[at..].starts_with(text) { Ok(at + text.len()) } else { Err(NoRecord) }
 }
 
 fn number(block: &[u8], start: usize) -> Scanned<usize> {
@@ -190,10 +162,7 @@ struct Levels {
 impl Levels {
     /// The record itself is the first level.
     fn new() -> Self {
-        Self {
-            bits: [0; MAX_DEPTH / 64],
-            depth: 1,
-        }
+        Self { bits: [0; MAX_DEPTH / 64], depth: 1 }
     }
 
     fn open(&mut self, is_object: bool) -> Scanned<()> {
@@ -299,11 +268,7 @@ fn escape(block: &[u8], at: usize) -> Scanned<usize> {
         b'u' => match hex(block, at + 1)? {
             0xD800..=0xDBFF => {
                 let at = expect(block, expect(block, at + 5, b'\\')?, b'u')?;
-                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) {
-                    Ok(at + 4)
-                } else {
-                    Err(NoRecord)
-                }
+                if matches!(hex(block, at)?, 0xDC00..=0xDFFF) { Ok(at + 4) } else { Err(NoRecord) }
             }
             0xDC00..=0xDFFF => Err(NoRecord),
             _ => Ok(at + 5),
@@ -313,10 +278,7 @@ fn escape(block: &[u8], at: usize) -> Scanned<usize> {
 }
 
 fn hex(block: &[u8], at: usize) -> Scanned<u32> {
-    block
-        .get(at..at + 4)
-        .and_then(strings::hex4)
-        .ok_or(NoRecord)
+    block.get(at..at + 4).and_then(strings::hex4).ok_or(NoRecord)
 }
 
 fn end_of_line(block: &[u8], at: usize) -> Scanned<usize> {
@@ -325,11 +287,7 @@ fn end_of_line(block: &[u8], at: usize) -> Scanned<usize> {
 
 #[inline]
 fn expect(block: &[u8], at: usize, byte: u8) -> Scanned<usize> {
-    if block.get(at) == Some(&byte) {
-        Ok(at + 1)
-    } else {
-        Err(NoRecord)
-    }
+    if block.get(at) == Some(&byte) { Ok(at + 1) } else { Err(NoRecord) }
 }
 
 #[inline]

@@ -38,9 +38,7 @@ const fn is_special(byte: u8) -> bool {
 
 /// The value of four hexadecimal digits.
 pub fn hex4(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |value, &digit| {
-        Some(value << 4 | char::from(digit).to_digit(16)?)
-    })
+    digits.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
 }
 
 /// Appends what the inside of a string stands for.
@@ -78,10 +76,7 @@ fn unicode_into<'a>(digits: &'a [u8], target: &mut Vec<u8>) -> &'a [u8] {
         // The scan has seen that a low surrogate follows.
         0xD800..=0xDBFF => {
             let second = hex4(&digits[6..10]).unwrap_or_default();
-            (
-                0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00),
-                &digits[10..],
-            )
+            (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), &digits[10..])
         }
         _ => (first, &digits[4..]),
     };

@@ -31,20 +31,12 @@ pub enum Stored {
 /// `ValueError`: there is no such type.
 #[pyfunction]
 #[pyo3(signature = (text, kind, precision=0, scale=0, epoch=None))]
-pub fn typed_value(
-    text: &[u8],
-    kind: &str,
-    precision: u8,
-    scale: i8,
-    epoch: Option<&str>,
-) -> PyResult<Option<Stored>> {
+pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> PyResult<Option<Stored>> {
     let kind = Kind::parse(kind, precision, scale, epoch).map_err(PyValueError::new_err)?;
     Ok(match kind {
         Kind::Long => values::long(text).map(|value| Stored::Integer(value.into())),
         Kind::Double => values::double(text).map(Stored::Float),
-        Kind::Decimal { precision, scale } => {
-            values::decimal(text, precision, scale).map(Stored::Integer)
-        }
+        Kind::Decimal { precision, scale } => values::decimal(text, precision, scale).map(Stored::Integer),
         Kind::Boolean => values::boolean(text).map(Stored::Boolean),
         Kind::Date => values::date(text).map(|days| Stored::Integer(days.into())),
         Kind::Timestamp { epoch } => {

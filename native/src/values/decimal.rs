@@ -41,9 +41,7 @@ pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
 
 /// The digits as a whole number; there are at most 38.
 fn unsigned(significant: &Significant) -> i128 {
-    significant
-        .digits()
-        .fold(0, |value, byte| value * 10 + i128::from(byte - b'0'))
+    significant.digits().fold(0, |value, byte| value * 10 + i128::from(byte - b'0'))
 }
 
 #[cfg(test)]
@@ -81,11 +79,7 @@ mod tests {
             ("1e-99999999999999999999", 38, 38, None),
             ("1e9223372036854775807", 38, 0, None),
         ] {
-            assert_eq!(
-                unscaled(text, precision, scale),
-                expected,
-                "{text} {precision} {scale}"
-            );
+            assert_eq!(unscaled(text, precision, scale), expected, "{text} {precision} {scale}");
         }
     }
 

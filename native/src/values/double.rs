@@ -61,12 +61,7 @@ mod tests {
         assert_eq!(bits("0e99999999999999999999"), Some(0));
         assert_eq!(bits("1.7976931348623157e308"), Some(f64::MAX.to_bits()));
         assert_eq!(bits("5e-324"), Some(1));
-        for text in [
-            "1e400",
-            "-1e400",
-            "1.7976931348623159e308",
-            "1e99999999999999999999",
-        ] {
+        for text in ["1e400", "-1e400", "1.7976931348623159e308", "1e99999999999999999999"] {
             assert_eq!(bits(text), None, "{text}");
         }
     }
@@ -77,10 +72,7 @@ mod tests {
         for count in [5000, 700_000, 3_000_000] {
             let many = "0".repeat(count);
             assert_eq!(bits(&format!("1{many}e-{count}")), Some(1.0_f64.to_bits()));
-            assert_eq!(
-                bits(&format!("-0.{many}1e{}", count + 1)),
-                Some((-1.0_f64).to_bits())
-            );
+            assert_eq!(bits(&format!("-0.{many}1e{}", count + 1)), Some((-1.0_f64).to_bits()));
             assert_eq!(bits(&format!("-0.{many}")), Some((-0.0_f64).to_bits()));
             assert_eq!(bits(&format!("0e{many}9")), Some(0));
             assert_eq!(bits(&format!("1e{many}9")), Some(1e9_f64.to_bits()));
@@ -88,10 +80,7 @@ mod tests {
             // The middle between 1 and the next double: to the even one, unless a digit far behind says otherwise.
             let middle = "1.00000000000000011102230246251565404236316680908203125";
             assert_eq!(bits(&format!("{middle}{many}")), Some(1.0_f64.to_bits()));
-            assert_eq!(
-                bits(&format!("{middle}{many}1")),
-                Some(1.0_f64.next_up().to_bits())
-            );
+            assert_eq!(bits(&format!("{middle}{many}1")), Some(1.0_f64.next_up().to_bits()));
         }
     }
 }

@@ -52,12 +52,7 @@ impl Kind {
     /// # Errors
     ///
     /// There is no such type. The message says what was asked for, and what was expected.
-    pub fn parse(
-        kind: &str,
-        precision: u8,
-        scale: i8,
-        epoch: Option<&str>,
-    ) -> Result<Self, String> {
+    pub fn parse(kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> Result<Self, String> {
         Self::find(kind, precision, scale, epoch).ok_or_else(|| {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
@@ -74,19 +69,14 @@ impl Kind {
             ("double", None) => Self::Double,
             ("decimal", None) => {
                 let digits = i8::try_from(precision).ok()?;
-                let fits =
-                    (1..=MAX_PRECISION).contains(&precision) && (0..=digits).contains(&scale);
+                let fits = (1..=MAX_PRECISION).contains(&precision) && (0..=digits).contains(&scale);
                 fits.then_some(Self::Decimal { precision, scale })?
             }
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
             ("timestamp", None) => Self::Timestamp { epoch: None },
-            ("timestamp", Some("seconds")) => Self::Timestamp {
-                epoch: Some(Epoch::Seconds),
-            },
-            ("timestamp", Some("milliseconds")) => Self::Timestamp {
-                epoch: Some(Epoch::Milliseconds),
-            },
+            ("timestamp", Some("seconds")) => Self::Timestamp { epoch: Some(Epoch::Seconds) },
+            ("timestamp", Some("milliseconds")) => Self::Timestamp { epoch: Some(Epoch::Milliseconds) },
             _ => return None,
         })
     }
@@ -108,11 +98,7 @@ pub fn long(text: &[u8]) -> Option<i64> {
         let digit = byte.wrapping_sub(b'0');
         (digit <= 9).then(|| value * 10 + u64::from(digit))
     })?;
-    if negative {
-        0_i64.checked_sub_unsigned(size)
-    } else {
-        i64::try_from(size).ok()
-    }
+    if negative { 0_i64.checked_sub_unsigned(size) } else { i64::try_from(size).ok() }
 }
 
 /// `true` or `false`, and no other spelling.
@@ -189,18 +175,9 @@ mod tests {
     #[test]
     fn kinds() {
         let decimal = Kind::parse("decimal", 38, 38, None);
-        assert_eq!(
-            decimal,
-            Ok(Kind::Decimal {
-                precision: 38,
-                scale: 38
-            })
-        );
+        assert_eq!(decimal, Ok(Kind::Decimal { precision: 38, scale: 38 }));
         let epoch = Some(Epoch::Seconds);
-        assert_eq!(
-            Kind::parse("timestamp", 0, 0, Some("seconds")),
-            Ok(Kind::Timestamp { epoch })
-        );
+        assert_eq!(Kind::parse("timestamp", 0, 0, Some("seconds")), Ok(Kind::Timestamp { epoch }));
         for (kind, precision, scale, epoch) in [
             ("string", 0, 0, None),
             ("Long", 0, 0, None),
@@ -214,10 +191,7 @@ mod tests {
             ("long", 0, 0, Some("seconds")),
         ] {
             let message = Kind::parse(kind, precision, scale, epoch).unwrap_err();
-            assert!(
-                message.starts_with(&format!("no type {kind} ")),
-                "{message}"
-            );
+            assert!(message.starts_with(&format!("no type {kind} ")), "{message}");
         }
     }
 }

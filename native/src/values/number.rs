@@ -38,21 +38,12 @@ impl<'a> Number<'a> {
             [b'e' | b'E', rest @ ..] => parse_exponent(rest)?,
             _ => return None,
         };
-        Some(Self {
-            negative,
-            whole,
-            fraction,
-            exponent,
-        })
+        Some(Self { negative, whole, fraction, exponent })
     }
 
     pub fn significant(&self) -> Significant<'a> {
         let back = trim_end(self.fraction);
-        let front = if back.is_empty() {
-            trim_end(self.whole)
-        } else {
-            self.whole
-        };
+        let front = if back.is_empty() { trim_end(self.whole) } else { self.whole };
         let cut = length(self.whole) - length(front);
         let shift = self.exponent - length(back) + cut;
         if self.whole == b"0" {
@@ -83,9 +74,7 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
     if digits.is_empty() || !rest.is_empty() {
         return None;
     }
-    let size = digits.iter().fold(0, |value, byte| {
-        EXPONENT_LIMIT.min(value * 10 + i64::from(byte - b'0'))
-    });
+    let size = digits.iter().fold(0, |value, byte| EXPONENT_LIMIT.min(value * 10 + i64::from(byte - b'0')));
     Some(if negative { -size } else { size })
 }
 
@@ -95,11 +84,7 @@ fn trim_start(digits: &[u8]) -> &[u8] {
 }
 
 fn trim_end(digits: &[u8]) -> &[u8] {
-    let zeros = digits
-        .iter()
-        .rev()
-        .take_while(|&&byte| byte == b'0')
-        .count();
+    let zeros = digits.iter().rev().take_while(|&&byte| byte == b'0').count();
     &digits[..digits.len() - zeros]
 }
 
@@ -150,18 +135,8 @@ mod tests {
         ] {
             assert!(Number::parse(text.as_bytes()).is_none(), "{text}");
         }
-        for text in [
-            "0",
-            "-0",
-            "0.0",
-            "0e9",
-            "0E+00",
-            "-0.00e-3",
-            "10",
-            "-1.50",
-            "1e05",
-            "1.5E-999999999999999999999",
-        ] {
+        for text in ["0", "-0", "0.0", "0e9", "0E+00", "-0.00e-3", "10", "-1.50", "1e05", "1.5E-999999999999999999999"]
+        {
             assert!(Number::parse(text.as_bytes()).is_some(), "{text}");
         }
     }
@@ -179,11 +154,7 @@ mod tests {
         ] {
             let significant = Number::parse(text.as_bytes()).unwrap().significant();
             let digits = significant.digits().collect::<Vec<_>>();
-            assert_eq!(
-                (digits.as_slice(), significant.shift),
-                (expected.as_bytes(), shift),
-                "{text}"
-            );
+            assert_eq!((digits.as_slice(), significant.shift), (expected.as_bytes(), shift), "{text}");
         }
     }
 }

@@ -42,11 +42,7 @@ pub fn date(text: &[u8]) -> Option<i32> {
 
 /// Counts from March, so that the day that leap years add is the last of its year.
 const fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
-    let (year, months) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     // Months from March on have 31, 30, 31, 30, 31 days, over and over: 153 in five of them.
     let days = (153 * months + 2) / 5 + day - 1;
     365 * year + year / 4 - year / 100 + year / 400 + days - DAYS_TO_1970
@@ -77,8 +73,7 @@ fn iso_timestamp(text: &[u8]) -> Option<i64> {
     if hour > 23 || minute > 59 {
         return None;
     }
-    let local_minutes =
-        i64::from(date(day)?) * DAY_MINUTES + i64::from(hour) * HOUR_MINUTES + i64::from(minute);
+    let local_minutes = i64::from(date(day)?) * DAY_MINUTES + i64::from(hour) * HOUR_MINUTES + i64::from(minute);
     let minutes = local_minutes - offset_minutes(rest)?;
     Some(minutes * MINUTE_SECONDS * MICROSECONDS + microseconds)
 }
@@ -98,10 +93,7 @@ fn seconds(whole: i32, rest: &[u8]) -> Option<(i64, &[u8])> {
         return None;
     }
     let padding = std::iter::repeat_n(&b'0', MICROSECOND_DIGITS - kept.len());
-    let fraction = kept
-        .iter()
-        .chain(padding)
-        .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    let fraction = kept.iter().chain(padding).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     Some((whole + fraction, rest))
 }
 
@@ -110,9 +102,7 @@ fn offset_minutes(text: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match *text {
         [b'Z'] => return Some(0),
         [sign, h1, h2] => (sign, two_digits(h1, h2)?, 0),
-        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => {
-            (sign, two_digits(h1, h2)?, two_digits(m1, m2)?)
-        }
+        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => (sign, two_digits(h1, h2)?, two_digits(m1, m2)?),
         _ => return None,
     };
     let size = i64::from(hours) * HOUR_MINUTES + i64::from(minutes);
@@ -227,14 +217,7 @@ mod tests {
             "2023-02-29T00:00:00Z",
             "1767323045",
         ] {
-            assert_eq!(
-                timestamp(
-                    text.as_bytes(),
-                    Some(Epoch::Seconds).filter(|_| text.contains('-'))
-                ),
-                None,
-                "{text}"
-            );
+            assert_eq!(timestamp(text.as_bytes(), Some(Epoch::Seconds).filter(|_| text.contains('-'))), None, "{text}");
         }
     }
 
@@ -249,10 +232,7 @@ mod tests {
         assert_eq!(seconds("253402300799.999999"), Some(LAST_MICROSECOND));
         assert_eq!(seconds("253402300800"), None);
         assert_eq!(seconds("1970-01-01T00:00:01Z"), Some(1_000_000));
-        assert_eq!(
-            milliseconds("1700000000123.456"),
-            Some(1_700_000_000_123_456)
-        );
+        assert_eq!(milliseconds("1700000000123.456"), Some(1_700_000_000_123_456));
         assert_eq!(milliseconds("1.0001"), None);
         assert_eq!(milliseconds("-62135596800000"), Some(FIRST_MICROSECOND));
         assert_eq!(milliseconds("-62135596800000.001"), None);
