@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.errors import PackagingError
 from deploy.imported_modules import ROOT, imported_files
-from deploy.package import MAX_ZIP_BYTES, PackagingError, build_functions, build_wheel
+from deploy.package import MAX_ZIP_BYTES, build_functions, build_wheel
 from deploy.pins import FUNCTION_PACKAGES, job_modules, job_packages, pinned, pins
 
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
