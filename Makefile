@@ -53,7 +53,7 @@ lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/mypy
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
 		cargo fmt --manifest-path $(CRATE) --check && \
-		cargo clippy --quiet --locked --all-targets --manifest-path $(CRATE) -- -D warnings; \
+		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
 	else echo "cargo with rustfmt and clippy is not installed: native/ was not checked" >&2; fi
 
 format: $(INSTALLED) ## Format the code

@@ -23,7 +23,7 @@ NO_CARGO = "cargo is not installed"
 GLUE_GLIBC = (2, 34)
 """What Amazon Linux 2023 has, on which Glue 5.1 and 6.0 run."""
 
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.whl$")
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.")
 
 
 def has_cargo() -> bool:
