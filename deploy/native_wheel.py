@@ -55,7 +55,7 @@ def build_native_wheel(folder: Path, log: Path) -> Path:
         )
     wheels = list(folder.glob(WHEELS))
     if done.returncode or len(wheels) != 1:
-        raise PackagingError(f"the native engine could not be built, see {log}")
+        raise PackagingError(f"the build of native/ failed, see {log}")
     return wheels[0]
 
 

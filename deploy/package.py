@@ -3,6 +3,7 @@
 The same code makes the same bytes, so that a deployment without changes changes nothing.
 """
 
+import platform
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,7 @@ NATIVE_LOG = "native-build.log"
 MAX_ZIP_BYTES = 15_000_000
 
 _PLATFORM = ("--platform", "manylinux2014_x86_64", "--python-version", "3.13", "--implementation", "cp")
+_GLUE_MACHINE = "Linux x86_64"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can hold
 _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
@@ -79,7 +81,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_native(folder: Path) -> str:
-    """Build the wheel of the native engine, where cargo is at hand.
+    """Build the wheel of the native engine, where that can be done.
 
     Returns:
         One line about it.
@@ -89,8 +91,8 @@ def build_native(folder: Path) -> str:
     """
     for old in folder.glob(WHEELS):  # else one of older code would go to Glue
         old.unlink()
-    if not has_cargo():
-        return f"{NO_CARGO}: no wheel of the native engine, the job uses the Spark engine"
+    if reason := _why_not():
+        return f"{reason}: no wheel of the native engine, the job uses the Spark engine"
     wheel = build_native_wheel(folder, folder / NATIVE_LOG)
     try:
         return f"{_named(wheel)}  {glibc_line(wheel)}"
@@ -105,6 +107,14 @@ def _write_zip(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
             info = zipfile.ZipInfo(name.as_posix(), _EPOCH)
             info.external_attr = 0o644 << 16
             archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def _why_not() -> str:
+    """Why nothing can be compiled for Glue here; empty if it can."""
+    machine = f"{platform.system()} {platform.machine()}"
+    if machine != _GLUE_MACHINE:
+        return f"Glue is {_GLUE_MACHINE}, this is {machine}"
+    return "" if has_cargo() else NO_CARGO
 
 
 def _named(path: Path) -> str:

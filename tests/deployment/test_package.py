@@ -136,6 +136,13 @@ def test_packaging_without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not old.exists()
 
 
+def test_packaging_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled for another machine than Glue's is not built, and one line says so."""
+    monkeypatch.setattr("deploy.package.has_cargo", lambda: True)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert " aarch64: no wheel of the native engine, the job uses the Spark engine" in build_native(tmp_path)
+
+
 def installing_with(path: Path) -> subprocess.CompletedProcess[str]:
     """`python -m deploy.native_install` with a PATH of its own, where no native engine was installed before."""
     return subprocess.run(
@@ -158,7 +165,7 @@ def test_installing_without_cargo(tmp_path: Path) -> None:
 def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the log, which says why; no wheel is left."""
     monkeypatch.setattr("deploy.native_wheel.NATIVE", tmp_path)
-    with pytest.raises(PackagingError, match=r"could not be built, see .*/build\.log$"):
+    with pytest.raises(PackagingError, match=r"the build of native/ failed, see .*/build\.log$"):
         build_native_wheel(tmp_path, tmp_path / "build.log")
     assert (tmp_path / "build.log").read_text()
     assert list(tmp_path.glob("*.whl")) == []
