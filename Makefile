@@ -1,4 +1,5 @@
-# Everything runs from .venv, which `make install` fills; only Python 3.11+ and Java 17 or 21 have to be there.
+# Everything runs from .venv, which `make install` fills; only Python 3.11+ and Java 17 or 21 have to be there. With cargo
+# the native engine is built too.
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
@@ -8,6 +9,9 @@ PYTEST_ARGS ?=
 ENV ?= dev
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+NATIVE := .venv/.native
+READY := $(INSTALLED) $(NATIVE)
+CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
@@ -18,28 +22,28 @@ VERSITYGW_VERSION := v1.8.0
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(INSTALLED) ## Set up .venv with everything that the other targets need
+install: $(READY) ## Set up .venv with everything that the other targets need
 
-demo: $(INSTALLED) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
+demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
-test: $(INSTALLED) ## Run the tests (PYTEST_ARGS="-k ledger")
+test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger")
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
 
-test-large: $(INSTALLED) ## Run the tests that take minutes and gigabytes
+test-large: $(READY) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
-test-faults: $(INSTALLED) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
+test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
 
-test-guards: $(INSTALLED) ## Take each guard out of the code, one at a time, and see a test fail
+test-guards: $(READY) ## Take each guard out of the code, one at a time, and see a test fail
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/python -m tests.guards
 
-soak: $(INSTALLED) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1)
+soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1)
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
@@ -47,25 +51,30 @@ lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
+		cargo fmt --manifest-path $(CRATE) --check && \
+		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
+	else echo "cargo with rustfmt and clippy is not installed: native/ was not checked" >&2; fi
 
 format: $(INSTALLED) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --manifest-path $(CRATE); fi
 
-bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars, and the builder (BENCH_ARGS="--size 1gb --passes 3")
+bench: $(READY) ## Measure against the classic way, DuckDB and Polars, and the builder (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-scale: $(INSTALLED) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
+bench-scale: $(READY) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target
 
 ##@ Put it on AWS
-package: $(INSTALLED) ## Build the zip of the functions and the wheel of the job, into dist
+package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job, into dist
 	@$(BIN)/python -m deploy.package
 
 glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
@@ -84,6 +93,10 @@ $(INSTALLED): pyproject.toml requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@$(BIN)/python -m compactor.adapters.spark.s3a_jars
 	@touch $@
+
+# Not to be had without cargo: where it was not built, the next target that could use it says so again, and tries again.
+$(NATIVE): $(INSTALLED) $(CRATE) native/Cargo.lock native/pyproject.toml $(shell find native/src -name '*.rs')
+	@if $(BIN)/python -m deploy.native_install; then touch $@; fi
 
 # Not to be had without Go: what needs it says so, and runs against moto where that serves as well.
 $(VERSITYGW):

@@ -17,7 +17,7 @@ from compactor.app import App
 from compactor.errors import CompactorError, SettingsError
 from compactor.registry import EMPTY_SCHEMA
 from compactor.settings import load_settings
-from deploy.artefacts import Artefact, artefact_key, artefacts
+from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
 from deploy.change_sets import DeploymentError, Stack
 from deploy.imported_modules import ROOT
 from deploy.pins import job_modules
@@ -60,13 +60,20 @@ def deploy(
     given = _given(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
     template = load_template()
-    keys = {"JobEnvironmentKey": NO_ARCHIVE, "JobModules": job_modules()} | {each.parameter: each.key for each in files}
+    keys = {"JobEnvironmentKey": NO_ARCHIVE} | {each.parameter: each.key for each in files}
+    keys[MODULES] = ",".join([job_modules(), *_module_places(files, given)])
     parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
     plan = _plan(session, parameters, files)
     click.echo("\n".join(plan.lines()))
     stack = Stack(session.client("cloudformation"), plan.stack)
     schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
     _carry_out(session, stack, plan, with_columns(template, schema, settings.schema.metadata_columns), is_wanted)
+
+
+def _module_places(files: list[Artefact], given: Mapping[str, str]) -> list[str]:
+    """Where pip finds what is in no index."""
+    bucket = given.get("ArtefactBucketName", "")
+    return [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
 
 
 def _session(new_session: Callable[..., Any], region: str) -> Any:

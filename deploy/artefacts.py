@@ -7,9 +7,11 @@ from pathlib import Path
 
 from compactor.errors import SettingsError
 from deploy.imported_modules import ROOT
+from deploy.native_wheel import WHEELS
 from deploy.package import DIST, FUNCTIONS_ZIP
 
 GLUE_ENVIRONMENT = "glue-environment.tar.gz"
+MODULES = "JobModules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Artefact:
     """One file.
 
     Attributes:
-        parameter: The parameter of the template that names its key.
+        parameter: The parameter of the template that names its key, alone or among others.
         path: The file.
         key: Its key in the bucket of artefacts.
         size_bytes: Its size.
@@ -58,7 +60,8 @@ def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Pa
 def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> str:
     """The key of an artefact, in a folder that the roles of who needs it may read."""
     kind = "job" if parameter.startswith("Job") else parameter.removesuffix("Key").lower()
-    return f"{environment}/{kind}/{sha256[:32]}.{suffix}"
+    # pip looks at the name of a wheel, which therefore stays, behind the fingerprint.
+    return f"{environment}/{kind}/{sha256[:32]}{'/' if suffix.endswith('.whl') else '.'}{suffix}"
 
 
 def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
@@ -68,7 +71,10 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
     yield "JobScriptKey", ROOT / "glue_entry.py", "py", "the job"
     # A wheel by another name: Spark puts nothing but .zip, .egg and .jar on the path of its executors.
     yield "JobPackageKey", wheel, "zip", "the package: make package"
-    if glue_version != "5.1":
+    if glue_version == "5.1":
+        for native in sorted(dist.glob(WHEELS)):
+            yield MODULES, native, native.name, "the native engine: make package"
+    else:
         yield (
             "JobEnvironmentKey",
             dist / GLUE_ENVIRONMENT,

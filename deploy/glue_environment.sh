@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes dist/glue-environment.tar.gz, the virtual environment that a job on Glue 6.0 runs in: the package with everything
-# it needs but Spark, which Glue brings. Run `make package` first.
+# it needs but Spark, which Glue brings, and the native engine where `make package` built it. Run that first.
 #
 # It has to be made on Linux for x86_64 with Python 3.13 and a glibc no newer than Glue's, as on Amazon Linux 2023: the
 # archive holds compiled modules and points to the interpreter at its place there.
@@ -17,12 +17,16 @@ fail() { echo "$1" >&2; exit 2; }
 [[ -x $BIN/python ]] || fail ".venv: not there; run make install"
 wheels=(dist/compactor-*.whl)
 [[ -f ${wheels[0]} ]] || fail "dist/compactor-*.whl: not there; run make package"
+shopt -s nullglob
+native=(dist/compactor_native-*.whl)
+((${#native[@]})) || echo "dist/compactor_native-*.whl: not there; the job uses the Spark engine"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$BIN/python" -m deploy.pins > "$work/pins.txt"
 "$PYTHON" -m venv --copies "$work/environment"
-"$work/environment/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$work/pins.txt" "${wheels[0]}"
+"$work/environment/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$work/pins.txt" "${wheels[0]}" \
+	"${native[@]}"
 # Glue's own library for Python; the job does without it where it is not to be had.
 if [[ -n ${AWSGLUE:-} ]]; then "$work/environment/bin/pip" install --quiet --no-deps "$AWSGLUE"; fi
 "$PYTHON" -m venv "$work/tool"

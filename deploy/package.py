@@ -1,32 +1,31 @@
-"""Builds what is deployed, into dist/: the zip of the functions, and the wheel of the job. `python -m deploy.package`.
+"""Builds what is deployed, into dist/: the zip of the functions, and the wheels of the job. `python -m deploy.package`.
 
 The same code makes the same bytes, so that a deployment without changes changes nothing.
 """
 
-import os
+import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from deploy.errors import PackagingError
 from deploy.imported_modules import ROOT, imported_files
+from deploy.native_wheel import NO_CARGO, WHEELS, build_native_wheel, glibc_line, has_cargo
 from deploy.pins import FUNCTION_PACKAGES, RUNTIME_OF_FUNCTIONS, pinned
+from deploy.pip import pip
 
 DIST = ROOT / "dist"
 FUNCTIONS_ZIP = "lambda.zip"
+NATIVE_LOG = "native-build.log"
 MAX_ZIP_BYTES = 15_000_000
 
 _PLATFORM = ("--platform", "manylinux2014_x86_64", "--python-version", "3.13", "--implementation", "cp")
+_GLUE_MACHINE = "Linux x86_64"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can hold
-_EPOCH_SECONDS = "315532800"
 _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
-
-
-class PackagingError(Exception):
-    """Something cannot be packaged as it is."""
 
 
 def install_functions_packages(site: Path) -> None:
@@ -35,7 +34,7 @@ def install_functions_packages(site: Path) -> None:
     Raises:
         PackagingError: pip failed.
     """
-    _pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
+    pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
 
 
 def build_functions(target: Path, install: Callable[[Path], None] = install_functions_packages) -> None:
@@ -76,19 +75,30 @@ def build_wheel(folder: Path) -> Path:
     shutil.rmtree(ROOT / "build", ignore_errors=True)  # else modules that are gone would be packaged again
     for old in folder.glob("compactor-*.whl"):
         old.unlink()
-    _pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
     [wheel] = folder.glob("compactor-*.whl")
     return wheel
 
 
-def _pip(*arguments: str) -> None:
-    command = (sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check")
-    done = subprocess.run(  # noqa: S603 - no argument comes from outside
-        command, capture_output=True, text=True, check=False, env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH_SECONDS}
-    )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
-        raise PackagingError(f"pip {arguments[0]} failed: {last}; expected a package index, or wheels in pip's cache")
+def build_native(folder: Path) -> str:
+    """Build the wheel of the native engine, where that can be done.
+
+    Returns:
+        One line about it.
+
+    Raises:
+        PackagingError: It could not be built, or Glue's glibc is too old for it; none is in the folder then.
+    """
+    for old in folder.glob(WHEELS):  # else one of older code would go to Glue
+        old.unlink()
+    if reason := _why_not():
+        return f"{reason}: no wheel of the native engine, the job uses the Spark engine"
+    wheel = build_native_wheel(folder, folder / NATIVE_LOG)
+    try:
+        return f"{_named(wheel)}  {glibc_line(wheel)}"
+    except PackagingError:
+        wheel.unlink()
+        raise
 
 
 def _write_zip(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
@@ -99,17 +109,30 @@ def _write_zip(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
             archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
+def _why_not() -> str:
+    """Why nothing can be compiled for Glue here; empty if it can."""
+    machine = f"{platform.system()} {platform.machine()}"
+    if machine != _GLUE_MACHINE:
+        return f"Glue is {_GLUE_MACHINE}, this is {machine}"
+    return "" if has_cargo() else NO_CARGO
+
+
+def _named(path: Path) -> str:
+    return f"{path.relative_to(path.parents[1])}  {path.stat().st_size:,} bytes"
+
+
 def main() -> int:
     """Build all."""
     DIST.mkdir(exist_ok=True)
     try:
         build_functions(DIST / FUNCTIONS_ZIP)
         built = (DIST / FUNCTIONS_ZIP, build_wheel(DIST))
+        native = build_native(DIST)
     except PackagingError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
-    for path in built:
-        sys.stdout.write(f"{path.relative_to(ROOT)}  {path.stat().st_size:,} bytes\n")
+    for line in (*map(_named, built), native):
+        sys.stdout.write(f"{line}\n")
     return 0
 
 

@@ -22,6 +22,7 @@ from compactor.schema import Column, SchemaVersion
 from compactor.settings import parse_settings
 from deploy.__main__ import deploy
 from deploy.change_sets import Change, DeploymentError, Stack
+from deploy.pins import job_modules
 from deploy.plan import change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
@@ -97,6 +98,20 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     assert again.endswith("Nothing to change.\n")
     assert "upload  sha256" not in again
     assert asked == []
+
+
+def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On Glue 5.1 pip installs the native engine from the bucket of artefacts, where its wheel keeps its name."""
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
+    name = "compactor_native-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
+    (root / "dist" / name).write_bytes(b"compiled")
+    deploy("dev", Session, is_wanted=lambda: True, root=root)
+    listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
+    [key] = [each["Key"] for each in listed if each["Key"].endswith(f"/{name}")]
+    assert key.startswith("dev/job/")
+    [modules] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
+    assert modules.split()[-1] == f"{job_modules()},s3://{BUCKET}/{key}"
 
 
 def test_without_credentials(tmp_path: Path) -> None:

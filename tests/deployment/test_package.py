@@ -1,5 +1,6 @@
 """What is shipped: all that the functions import, nothing that they must not have, and the same bytes each time."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from deploy.errors import PackagingError
 from deploy.imported_modules import ROOT, imported_files
-from deploy.package import MAX_ZIP_BYTES, PackagingError, build_functions, build_wheel
+from deploy.native_wheel import GLUE_GLIBC, build_native_wheel, glibc_line, glibc_of
+from deploy.package import MAX_ZIP_BYTES, build_functions, build_native, build_wheel
 from deploy.pins import FUNCTION_PACKAGES, job_modules, job_packages, pinned, pins
 
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
@@ -108,6 +111,78 @@ def test_versions_are_those_that_are_tested() -> None:
     assert "pyspark" not in job_packages(frozenset({"pyspark"}))
     assert f"pydantic=={versions['pydantic']}" in job_modules().split(",")
     assert not any(name in job_modules() for name in ("pyspark", "pyarrow", "boto3"))
+
+
+def test_the_glibc_of_the_native_wheel() -> None:
+    """It is named beside Glue's; a newer one, and a wheel for this machine alone, are refused in words."""
+    name = "compactor_native-0.1.0-cp311-abi3-{}.whl"
+    assert glibc_of(Path(name.format("manylinux_2_17_x86_64.manylinux2014_x86_64"))) == (2, 17)
+    assert glibc_line(Path(name.format("manylinux_2_34_x86_64"))) == "needs glibc 2.34, no newer than Glue's 2.34"
+    with pytest.raises(PackagingError, match=r"needs glibc 2\.35, expected 2\.34 at most"):
+        glibc_line(Path(name.format("manylinux_2_35_x86_64")))
+    for tag in ("linux_x86_64", "manylinux_2_34_aarch64", "macosx_11_0_arm64"):
+        with pytest.raises(PackagingError, match="expected a manylinux tag for x86_64"):
+            glibc_of(Path(name.format(tag)))
+
+
+def test_packaging_without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cargo one line says so, and no wheel of older code is left to go to Glue."""
+    old = tmp_path / "compactor_native-0.0.1-cp311-abi3-manylinux_2_34_x86_64.whl"
+    old.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (
+        build_native(tmp_path) == "cargo is not installed: no wheel of the native engine, the job uses the Spark engine"
+    )
+    assert not old.exists()
+
+
+def test_packaging_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled for another machine than Glue's is not built, and one line says so."""
+    monkeypatch.setattr("deploy.package.has_cargo", lambda: True)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert " aarch64: no wheel of the native engine, the job uses the Spark engine" in build_native(tmp_path)
+
+
+def installing_with(path: Path) -> subprocess.CompletedProcess[str]:
+    """`python -m deploy.native_install` with a PATH of its own, where no native engine was installed before."""
+    return subprocess.run(
+        [sys.executable, "-S", "-m", "deploy.native_install"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_installing_without_cargo(tmp_path: Path) -> None:
+    """One line says why there is no native engine, and that the Spark engine is used."""
+    done = installing_with(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "The native engine was not built, the Spark engine is used: cargo is not installed\n"
+
+
+def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the log, which says why; no wheel is left."""
+    monkeypatch.setattr("deploy.native_wheel.NATIVE", tmp_path)
+    with pytest.raises(PackagingError, match=r"the build of native/ failed, see .*/build\.log$"):
+        build_native_wheel(tmp_path, tmp_path / "build.log")
+    assert (tmp_path / "build.log").read_text()
+    assert list(tmp_path.glob("*.whl")) == []
+
+
+@pytest.mark.large
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_the_native_wheel(tmp_path: Path) -> None:
+    """It is for every Python from 3.11 and for Glue, holds no path of this machine, and is the same each time."""
+    wheel = build_native_wheel(tmp_path, tmp_path / "build.log")
+    assert "-cp311-abi3-" in wheel.name
+    assert glibc_of(wheel) <= GLUE_GLIBC
+    first = wheel.read_bytes()
+    [compiled] = [data for name, data in content(wheel).items() if name.endswith(".abi3.so")]
+    assert not [place for place in (str(ROOT), str(Path.home())) if place.encode() in compiled]
+    assert build_native_wheel(tmp_path, tmp_path / "build.log").read_bytes() == first
 
 
 @pytest.mark.large

@@ -1,0 +1,33 @@
+"""The crate of the native engine: tested by its own tests, and there wherever it can be built."""
+
+import shutil
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATE = ROOT / "native" / "Cargo.toml"
+
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+
+
+@needs_cargo
+def test_the_module_is_there() -> None:
+    """Where cargo is at hand, `make install` has built the native engine, so that no test silently goes without it."""
+    assert import_module("compactor_native").__file__
+
+
+@needs_cargo
+@pytest.mark.timeout(1800)
+def test_the_tests_of_the_crate() -> None:
+    """`cargo test` passes; the first time it compiles for minutes."""
+    # As a module, it is linked without Python, which not every machine has as a library; no test may need one.
+    done = subprocess.run(
+        ["cargo", "test", "--quiet", "--locked", "--features", "extension-module", "--manifest-path", CRATE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
