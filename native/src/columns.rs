@@ -157,10 +157,15 @@ impl Column {
     }
 
     /// Forgets all rows from this one on.
+    #[inline]
     pub fn truncate(&mut self, rows: usize) {
-        if rows >= self.rows() {
-            return;
+        if rows < self.rows() {
+            self.cut_off(rows);
         }
+    }
+
+    #[cold]
+    fn cut_off(&mut self, rows: usize) {
         self.valid.truncate(rows);
         match &mut self.slots {
             Slots::Texts(texts) => texts.truncate(rows),
@@ -200,11 +205,14 @@ impl Column {
     /// Fills up with nulls.
     #[inline]
     fn fill(&mut self, rows: usize) {
-        let missing = rows - self.rows();
-        if missing == 0 {
-            return;
+        if self.rows() < rows {
+            self.fill_up(rows);
         }
-        self.valid.append_n(missing, false);
+    }
+
+    #[cold]
+    fn fill_up(&mut self, rows: usize) {
+        self.valid.append_n(rows - self.rows(), false);
         match &mut self.slots {
             Slots::Texts(texts) => {
                 let end = texts.ends[texts.len()];

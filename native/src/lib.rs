@@ -98,7 +98,7 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
-    #[pyo3(signature = (columns, compression, rescues_unknown, max_keys, held_bytes=16777216))]
+    #[pyo3(signature = (columns, compression, rescues_unknown, max_keys, held_bytes=16_777_216))]
     fn new(
         columns: Vec<ColumnPlan>,
         compression: &str,

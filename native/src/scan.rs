@@ -82,7 +82,7 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
 fn field<'a>(block: &'a [u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field<'a>, usize)> {
     let at = expect(block, at, b'"')?;
     // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
-    let expected = keys.expected(place).filter(|(_, key)| block[at..].starts_with(key));
+    let expected = keys.expected(place).filter(|(_, key)| strings::begins_with(&block[at..], key));
     let (end, key_escaped) = match expected {
         Some((_, key)) => (at + key.len(), false),
         None => string(block, at)?,

@@ -7,7 +7,6 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -24,10 +23,11 @@ from compactor.batches import BatchResult
 from compactor.engine import Engine
 from compactor.java import java_fault
 from compactor.manifest import Manifest, ManifestFile
-from compactor.records import Commit, DeadLetter, FileReport, RecentCommit
+from compactor.records import Commit, DeadLetter, FileReport
 from compactor.settings import parse_settings
 from compactor.spark_conf import spark_properties
 from compactor.steps import OnStep, ignore_step
+from tests.scenes import commit_of_ratio
 
 REGION = "eu-west-1"
 MASTER = "local[2]"
@@ -235,7 +235,7 @@ def _scene(
     document = {name: {**defaults.get(name, {}), **sections.get(name, {})} for name in {**defaults, **sections}}
     app = App(parse_settings(document), on_step=on_step)
     if ratio is not None:
-        app.ledger.remember(_commit_of_ratio(ratio))
+        app.ledger.remember(commit_of_ratio(ratio))
     return Scene(app, f"{root}/raw/", engine)
 
 
@@ -247,21 +247,3 @@ def schema_file(columns: Mapping[str, str]) -> str:
         tables.append(f'[[columns]]\nname = {json.dumps(key)}\ntype = "{name}"\n')
         tables += [f'epoch = "{epoch}"\n'] if epoch else []
     return "".join(tables)
-
-
-def _commit_of_ratio(ratio: float) -> RecentCommit:
-    """An earlier commit to learn a size from, so that no sample is converted first: that halves the time of a test."""
-    decoded_bytes = 1024 * 1024 * 1024
-    return RecentCommit(
-        manifest_id="earlier",
-        date=DAY,
-        decoded_bytes=decoded_bytes,
-        input_bytes=decoded_bytes,
-        output_bytes=int(decoded_bytes * ratio),
-        output_files=1,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=1,
-        decided_at=datetime(2025, 12, 20, tzinfo=UTC),
-    )
