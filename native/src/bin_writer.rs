@@ -143,7 +143,15 @@ impl BinWriter {
         Ok(judged)
     }
 
-    /// Ends a file that was read to its end; see [`Rows::end_file`].
+    /// Ends a file that was read to its end.
+    ///
+    /// # Returns
+    ///
+    /// The keys without a column that no file had before, as first seen.
+    ///
+    /// # Errors
+    ///
+    /// The rows could not be encoded.
     pub fn end_file(&mut self) -> Result<Vec<Vec<u8>>> {
         let new_keys = self.rows.end_file().into_iter().map(<[u8]>::to_vec).collect();
         if self.rows.bytes() >= self.held_bytes / BATCHES_HELD {
@@ -152,7 +160,15 @@ impl BinWriter {
         Ok(new_keys)
     }
 
-    /// Ends the Parquet file; see [`Output::finish`].
+    /// Ends the Parquet file. The next row begins another one.
+    ///
+    /// # Returns
+    ///
+    /// Its last bytes; none if it never began.
+    ///
+    /// # Errors
+    ///
+    /// The rows could not be encoded.
     pub fn finish(&mut self) -> Result<Vec<u8>> {
         self.write()?;
         self.output.finish()

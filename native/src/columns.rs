@@ -24,6 +24,8 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
+    /// How Arrow holds it.
+    #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
             Self::Text => DataType::Utf8,

@@ -18,8 +18,10 @@ mod strings;
 mod values;
 mod values_py;
 
-use bin_writer::{BinWriter, Failure, OutputColumn, RefusedLine};
-use columns::ColumnKind;
+pub use bin_writer::{BinWriter, OutputColumn};
+pub use columns::ColumnKind;
+
+use bin_writer::{Failure, RefusedLine};
 
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 create_exception!(compactor_native, TooManyKeysError, PyException, "A file has more different keys than allowed.");

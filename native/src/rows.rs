@@ -154,6 +154,9 @@ impl Rows {
         self.keys.truncate(self.mark.keys);
         self.sightings.truncate(self.mark.keys);
         self.sources.pop();
+        // Of a record that was one key too many.
+        self.entries.clear();
+        self.scratch.clear();
         // Its number is not to be taken for that of a file which ends well.
         self.file += 1;
         true

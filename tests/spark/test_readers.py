@@ -1,0 +1,86 @@
+"""What the native engine writes, as the readers see it that people use: the same to each of them."""
+
+import json
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+TYPES = {
+    "l": "long",
+    "d": "double",
+    "small": "decimal(9,2)",
+    "wide": "decimal(38,10)",
+    "b": "boolean",
+    "day": "date",
+    "time": "timestamp",
+}
+RECORDS = [
+    {"s": "é 日本 😀\u0000", "l": -(2**63), "d": -0.0, "small": "1234567.89", "b": True, "day": "0001-01-01"},
+    {"s": "", "wide": "-1234567890123456789012345678.0123456789", "time": "9999-12-31T23:59:59.999999Z"},
+    {"l": "none", "time": "1583-01-01T00:00:00.000001Z", "day": "1582-10-15", "d": 1e300, "b": False},
+    {
+        "time": "1969-12-31T23:59:59.999999Z",
+        "day": "9999-12-31",
+        "l": 2**63 - 1,
+        "small": "-0.01",
+        "nested": {"a": [1]},
+    },
+    {},
+]
+
+
+@pytest.mark.parametrize("engine", ["native"])
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
+def test_pyarrow_duckdb_and_spark_read_the_same(new_scene, spark, compression):
+    """Names, types and values, rescued data and metadata columns included."""
+    metadata = ["_source_file", "_processed_at", "_manifest_id"]
+    scene = new_scene(columns=TYPES, schema={"metadata_columns": metadata}, output={"compression": compression})
+    lines = b"\n".join(json.dumps(record).encode() for record in RECORDS * 50)
+    compacted = scene.compact({"a b?.ndjson": lines})
+    (output,) = compacted.commit.outputs
+    table = pq.read_table(output.final)
+    by_arrow = _shown([tuple(row.values()) for row in table.to_pylist()])
+    # Python's own types hold neither these times nor these maps as the readers give them, so all compare as text.
+    names = ", ".join(_as_text(name, kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True))
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        found = connection.execute(f"SELECT {names} FROM read_parquet('{output.final}')").fetchall()  # noqa: S608
+    assert _shown(found) == by_arrow
+    frame = spark.read.parquet(output.final)
+    assert frame.columns == table.schema.names
+    assert _shown(map(tuple, frame.selectExpr(*names.split(", ")).collect())) == by_arrow
+
+
+def _as_text(name: str, kind: object) -> str:
+    """A column as something that Python can hold, for DuckDB and Spark alike."""
+    return f"CAST({name} AS STRING)" if str(kind).startswith(("date", "timestamp")) else name
+
+
+def _shown(rows) -> list[str]:
+    return sorted(repr(tuple(map(_plain, row))) for row in rows)
+
+
+def _plain(value: object) -> object:
+    if hasattr(value, "isoformat"):
+        text = value.isoformat(" ") if hasattr(value, "hour") else value.isoformat()
+        return text.replace("+00:00", "")
+    if isinstance(value, dict):
+        return sorted(value.items())
+    if isinstance(value, list):
+        return sorted(map(tuple, value))
+    return value.removesuffix("+00") if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("engine", ["native"])
+def test_files_have_statistics_and_small_footers(new_scene):
+    """Readers can skip row groups, and a value of megabytes is not in the footer as well."""
+    scene = new_scene()
+    lines = b"\n".join(b'{"id":"%06d","kind":"k%d","huge":"%s"}' % (at, at % 3, b"x" * 100_000) for at in range(200))
+    (output,) = scene.compact({"a": lines}).commit.outputs
+    footer = pq.read_metadata(output.final)
+    by_name = {footer.row_group(0).column(at).path_in_schema: footer.row_group(0).column(at) for at in range(3)}
+    assert (by_name["id"].statistics.min, by_name["id"].statistics.max) == ("000000", "000199")
+    assert by_name["kind"].has_dictionary_page
+    assert by_name["kind"].statistics.null_count == 0
+    assert footer.serialized_size < 2_000
