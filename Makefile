@@ -12,7 +12,7 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale bench-sustained versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -58,6 +58,10 @@ bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars, and t
 
 bench-scale: $(INSTALLED) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
+
+bench-sustained: $(INSTALLED) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
+	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
 
