@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -100,3 +102,31 @@ def _role(process: psutil.Process, root: psutil.Process) -> str:
     if process == root:
         return "driver"
     return "JVM" if process.name() == "java" else "tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorTime:
+    """What was used up to a moment.
+
+    Attributes:
+        moment: Seconds on a clock of its own.
+        by_part: Seconds of processors, by the part of the job.
+        of_machine: The same of all that runs on the machine.
+    """
+
+    moment: float
+    by_part: dict[str, float]
+    of_machine: float
+
+    @classmethod
+    def now(cls, watch: Watch) -> "ProcessorTime":
+        """As of the last sample of a watch."""
+        times = psutil.cpu_times()
+        busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
+        return cls(time.monotonic(), watch.processor_seconds(), busy)
+
+    def shares_since(self, before: "ProcessorTime") -> tuple[dict[str, float], float]:
+        """Cores in use meanwhile, by part and in all."""
+        seconds = self.moment - before.moment
+        shares = {part: (used - before.by_part.get(part, 0.0)) / seconds for part, used in self.by_part.items()}
+        return shares, (self.of_machine - before.of_machine) / seconds

@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from bench.inputs import Input, check_room
 from bench.sustained.building import Built
 from bench.sustained.feeder import Fed
-from bench.sustained.processes import Watch, started
+from bench.sustained.processes import ProcessorTime, Watch, started
 from bench.sustained.proof import Proved, Prover
 from compactor.app import App
 from compactor.layout import is_delivery
@@ -145,7 +143,8 @@ class _Run:
         self._prover = Prover(self._app, lines)
         self._stack = stack
         self._tell = tell
-        self._told = self._began = time.monotonic()
+        self._began = 0.0
+        self._told = float("inf")  # nothing is told before it is fed
         self._parts: dict[str, subprocess.Popen[str]] = {}
 
     def start(self) -> None:
@@ -160,9 +159,9 @@ class _Run:
         watch = self._stack.enter_context(
             Watch({**{name: part.pid for name, part in self._parts.items()}, "verify and remove": os.getpid()})
         )
-        before = _ProcessorTime.now(watch)
+        before = ProcessorTime.now(watch)
         self._await(lambda: self._has_ended("feeder"), 2 * load.seconds + _END_SECONDS, "the feeder to end")
-        after, ended = _ProcessorTime.now(watch), time.monotonic()
+        after, ended = ProcessorTime.now(watch), time.monotonic()
         fed = Fed(**self._report("feeder"))
         proved = self._prover.proved
         self._await(lambda: self._has_ended("builder"), _DRAIN_SECONDS, "the builder to end")
@@ -220,15 +219,18 @@ class _Run:
                 self._told += _TELL_SECONDS
                 self._tell(self._how_it_goes())
             time.sleep(_LOOK_SECONDS)
-        for name, part in self._parts.items():
-            if part.poll():
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        for name in ("job", "builder", "feeder"):  # a feeder without a builder fails as well
+            part = self._parts.get(name)
+            if part is not None and part.poll():
                 raise NotHeldError(f"the {name} ended with {part.returncode}; see {self._log(name)}")
 
     def _check(self, what: str, deadline: float) -> None:
         if self._prover.proved.faults:
             raise NotHeldError(self._prover.proved.faults[0])
-        if self._has_ended("job") and self._parts["job"].returncode != 0:
-            raise NotHeldError(f"the job ended with {self._parts['job'].returncode}; see {self._log('job')}")
+        self._check_parts()
         if time.monotonic() > deadline:
             raise NotHeldError(f"waited in vain for {what}; see {self._log('job')} and {self._log('builder')}")
         if shutil.disk_usage(self._home).free < _FREE_BYTES:
@@ -239,24 +241,3 @@ class _Run:
         waiting = sum(is_delivery(info.uri) for info in self._app.store.list(self._app.layout.manifests_folder))
         done = sum(passage.size_bytes for passage in proved.passages.values()) / 1e9
         return f"{seconds:4.0f} s  {proved.manifests} manifests verified, {done:.1f} GB; {waiting} manifests waiting"
-
-
-@dataclass(frozen=True, slots=True)
-class _ProcessorTime:
-    """What was used up to a moment, in seconds."""
-
-    moment: float
-    by_part: dict[str, float]
-    of_machine: float
-
-    @classmethod
-    def now(cls, watch: Watch) -> "_ProcessorTime":
-        times = psutil.cpu_times()
-        busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
-        return cls(time.monotonic(), watch.processor_seconds(), busy)
-
-    def shares_since(self, before: "_ProcessorTime") -> tuple[dict[str, float], float]:
-        """Cores in use meanwhile, by part and in all."""
-        seconds = self.moment - before.moment
-        shares = {part: (used - before.by_part.get(part, 0.0)) / seconds for part, used in self.by_part.items()}
-        return shares, (self.of_machine - before.of_machine) / seconds
