@@ -16,7 +16,7 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale bench-sustained versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -67,6 +67,10 @@ bench: $(READY) ## Measure against the classic way, DuckDB and Polars, and the b
 
 bench-scale: $(READY) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
+
+bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
+	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
 

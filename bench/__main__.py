@@ -19,6 +19,7 @@ from rich.table import Table
 
 from bench.contenders import BASELINE, Contender, choose
 from bench.inputs import Input, ensure_input, parse_size
+from bench.last import keep_result
 from bench.measure import Measurement, run_contender
 from bench.table import HEADINGS, Row, cells, make_rows, notes, plain
 
@@ -51,6 +52,7 @@ def main(*, size: str, passes: int, only: str | None, seed: int, work: Path, jso
     rows = make_rows(measurements, baseline=BASELINE, expected_rows=source.rows)
     said = method(source, passes)
     show(rows, said)
+    keep_result(rows, work.resolve())
     if json_file is not None:
         json_file.write_text(json.dumps({"rows": [asdict(row) for row in rows], "method": said}, indent=2) + "\n")
     if any(row.note for row in rows):

@@ -16,12 +16,14 @@ class Contender:
         module: Run as `python -m MODULE --input DIR --output DIR --passes N`; see `bench.protocol`.
         args: Further arguments for the module.
         needs: Packages without which it cannot run.
+        engine: The engine of this project that it measures, as settings name it; empty for anything else.
     """
 
     name: str
     module: str
     args: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    engine: str = ""
 
     def missing(self) -> list[str]:
         """What is not installed of all that this contender needs."""
@@ -32,8 +34,10 @@ _COMPACTOR = "bench.peers.compactor_run"
 
 CONTENDERS = (
     Contender("classic", "bench.peers.classic_spark", needs=("pyspark",)),
-    Contender("compactor_native", _COMPACTOR, ("--engine", "native"), needs=("pyspark", "compactor_native")),
-    Contender("compactor_spark", _COMPACTOR, ("--engine", "spark"), needs=("pyspark",)),
+    Contender(
+        "compactor_native", _COMPACTOR, ("--engine", "native"), needs=("pyspark", "compactor_native"), engine="native"
+    ),
+    Contender("compactor_spark", _COMPACTOR, ("--engine", "spark"), needs=("pyspark",), engine="spark"),
     Contender("compactor_declared", _COMPACTOR, ("--engine", "spark", "--discovery", "declared"), needs=("pyspark",)),
     Contender("duckdb_columns", "bench.peers.duckdb_copy", ("--read", "columns"), needs=("duckdb",)),
     Contender("duckdb_union", "bench.peers.duckdb_copy", ("--read", "union"), needs=("duckdb",)),

@@ -70,6 +70,21 @@ DPU_PER_WORKER = {
 }
 """DPU of one worker, by its type; those of R types are memory-optimised ones [Glue developer guide, worker types]."""
 
+VCPU_PER_WORKER = {
+    "G.025X": 2,
+    "G.1X": 4,
+    "G.2X": 8,
+    "G.4X": 16,
+    "G.8X": 32,
+    "G.12X": 48,
+    "G.16X": 64,
+    "R.1X": 4,
+    "R.2X": 8,
+    "R.4X": 16,
+    "R.8X": 32,
+}
+"""Virtual processors of one worker, by its type [Glue developer guide, worker types]."""
+
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
 """Those whose prices are known."""
 

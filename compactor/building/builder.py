@@ -12,7 +12,7 @@ from compactor.layout import Layout, date_of_file
 from compactor.logs import log_event
 from compactor.manifest import Manifest, ManifestFile
 from compactor.ports import Clock, ObjectStore
-from compactor.s3_events import EventError, parse_body
+from compactor.s3_events import Announcement, EventError, parse_body
 from compactor.steps import BuildStep, OnBuildStep, ignore_build_step
 
 _SHOWN_CHARACTERS = 300
@@ -54,6 +54,7 @@ class Builder:
         allowed_prefixes: Folders that input may be in.
         target_bytes: Says how many stored bytes a manifest should name by now.
         on_step: Told of each step.
+        read_body: Understands the body of a message, or raises `EventError`.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Builder:
         allowed_prefixes: Sequence[str],
         target_bytes: Callable[[], float],
         on_step: OnBuildStep = ignore_build_step,
+        read_body: Callable[[str | bytes], Announcement] = parse_body,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -74,6 +76,7 @@ class Builder:
         self._allowed_prefixes = allowed_prefixes
         self._target_bytes = target_bytes
         self._on_step = on_step
+        self._read_body = read_body
 
     def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
         """Take in a batch of messages.
@@ -108,7 +111,7 @@ class Builder:
     def _announced(self, message_id: str, body: str | bytes, report: BuildReport) -> Iterable[ManifestFile]:
         """The files of one message that are input."""
         try:
-            announcement = parse_body(body)
+            announcement = self._read_body(body)
         except EventError as exc:
             log_event("message.unreadable", level="error", message_id=message_id, error=str(exc)[:_SHOWN_CHARACTERS])
             report.failed[message_id] = str(exc)

@@ -1,6 +1,7 @@
 """`compactor cost`: what a load costs by list prices, and what the latest runs did."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,15 +9,20 @@ from rich.console import Console
 from rich.table import Table
 
 from compactor.app import App
+from compactor.bench_result import BenchResult, read_bench_result
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, duration, print_fields, print_json, rate, shallow, size
+from compactor.cli.worker_needs import HOW_TO_MEASURE, needs_document, show_needs
 from compactor.cost import CostLine, Estimate, Load, Shape, estimate
 from compactor.measured_cost import MeasuredCost, measured_cost
 from compactor.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, JobSize
 from compactor.records import RecentCommit
 from compactor.settings_sections import Builder, Output, Stream
 from compactor.sizing import learned_ratio
+
+LAST_BENCH = Path(".bench/last.json")
+"""Where `python -m bench` leaves its result, below the folder that it is run in."""
 
 COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
 _PER = {1: "", 1000: " / k", 1_000_000: " / M"}
@@ -42,6 +48,11 @@ NOT_COUNTED = (
     help="All workers; one is the driver.",
 )
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--bench",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"Result of `python -m bench`; without it {LAST_BENCH}, if there is one.",
+)
 @json_option
 @body
 def cost(
@@ -52,23 +63,38 @@ def cost(
     worker_type: str,
     workers: int,
     glue_version: str,
+    bench: Path | None,
     as_json: bool,
 ) -> ExitCode:
     """Estimate what a load costs; with settings, also what the latest runs did.
 
-    Prices are list prices of us-east-1: check them before quoting. Whether the workers are enough for the load is not
-    asked here: see `compactor status` for what they do.
+    Prices are list prices of us-east-1: check them before quoting. Whether the workers that are named are enough is not
+    asked; with the result of a benchmark, it says how many of each type the load needs at that speed.
     """
+    bench_result = _bench_result(bench)
     job = JobSize(worker_type, workers, glue_version)
     recent, shape = _of_settings(invocation)
     found = estimate(Load(files_per_hour, file_bytes), job, shape)
     measured = measured_cost(recent, job)
     common = JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, glue_version)
     if as_json:
-        print_json(_document(found, shape, measured, common))
+        needs = None if bench_result is None else needs_document(bench_result, found.load, common)
+        print_json({**_document(found, shape, measured, common), "needed": needs})
+        return ExitCode.DONE
+    _show(found, shape, measured, common)
+    if bench_result is not None:
+        click.echo()
+        show_needs(bench_result, found.load, common)
     else:
-        _show(found, shape, measured, common)
+        print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
     return ExitCode.DONE
+
+
+def _bench_result(named: Path | None) -> BenchResult | None:
+    """What was named, else the last one of this folder, if any."""
+    if named is None and not LAST_BENCH.is_file():
+        return None
+    return read_bench_result(named or LAST_BENCH)
 
 
 def _of_settings(invocation: Invocation) -> tuple[list[RecentCommit], Shape]:

@@ -1,12 +1,16 @@
+import os
+
 import pytest
 
 pytest.importorskip("psutil")
 
 from bench.contenders import CONTENDERS, choose
 from bench.inputs import check_room, ensure_input, parse_size
+from bench.last import keep_result
 from bench.measure import Measurement
 from bench.protocol import Pass, dump, load
 from bench.table import HEADINGS, cells, make_rows, notes, plain, speed
+from compactor.bench_result import read_bench_result
 
 
 def measured(name: str, *seconds: float, rows: int = 10, failure: str = "", files: tuple[int, ...] = (3_000_000,)):
@@ -121,3 +125,19 @@ def test_too_little_room_is_told_before_work_begins(tmp_path):
     """A disk that is too full is an error with both figures and what to do."""
     with pytest.raises(OSError, match=r"GB free, expected at least 1000000000\.0 GB; take another --work"):
         check_room(tmp_path, 10**18)
+
+
+def test_the_last_result_is_kept_for_the_cost(tmp_path):
+    """Engines that did their work are kept with their speed, all others left out; without any, the last one stays."""
+    rows = rows_of(
+        measured("classic", 2.0, 2.0),
+        measured("compactor_native", 1.0, 0.5),
+        measured("compactor_spark", 2.0, 1.0, rows=9),
+        measured("compactor_declared", 2.0, 1.0),
+    )
+    keep_result(rows, tmp_path)
+    kept = read_bench_result(tmp_path / "last.json")
+    assert kept.megabytes_per_second == {"native": 200.0}
+    assert kept.bytes_per_second_per_core("native") == 200e6 / os.cpu_count()
+    assert keep_result(rows_of(measured("duckdb_union", 1.0)), tmp_path) is None
+    assert read_bench_result(tmp_path / "last.json") == kept

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from compactor.adapters.local import LocalStore
 from compactor.cli.entry import compactor as command
+from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS
 from tests.scenes import GOOD, World
 
 README = Path(__file__).parents[2] / "README.md"
@@ -24,6 +25,23 @@ def document(*arguments: str, config: Path | None = None) -> dict[str, Any]:
     assert (result.exit_code, result.stderr) == (0, "")
     found: dict[str, Any] = json.loads(result.stdout)
     return found
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder where nobody has run a benchmark."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """What a benchmark of both engines has left, in another place than the usual one."""
+    path = tmp_path / "bench.json"
+    path.write_text(
+        '{"megabytes_per_second": {"spark": 172, "native": 640}, "cores": 2, "machine": "Linux x86_64",'
+        ' "measured_at": "2026-11-21T10:00:00Z"}'
+    )
+    return path
 
 
 @pytest.fixture
@@ -103,6 +121,64 @@ def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     assert "if 10 x G.2X, Glue 5.1 made them: $0.29" in shown
 
 
+def test_workers_by_the_last_benchmark(bench: Path) -> None:
+    """For each engine that was measured, the smallest job of each worker type on each version of Glue."""
+    assert document()["needed"] is None
+    found = document("--bench", str(bench))["needed"]
+    assert (found["bench"]["cores"], found["busy_share_at_most"]) == (2, 0.5)
+    assert found["engines"]["spark"]["bytes_per_second_per_core"] == 86e6
+    jobs = found["engines"]["spark"]["jobs"]
+    assert len(jobs) == len(GLUE_VERSIONS) * len(DPU_PER_WORKER)
+    (one,) = [job for job in jobs if (job["worker_type"], job["glue_version"]) == ("G.1X", "5.1")]
+    # 203.9 MB/s over half of 4 x 86 MB/s takes 2 workers and a driver, at 44 cents each.
+    assert (one["workers"], one["vcpu_per_worker"]) == (3, 4)
+    assert one["busy_share"] == pytest.approx(203.88978 / (2 * 4 * 86), rel=1e-6)
+    assert one["dollars_per_hour"] == pytest.approx(1.32)
+    assert one["dollars_per_month"] == pytest.approx(963.6)
+    assert one["dollars_per_terabyte"] == pytest.approx(1.32 / 0.7340032)
+    assert one["share_of_compared"] == pytest.approx(1.32 / 8.8)
+
+
+def test_workers_on_the_screen(bench: Path, tmp_path: Path) -> None:
+    """The fastest engine comes first; without a result, the screen says how to get one."""
+    assert "make bench" in call().stdout
+    usual = tmp_path / ".bench" / "last.json"
+    usual.parent.mkdir()
+    bench.rename(usual)
+    shown = call("--glue-version", "5.1").stdout
+    assert "make bench" not in shown
+    assert shown.index("native, 320.0 MB/s a core") < shown.index("spark, 86.0 MB/s a core")
+    assert "640 MB/s on 2 cores (Linux x86_64), 2026-11-21" in shown
+    assert "G.1X           3    4  30%      1.32       964   1.80        0.15" in shown
+    assert "at most 50% busy" in shown
+
+
+BROKEN = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "no engine": b'{"megabytes_per_second": {}, "cores": 2, "machine": "m", "measured_at": "2026-11-21T10:00:00Z"}',
+    "no cores": b'{"megabytes_per_second": {"native": 1}, "machine": "m", "measured_at": "2026-11-21T10:00:00Z"}',
+    "no speed": b'{"megabytes_per_second": {"native": 0}, "cores": 2, "machine": "m", '
+    b'"measured_at": "2026-11-21T10:00:00Z"}',
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_result(data: bytes, tmp_path: Path) -> None:
+    """A result that cannot be understood is named, with what was expected, and nothing is estimated from it."""
+    path = tmp_path / "broken.json"
+    path.write_bytes(data)
+    result = call("--bench", str(path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{path}: " in result.stderr
+    assert "expected what `python -m bench` writes" in result.stderr
+
+
+def test_a_result_that_is_not_there(tmp_path: Path) -> None:
+    """One that was named has to be there."""
+    assert "No such file" in call("--bench", str(tmp_path / "none.json")).stderr
+
+
 WRONG = [
     ("--workers", "1"),
     ("--workers", "x"),
@@ -133,3 +209,16 @@ def test_the_readme_says_what_it_costs() -> None:
         f"{100 * (of_service['Lambda'] + of_service['CloudWatch']):.0f} cents for the rest",
     ):
         assert words in readme
+
+
+def test_the_readme_says_which_workers_are_enough(bench: Path) -> None:
+    """The README's two jobs are what the command says of these speeds."""
+    readme = " ".join(README.read_text().split())
+    engines = document("--bench", str(bench))["needed"]["engines"]
+    for engine, words in (
+        ("native", "At 320 MB/s a core, say, {workers} x G.1X are enough, ${dollars:.2f} an hour"),
+        ("spark", "at 86 MB/s it takes {workers} of them, ${dollars:.2f}."),
+    ):
+        jobs = {(job["worker_type"], job["glue_version"]): job for job in engines[engine]["jobs"]}
+        job = jobs["G.1X", "6.0"]
+        assert words.format(workers=job["workers"], dollars=job["dollars_per_hour"]) in readme

@@ -1,0 +1,105 @@
+"""The command: feeds the whole job for some minutes, and says whether it kept up.
+
+python -m bench.sustained [--help]
+"""
+
+import json
+import os
+import platform
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from bench.inputs import ensure_input, parse_size
+from bench.sustained.building import BATCH_MESSAGES, WINDOW_SECONDS
+from bench.sustained.flow import Flow
+from bench.sustained.report import fields, figures, judge
+from bench.sustained.run import Document, Load, NotHeldError, run_sustained
+from compactor.building.sealer import SEAL_INTERVAL_SECONDS
+from compactor.cli.output import print_fields
+
+_WORK = Path(__file__).resolve().parents[2] / ".bench"
+_SOURCE = parse_size("1gb")
+_SEED = 7
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=5, show_default=True)
+@click.option(
+    "--megabytes-per-second",
+    type=click.FloatRange(min=0, min_open=True),
+    default=194.4,
+    show_default=True,
+    help="Of 10^6 bytes; 194.4 are 700 GB an hour.",
+)
+@click.option("--engine", type=click.Choice(["native", "spark"]), default="native", show_default=True)
+@click.option("--manifest-mib", type=click.IntRange(min=1), default=1024, show_default=True, help="To aim at.")
+@click.option("--in-flight", type=click.IntRange(min=1), default=2, show_default=True, help="Manifests at once.")
+@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Folder for all files.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here too."
+)
+def main(
+    *,
+    minutes: float,
+    megabytes_per_second: float,
+    engine: str,
+    manifest_mib: int,
+    in_flight: int,
+    work: Path,
+    json_file: Path | None,
+) -> None:
+    """Feed the whole job at a steady rate, and see whether its backlog grows.
+
+    Exit codes: 1 if it grew, or a file was lost or committed twice.
+    """
+    signal.signal(signal.SIGTERM, _leave)
+    load = Load(minutes * 60, megabytes_per_second * 1e6)
+    settings = _settings(engine, manifest_mib * 2**20, in_flight)
+    print_fields(_said(load, settings))
+    try:
+        source = ensure_input(work.resolve(), _SOURCE, _SEED)
+        result = run_sustained(source, work.resolve(), load, settings, lambda line: click.echo(line, err=True))
+    except (NotHeldError, OSError) as exc:
+        raise click.ClickException(str(exc)) from exc
+    flow = Flow([*result.proved.passages.values()], result.fed.seconds)
+    verdict = judge(flow, result, asked_rate=load.bytes_per_second, manifest_bytes=manifest_mib * 2**20)
+    print_fields(fields(flow, result, verdict))
+    if json_file is not None:
+        json_file.write_text(json.dumps({**figures(flow, result, verdict), "settings": settings}, indent=2) + "\n")
+    if verdict.faults:
+        sys.exit(1)
+
+
+def _settings(engine: str, manifest_bytes: int, in_flight: int) -> Document:
+    return {
+        "convert": {"engine": engine},
+        "builder": {"target_manifest_bytes": manifest_bytes, "max_wait_seconds": 2 * SEAL_INTERVAL_SECONDS},
+        # A manifest that comes while others are in work should not wait long for its turn.
+        "stream": {"manifests_in_flight": in_flight, "trigger_interval_seconds": 2},
+        "metrics": {"sink": "log"},
+    }
+
+
+def _said(load: Load, settings: Document) -> list[tuple[str, str]]:
+    values = [f"{section}.{key} = {value}" for section, keys in settings.items() for key, value in keys.items()]
+    called = (
+        f"builder every {WINDOW_SECONDS:.0f} s or {BATCH_MESSAGES:,} messages, sealer every {SEAL_INTERVAL_SECONDS} s"
+    )
+    return [
+        ("load", f"{load.bytes_per_second / 1e6:.1f} MB/s for {load.seconds / 60:g} min, in files of 3.5 MB"),
+        ("settings", "\n".join([*values, called])),
+        ("machine", f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"),
+    ]
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    """End as Ctrl-C does, so that no child is left behind."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

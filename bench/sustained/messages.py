@@ -1,0 +1,30 @@
+"""What the feeder tells the builder: notifications of S3 about files on the local disk."""
+
+from compactor.manifest import ManifestFile
+from compactor.s3_events import Announcement, parse_body
+from tests.s3_messages import notification
+
+_BUCKET = "disk"
+
+
+def announcement(file: ManifestFile) -> str:
+    """The notification that S3 would send about a file; the whole disk takes the place of a bucket.
+
+    Args:
+        file: With an absolute path, and all that an event says.
+    """
+    if file.event_time is None:
+        raise ValueError(f"{file.uri}: expected the time of its event")
+    time = file.event_time.isoformat()
+    return notification(_BUCKET, file.uri.removeprefix("/"), file.size_bytes or 0, file.etag or "", time=time)
+
+
+def read_announcement(body: str | bytes) -> Announcement:
+    """Read such a notification, with paths for URIs; everything else is as the builder reads it on AWS.
+
+    Raises:
+        EventError: It is none.
+    """
+    said = parse_body(body)
+    files = (file.model_copy(update={"uri": file.uri.removeprefix(f"s3://{_BUCKET}")}) for file in said.files)
+    return Announcement(tuple(files), said.ignored)

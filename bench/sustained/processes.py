@@ -1,0 +1,132 @@
+"""The processes of the whole job: each started here, watched, and ended by its own id."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from bench.measure import end_family, family, used_bytes
+
+_SAMPLE_SECONDS = 2.0
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def started(
+    module: Sequence[str], log: Path, *, stdin: object = subprocess.DEVNULL, stdout: object = None
+) -> Iterator["subprocess.Popen[str]"]:
+    """A Python module that runs as long as the block, and not a moment longer, with all of its processes.
+
+    Args:
+        module: Its name and arguments.
+        log: What it says.
+        stdin: As `subprocess.Popen` takes it.
+        stdout: Likewise; the log if it is None.
+    """
+    with log.open("w") as said:
+        # A session of its own: Ctrl-C reaches the benchmark only, which then ends everything in order.
+        child = subprocess.Popen(
+            [sys.executable, "-m", *module],
+            env={**os.environ, "PYTHONPATH": str(_ROOT)},
+            stdin=stdin,  # type: ignore[call-overload]
+            stdout=said if stdout is None else stdout,
+            stderr=said,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield child
+        finally:
+            end_family(child)
+
+
+class Watch:
+    """Samples the processor time and the memory of each part of the job as long as the context lasts.
+
+    Memory that processes share counts once (PSS) where the system tells of it.
+
+    Args:
+        parts: The process at the root of each part, by its name.
+    """
+
+    def __init__(self, parts: Mapping[str, int]) -> None:
+        self.peak_bytes = 0
+        self._roots = {name: psutil.Process(pid) for name, pid in parts.items()}
+        self._seconds: dict[tuple[str, int, float], float] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._sample()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def processor_seconds(self) -> dict[str, float]:
+        """What each part has used up to now, as of the last sample; processes that have ended included."""
+        total: dict[str, float] = {}
+        for (name, _, _), seconds in list(self._seconds.items()):
+            total[name] = total.get(name, 0.0) + seconds
+        return total
+
+    def _go_on(self) -> None:
+        while not self._stop.wait(_SAMPLE_SECONDS):
+            self._sample()
+
+    def _sample(self) -> None:
+        memory = 0
+        for name, root in self._roots.items():
+            # What this process has started is a part each of its own.
+            of_part = [root] if root.pid == os.getpid() else family(root)
+            for process in of_part:
+                memory += used_bytes(process)
+                with suppress(psutil.Error):
+                    part = name if len(of_part) == 1 else f"{name}: {_role(process, root)}"
+                    times = process.cpu_times()
+                    self._seconds[part, process.pid, process.create_time()] = times.user + times.system
+        self.peak_bytes = max(self.peak_bytes, memory)
+
+
+def _role(process: psutil.Process, root: psutil.Process) -> str:
+    if process == root:
+        return "driver"
+    return "JVM" if process.name() == "java" else "tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorTime:
+    """What was used up to a moment.
+
+    Attributes:
+        moment: Seconds on a clock of its own.
+        by_part: Seconds of processors, by the part of the job.
+        of_machine: The same of all that runs on the machine.
+    """
+
+    moment: float
+    by_part: dict[str, float]
+    of_machine: float
+
+    @classmethod
+    def now(cls, watch: Watch) -> "ProcessorTime":
+        """As of the last sample of a watch."""
+        times = psutil.cpu_times()
+        busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
+        return cls(time.monotonic(), watch.processor_seconds(), busy)
+
+    def shares_since(self, before: "ProcessorTime") -> tuple[dict[str, float], float]:
+        """Cores in use meanwhile, by part and in all."""
+        seconds = self.moment - before.moment
+        shares = {part: (used - before.by_part.get(part, 0.0)) / seconds for part, used in self.by_part.items()}
+        return shares, (self.of_machine - before.of_machine) / seconds

@@ -1,0 +1,132 @@
+"""Proves each finished manifest, and then removes its files, so that the disk never holds more than a few of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.sustained.feeder import source_name
+from bench.sustained.flow import Passage
+from compactor.app import App
+from compactor.layout import folder
+from compactor.records import Commit, Done, FileStatus
+from compactor.sizing import sizing_hits
+
+
+@dataclass(slots=True)
+class Proved:
+    """What was proved so far.
+
+    Attributes:
+        passages: By the URI of each file that was committed.
+        faults: What is not as it should be, in words.
+        manifests: That were verified.
+        lines: Of their files.
+        rows: That became of these.
+        rejected_lines: Likewise.
+        blank_lines: Likewise.
+        output_sizes: Bytes of each file of rows.
+        right_sized: How many of these had to be of the target's size and were.
+        sized: How many had to be.
+    """
+
+    passages: dict[str, Passage] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    manifests: int = 0
+    lines: int = 0
+    rows: int = 0
+    rejected_lines: int = 0
+    blank_lines: int = 0
+    output_sizes: list[int] = field(default_factory=list)
+    right_sized: int = 0
+    sized: int = 0
+
+
+class Prover:
+    """Looks for manifests that are done.
+
+    Args:
+        app: The parts of the job.
+        lines_by_source: How many lines each ready-made file has, by its name.
+    """
+
+    def __init__(self, app: App, lines_by_source: Mapping[str, int]) -> None:
+        self.proved = Proved()
+        self._app = app
+        self._lines_by_source = lines_by_source
+        self._seen: set[str] = set()
+
+    def look(self) -> None:
+        """Verify what is done by now, and remove the files of all that is as it should be."""
+        # A manifest is archived last of all, when the job will not look at its files again.
+        for info in list(self._app.store.list(self._app.layout.archive_folder)):
+            found = self._app.layout.archived_id(info.uri)
+            if found is not None and info.uri not in self._seen:
+                self._seen.add(info.uri)
+                self._prove(*found)
+
+    def finish(self, fed_files: int) -> None:
+        """Prove that nothing is left or missing, once all that was fed should be done.
+
+        Args:
+            fed_files: How many there were.
+        """
+        faults, app = self.proved.faults, self._app
+        if len(self.proved.passages) != fed_files:
+            faults.append(f"{len(self.proved.passages)} files were committed, expected the {fed_files} that were fed")
+        layout = app.layout
+        own = (layout.manifests_folder, layout.pending_folder, layout.open_folder, layout.failed_folder)
+        for place in (*own, folder(layout.output), *map(folder, app.settings.input.allowed_prefixes)):
+            left = [info.uri for info in app.store.list(place) if info.uri != layout.keep_marker]
+            if left:
+                faults.append(f"{place}: {len(left)} objects are left, such as {left[0]}; expected none")
+
+    def _prove(self, day: str, manifest_id: str) -> None:
+        faults = list(self._faults(day, manifest_id))
+        if faults:
+            self.proved.faults += faults
+            return
+        commit = self._app.ledger.outcome(day, manifest_id)
+        if isinstance(commit, Commit):
+            self._count(commit)
+            self._app.store.delete(file.final for file in (*commit.outputs, *commit.rejects))
+            for file in commit.files:
+                Path(file.uri).unlink()  # the store would remove the folder as well, where the feeder goes on
+
+    def _faults(self, day: str, manifest_id: str) -> Iterator[str]:
+        """What verification says, and what the ready-made files say that it cannot know."""
+        report = self._app.auditor.audit([(day, manifest_id)], whole_days=False)
+        for each in report.discrepancies:
+            yield f"{each.where}: expected {each.expected}, found {each.found}"
+        commit = self._app.ledger.outcome(day, manifest_id)
+        if report.unfinished or not isinstance(commit, Commit):
+            yield f"{manifest_id}: expected a commit that is done"
+            return
+        for file in commit.files:
+            expected = self._lines_by_source[source_name(file.uri)]
+            if file.status is not FileStatus.COMPACTED or file.lines != expected:
+                yield f"{file.uri}: {file.status} with {file.lines} lines, expected {expected} lines compacted"
+            if file.records + file.rejected_lines + file.blank_lines != file.lines:
+                yield f"{file.uri}: {file.lines} lines are not accounted for"
+            if file.uri in self.proved.passages:
+                yield f"{file.uri}: was committed before"
+
+    def _count(self, commit: Commit) -> None:
+        proved, app = self.proved, self._app
+        accepted = app.ledger.accepted(commit.manifest_id)
+        events = (
+            {file.uri: file.event_time for file in accepted.manifest.files} if accepted and accepted.manifest else {}
+        )
+        visible = app.ledger.record(app.layout.done(commit.date, commit.manifest_id), Done).done_at
+        for file in commit.files:
+            arrived = events[file.uri] or visible
+            proved.passages[file.uri] = Passage(file.size_bytes, arrived.timestamp(), visible.timestamp())
+            proved.lines += file.lines
+            proved.rows += file.records
+            proved.rejected_lines += file.rejected_lines
+            proved.blank_lines += file.blank_lines
+        sizes = [output.size_bytes for output in commit.outputs]
+        hits, counted = sizing_hits(sizes, app.settings.output.target_file_bytes)
+        proved.manifests += 1
+        proved.output_sizes += sizes
+        proved.right_sized += hits
+        proved.sized += counted
