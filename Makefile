@@ -56,7 +56,7 @@ bench: $(INSTALLED) ## Measure against the classic way, DuckDB and Polars, and t
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-scale: $(INSTALLED) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
+bench-scale: $(INSTALLED) $(VERSITYGW) ## Measure 100,000 finished manifests, and input of every shape (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
