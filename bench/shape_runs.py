@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender, choose
@@ -17,7 +18,7 @@ from compactor.app import App
 from compactor.settings import Settings
 
 CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
-ENGINES = {"compactor_native": "native", "compactor_spark": "spark"}
+ENGINES: dict[str, Literal["native", "spark"]] = {"compactor_native": "native", "compactor_spark": "spark"}
 _TIMED_ID = "pass-1"
 _DISK_PER_INPUT_BYTE = 2.5  # the input, the Parquet of one contender, and what Spark spills
 _BUCKET = "lake"

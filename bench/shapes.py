@@ -2,9 +2,10 @@
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -118,19 +119,14 @@ class _Pieces:
             yield piece
 
 
-class _Output(Protocol):
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *exception: object) -> object: ...
-
-
-def _open(path: Path, codec: str) -> _Output:
+def _open(path: Path, codec: str) -> AbstractContextManager[Any]:
     if codec == "zstd":
-        return pa.CompressedOutputStream(str(path), "zstd")
+        stream: AbstractContextManager[Any] = pa.CompressedOutputStream(str(path), "zstd")
+        return stream
     return _GzipFile(path) if codec == "gzip" else path.open("wb")
 
 
-class _GzipFile:
+class _GzipFile(AbstractContextManager["_GzipFile"]):
     """A gzip file without name and time in it, so that the same seed gives the same bytes."""
 
     def __init__(self, path: Path) -> None:
