@@ -41,7 +41,8 @@ def shapes(
         taking_part = _chosen(contenders, [each.name for each in CONTENDERS])
     except ValueError as exc:
         raise click.UsageError(str(exc)) from exc
-    rows = []
+    rows: list[ShapeRow] = []
+    left_out = []
     for name, opened in _inputs(chosen, total_bytes, seed, work.resolve()):
         click.echo(f"{name}: making the input ...", err=True)
         try:
@@ -52,13 +53,13 @@ def shapes(
                         rows.append(run_shape(given, contender, work.resolve()))
                         click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
-            raise click.ClickException(str(exc)) from exc
-    report(rows, seed, json_file)
-    if any(row.faults() for row in rows):
+            left_out.append(f"NOT CONVERTED: {name}: {exc}")  # what was measured before is worth having
+    report(rows, left_out, seed, json_file)
+    if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
-def report(rows: list[ShapeRow], seed: int, json_file: Path | None) -> None:
+def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path | None) -> None:
     """Print the table, what to make of it, and how it came about; write it all to a file if one is named."""
     table = Table()
     for number, heading in enumerate(HEADINGS):
@@ -68,11 +69,11 @@ def report(rows: list[ShapeRow], seed: int, json_file: Path | None) -> None:
     said = method(seed)
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
     console.print(table)
-    for line in (*verdicts(rows), said):
+    for line in (*verdicts(rows), *left_out, said):
         click.echo(line)
     if json_file is not None:
-        document = {"rows": [{**asdict(row), "faults": row.faults()} for row in rows], "method": said}
-        json_file.write_text(json.dumps(document, indent=2) + "\n")
+        found = [{**asdict(row), "faults": row.faults()} for row in rows]
+        json_file.write_text(json.dumps({"rows": found, "left_out": left_out, "method": said}, indent=2) + "\n")
 
 
 def method(seed: int) -> str:
