@@ -65,7 +65,7 @@ bench: $(READY) ## Measure against the classic way, DuckDB and Polars, and the b
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-scale: $(READY) ## Measure what 100,000 finished manifests cost (SCALE_ARGS="--help")
+bench-scale: $(READY) $(VERSITYGW) ## Measure 100,000 finished manifests, and input of every shape (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")

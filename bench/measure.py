@@ -26,6 +26,8 @@ class Measurement:
         name: Of the contender.
         passes: In order; all of them unless it failed.
         peak_memory_bytes: The most that its processes used together at any sample.
+        peak_worker_bytes: The most that any one of Spark's Python workers ever had in memory, code and all; nothing if
+            there was none.
         failure: What went wrong; empty if nothing did.
     """
 
@@ -33,6 +35,7 @@ class Measurement:
     passes: tuple[Pass, ...]
     peak_memory_bytes: int
     failure: str = ""
+    peak_worker_bytes: int = 0
 
 
 class MemoryWatch:
@@ -43,6 +46,7 @@ class MemoryWatch:
 
     def __init__(self, pid: int) -> None:
         self.peak_bytes = 0
+        self.peak_worker_bytes = 0
         self._root = psutil.Process(pid)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -57,7 +61,9 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._stop.wait(_SAMPLE_SECONDS):
-            self.peak_bytes = max(self.peak_bytes, sum(map(used_bytes, family(self._root))))
+            processes = family(self._root)
+            self.peak_bytes = max(self.peak_bytes, sum(map(used_bytes, processes)))
+            self.peak_worker_bytes = max(self.peak_worker_bytes, *map(peak_bytes, filter(is_worker, processes)), 0)
 
 
 def family(root: psutil.Process) -> list[psutil.Process]:
@@ -79,6 +85,23 @@ def used_bytes(process: psutil.Process) -> int:
     except psutil.Error:
         pass
     return 0
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether it is one of the Python processes that do Spark's tasks, or what forks them."""
+    try:
+        return "pyspark.daemon" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def peak_bytes(process: psutil.Process) -> int:
+    """The most that a process ever had in memory, where the system keeps it, else what it has now."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    except (OSError, IndexError, ValueError):  # another system, or it has just ended
+        return used_bytes(process)
 
 
 def run_contender(contender: Contender, source: Path, output: Path, log: Path, *, passes: int) -> Measurement:
@@ -109,7 +132,7 @@ def run_contender(contender: Contender, source: Path, output: Path, log: Path, *
         finally:
             end_family(child)
     failure = "" if code == 0 and len(done) == passes else _failure(code, len(done), passes, log)
-    return Measurement(contender.name, tuple(done), watch.peak_bytes, failure)
+    return Measurement(contender.name, tuple(done), watch.peak_bytes, failure, watch.peak_worker_bytes)
 
 
 def _results(lines: Iterable[str], to_log: object) -> Iterable[Pass]:

@@ -4,14 +4,17 @@ The process gets `--input DIR --output DIR --passes N`, converts all files of th
 and prints one JSON object a line for each pass. What else it prints goes to the log.
 """
 
+import io
 import json
 import shutil
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 Convert = Callable[[Sequence[Path], Path], object]
@@ -44,17 +47,26 @@ def parser() -> ArgumentParser:
     return made
 
 
-def run_passes(arguments: Namespace, convert: Convert) -> None:
-    """Time the passes, and print what came of each. Looking at the output is not part of the time."""
+def run_passes(arguments: Namespace, convert: Convert, *, kept: Collection[Path] = ()) -> None:
+    """Time the passes, and print what came of each. Looking at the output is not part of the time.
+
+    Args:
+        arguments: Those of `parser`.
+        convert: What is timed.
+        kept: Files of the output that are neither removed nor counted.
+    """
     files = sorted(arguments.input.iterdir())
     input_bytes = sum(file.stat().st_size for file in files)
     for _ in range(arguments.passes):
-        shutil.rmtree(arguments.output, ignore_errors=True)
-        arguments.output.mkdir(parents=True)
+        if not kept:
+            shutil.rmtree(arguments.output, ignore_errors=True)
+            arguments.output.mkdir(parents=True)
+        for earlier in set(arguments.output.rglob("*.parquet")).difference(kept):
+            earlier.unlink()
         began = time.perf_counter()
         convert(files, arguments.output)
         seconds = time.perf_counter() - began
-        written = sorted(arguments.output.rglob("*.parquet"))
+        written = sorted(set(arguments.output.rglob("*.parquet")).difference(kept))
         rows = sum(pq.read_metadata(file).num_rows for file in written)
         print(dump(Pass(seconds, input_bytes, tuple(file.stat().st_size for file in written), rows)), flush=True)
 
@@ -75,5 +87,5 @@ def load(line: str) -> Pass | None:
 
 def first_keys(file: Path) -> list[str]:
     """The top-level keys of the first line, for a contender that is told its columns."""
-    with file.open("rb") as lines:
-        return list(json.loads(lines.readline()))
+    with pa.input_stream(str(file), compression="detect") as stored, io.BufferedReader(stored) as lines:
+        return list(orjson.loads(lines.readline()))

@@ -1,6 +1,6 @@
-"""The command of the scale benchmark: does a cost stay flat as that grows which must not matter?
+"""The command of the scale benchmark: does it hold as that grows which must not matter, and for input of any shape?
 
-python -m bench.scale [ledger] [--help]
+python -m bench.scale [ledger|shapes] [--help]
 """
 
 import json
@@ -21,6 +21,7 @@ import click
 from bench.measure import MemoryWatch, end_family
 from bench.scale_ledger import DAYS, write_finished
 from bench.scale_probe import settings_at
+from bench.scale_shapes import shapes
 from bench.scale_table import Measure, make_rows, plain, verdicts
 
 _WORK = Path(__file__).resolve().parent.parent / ".bench"
@@ -40,9 +41,10 @@ LEDGER_MEASURES = (
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure what must stay flat. Without a command: all of it."""
+    """Measure what must stay flat, and input of every shape. Without a command: all of it."""
     if context.invoked_subcommand is None:
         context.invoke(ledger)
+        context.invoke(shapes)
 
 
 @main.command("ledger")
@@ -89,6 +91,9 @@ def ledger(
     finally:
         for root in roots.values():  # takes as long as making them
             shutil.rmtree(root, ignore_errors=True)
+
+
+main.add_command(shapes)
 
 
 class Probe:

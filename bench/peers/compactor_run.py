@@ -1,63 +1,61 @@
 """This project: one manifest of all files, through inspection, conversion, verification, ledger and publication."""
 
 import shutil
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+from bench.compactor_home import SAMPLE_ID, CompactorHome, S3Folder
 from bench.protocol import first_keys, parser, run_passes
 from compactor.app import App
-from compactor.manifest import Manifest, ManifestFile
 from compactor.records import Commit
-from compactor.settings import parse_settings
 
 
 def main() -> None:
     """Run the passes in one Spark session, as a stream that is up would."""
     arguments = parser()
-    arguments.add_argument("--engine", choices=["native", "spark"], required=True)
-    arguments.add_argument("--discovery", choices=["full", "declared"], default="full")
+    add_arguments(arguments)
     chosen = arguments.parse_args()
     chosen.input, chosen.output = chosen.input.resolve(), chosen.output.resolve()
-    home = chosen.output.with_name(chosen.output.name + "-compactor")
-    shutil.rmtree(home, ignore_errors=True)
-    schema = {}
+    home = _home(chosen)
+    shutil.rmtree(home.folder, ignore_errors=True)
+    schema_file = None
     if chosen.discovery == "declared":
-        schema["file"] = str(_schema_file(home, first_keys(min(chosen.input.iterdir()))))
-    app = App(
-        parse_settings(
-            {
-                "paths": {
-                    "manifests": str(home / "manifests"),
-                    "output": str(chosen.output),
-                    "state": str(home / "state"),
-                },
-                "input": {"allowed_prefixes": [str(chosen.input)], "discovery": chosen.discovery},
-                "schema": schema,
-                "convert": {"engine": chosen.engine},
-            }
-        )
-    )
+        schema_file = _schema_file(home.folder, first_keys(min(chosen.input.iterdir())))
+    app = App(home.settings(engine=chosen.engine, discovery=chosen.discovery, schema_file=schema_file))
     runner = app.batch_runner(app.engine())
     numbers = count(1)
 
-    def convert(files: Sequence[Path], _output: Path) -> None:
+    def deliver(manifest_id: str, files: Sequence[Path]) -> None:
         """Deliver one manifest, as the stream does."""
-        manifest = Manifest(
-            manifest_id=f"pass-{next(numbers)}",
-            date="2025-12-21",
-            created_at=datetime.now(UTC),
-            files=tuple(ManifestFile(uri=str(file), size_bytes=file.stat().st_size) for file in files),
-        )
-        uri = app.layout.manifest(manifest.manifest_id)
-        app.store.create(uri, manifest.to_json())
+        uri = app.layout.manifest(manifest_id)
+        app.store.create(uri, home.manifest(manifest_id, files).to_json())
         batch = runner.run([uri])
         if not all(isinstance(result.outcome, Commit) for result in batch.results) or batch.failures:
-            raise SystemExit(f"the manifest was not committed: {batch}")
+            raise SystemExit(f"the manifest was not committed: {batch}"[:2000])
 
-    run_passes(chosen, convert)
+    kept: list[Path] = []
+    if chosen.sample is not None:
+        deliver(SAMPLE_ID, sorted(chosen.sample.resolve().iterdir()))
+        kept += chosen.output.rglob("*.parquet")
+    run_passes(chosen, lambda files, _: deliver(f"pass-{next(numbers)}", files), kept=kept)
     app.spark.stop()
+
+
+def add_arguments(arguments: ArgumentParser) -> None:
+    """What this contender takes apart from what all take."""
+    arguments.add_argument("--engine", choices=["native", "spark"], required=True)
+    arguments.add_argument("--discovery", choices=["full", "declared"], default="full")
+    arguments.add_argument("--sample", type=Path, help="Files to convert before all, untimed; their output stays.")
+    arguments.add_argument("--s3-folder", type=Path, help="All places are in this folder of an S3 server.")
+    arguments.add_argument("--endpoint-url", help="Where that server listens.")
+
+
+def _home(chosen: Namespace) -> CompactorHome:
+    inputs = (chosen.input,) if chosen.sample is None else (chosen.input, chosen.sample.resolve())
+    s3 = S3Folder(chosen.s3_folder.resolve(), chosen.endpoint_url) if chosen.s3_folder else None
+    return CompactorHome(chosen.output, inputs, s3)
 
 
 def _schema_file(home: Path, keys: Sequence[str]) -> Path:

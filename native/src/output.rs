@@ -8,12 +8,12 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-/// Encoded bytes of a row group. A file of 128 MB has two: enough to read one side by side with another, and few enough
-/// for readers that ask for each column of each.
-const ROW_GROUP_BYTES: usize = 64 * 1024 * 1024;
+/// Encoded bytes of a row group. A file of 128 MB has four: enough to be read side by side, and few enough for readers
+/// that ask for each column of each. While a row group is handed on, it is held three times.
+const ROW_GROUP_BYTES: usize = 32 * 1024 * 1024;
 
 /// What the row group in the making may hold in memory, dictionaries and half-filled pages included.
-const MAX_MEMORY_BYTES: usize = 128 * 1024 * 1024;
+const MAX_MEMORY_BYTES: usize = 96 * 1024 * 1024;
 
 /// Pages of all columns together; each column has a page and a dictionary in the making.
 const PAGES_BYTES: usize = 32 * 1024 * 1024;

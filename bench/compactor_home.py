@@ -1,0 +1,84 @@
+"""Where the compactor keeps its things in a benchmark, whoever looks at them: on a local disk, or in S3 on one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from compactor.manifest import Manifest, ManifestFile
+from compactor.settings import Settings, parse_settings
+
+DAY = "2025-12-21"
+SAMPLE_ID = "sample"
+REGION = "eu-west-1"
+
+
+@dataclass(frozen=True, slots=True)
+class S3Folder:
+    """An S3 server that keeps its objects as files: those of a bucket in the folder of its name.
+
+    Attributes:
+        folder: Holds the buckets.
+        endpoint_url: Where it listens. Credentials are in the environment.
+    """
+
+    folder: Path
+    endpoint_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompactorHome:
+    """The places of one job.
+
+    Attributes:
+        output: A local folder for its Parquet files; the rest is in another one beside it.
+        inputs: Local folders of its input.
+        s3: What the job reaches all of them by; None if it takes them as they are.
+    """
+
+    output: Path
+    inputs: tuple[Path, ...]
+    s3: S3Folder | None = None
+
+    @property
+    def folder(self) -> Path:
+        """All but the output."""
+        return self.output.with_name(self.output.name + "-compactor")
+
+    def uri(self, path: Path) -> str:
+        """What the job calls a local path."""
+        return str(path) if self.s3 is None else f"s3://{path.relative_to(self.s3.folder)}"
+
+    def settings(
+        self, *, engine: Literal["native", "spark"], discovery: str = "full", schema_file: Path | None = None
+    ) -> Settings:
+        """The settings of the job.
+
+        Args:
+            engine: What converts.
+            discovery: Whether every line is looked at for its keys: `full`, else `declared`.
+            schema_file: Declares columns.
+        """
+        return parse_settings(
+            {
+                "paths": {
+                    "manifests": self.uri(self.folder / "manifests"),
+                    "output": self.uri(self.output),
+                    "state": self.uri(self.folder / "state"),
+                },
+                "input": {"allowed_prefixes": list(map(self.uri, self.inputs)), "discovery": discovery},
+                "schema": {"file": str(schema_file)} if schema_file else {},
+                "convert": {"engine": engine},
+                "aws": {"region": REGION, "endpoint_url": self.s3.endpoint_url} if self.s3 else {},
+            }
+        )
+
+    def manifest(self, manifest_id: str, files: Sequence[Path]) -> Manifest:
+        """A manifest of some input files."""
+        return Manifest(
+            manifest_id=manifest_id,
+            date=DAY,
+            created_at=datetime.now(UTC),
+            files=tuple(ManifestFile(uri=self.uri(file), size_bytes=file.stat().st_size) for file in files),
+        )

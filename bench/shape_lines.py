@@ -1,0 +1,80 @@
+"""Makes the lines of each shape in blocks, without end: the same seed gives the same lines."""
+
+import json
+import random
+from collections.abc import Iterator
+from itertools import count
+
+from compactor.demo.events import make_event_lines
+
+WIDE_COLUMNS = 2_000
+TINY_LINE_BYTES = 40
+HUGE_VALUE_BYTES = 5_000_000
+DEEP_LEVELS = 1_000
+"""Of the 1,024 that a line may have."""
+
+_TINY_LINES = 100_000  # lines of a block, which is some megabytes long everywhere
+_WIDE_LINES = 100
+_DEEP_LINES = 200
+_EVENT_LINES = 5_000
+_WORDS = 50_000
+_PIECE_BYTES = 2_000
+_TEXT_LINES = 4_000
+
+
+def tiny(seed: int) -> Iterator[bytes]:
+    """Objects of three short values, each `TINY_LINE_BYTES` long with its line feed."""
+    rng = random.Random(f"tiny/{seed}")
+    for first in count(0, _TINY_LINES):
+        numbers = range(first, first + _TINY_LINES)
+        kinds = rng.choices(("view", "open", "shut", "move", "stop"), k=_TINY_LINES)
+        amounts = rng.choices(range(10, 100), k=_TINY_LINES)
+        lines = map('{"t":1%012d,"k":"%s","v":%d.5}\n'.__mod__, zip(numbers, kinds, amounts, strict=True))
+        yield "".join(lines).encode()
+
+
+def wide(seed: int) -> Iterator[bytes]:
+    """Objects of `WIDE_COLUMNS` keys: an id, and values of a few words or of many in turn."""
+    rng = random.Random(f"wide/{seed}")
+    many = [f'"{rng.getrandbits(32):08x}"' for _ in range(_WORDS)]
+    few = ["true", "false", "null", "0", "1", "17.50", '"none"', '"low"', '"medium"', '"high"']
+    keys = [f'"field_{number:04d}":%s' for number in range(1, WIDE_COLUMNS)]
+    template = '{"id":%d,' + ",".join(keys) + "}\n"
+    for first in count(0, _WIDE_LINES):
+        lines = []
+        for number in range(first, first + _WIDE_LINES):
+            values: list[object] = [number] * WIDE_COLUMNS
+            values[1::2] = rng.choices(few, k=WIDE_COLUMNS // 2)
+            values[2::2] = rng.choices(many, k=WIDE_COLUMNS // 2 - 1)
+            lines.append(template % tuple(values))
+        yield "".join(lines).encode()
+
+
+def huge(seed: int) -> Iterator[bytes]:
+    """Objects with one text of `HUGE_VALUE_BYTES` characters before escapes, of pieces that come in any order."""
+    rng = random.Random(f"huge/{seed}")
+    text = make_event_lines(f"huge/{seed}", _TEXT_LINES).decode()
+    pieces = HUGE_VALUE_BYTES // _PIECE_BYTES
+    for number in count():
+        starts = [rng.randrange(len(text) - _PIECE_BYTES) for _ in range(pieces)]
+        body = "".join([text[start : start + _PIECE_BYTES] for start in starts])
+        yield f'{{"id":{number},"kind":"document","body":{json.dumps(body)}}}\n'.encode()
+
+
+def deep(seed: int) -> Iterator[bytes]:
+    """Objects with a value that is `DEEP_LEVELS` levels deep, of objects and arrays in turn."""
+    rng = random.Random(f"deep/{seed}")
+    pairs = DEEP_LEVELS // 2 - 1  # the line itself is a level, and so is the last array
+    inner = '{"n":%d,"c":[' * pairs
+    template = '{"id":%d,"tree":' + inner + "[]" + "]}" * pairs + "}\n"
+    for first in count(0, _DEEP_LINES):
+        lines = [
+            template % (number, *rng.choices(range(1_000_000), k=pairs)) for number in range(first, first + _DEEP_LINES)
+        ]
+        yield "".join(lines).encode()
+
+
+def events(seed: int) -> Iterator[bytes]:
+    """The events of the reference input."""
+    for number in count():
+        yield make_event_lines(f"{seed}/{number}", _EVENT_LINES)

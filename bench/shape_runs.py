@@ -1,0 +1,184 @@
+"""Converts one shape with one contender after the other, and holds what the compactor made against the input."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
+from bench.contenders import Contender, choose
+from bench.inputs import check_room, ensure_input
+from bench.measure import Measurement, run_contender
+from bench.shape_table import Compared, ShapeRow
+from bench.shapes import Shape, Written, write_shape
+from compactor.app import App
+from compactor.settings import Settings
+
+CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
+ENGINES: dict[str, Literal["native", "spark"]] = {"compactor_native": "native", "compactor_spark": "spark"}
+_TIMED_ID = "pass-1"
+_DISK_PER_INPUT_BYTE = 2.5  # the input, the Parquet of one contender, and what Spark spills
+_BUCKET = "lake"
+_SAMPLE_FILES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeInput:
+    """What the contenders convert.
+
+    Attributes:
+        name: Of the shape.
+        whole: What is timed.
+        sample: What is converted before, and compared value by value.
+        s3: What the compactor reaches all of it by.
+        less: What the Spark engine converts in place of the whole.
+    """
+
+    name: str
+    whole: Written
+    sample: Written
+    s3: S3Folder | None = None
+    less: Written | None = None
+
+    def of(self, engine: str | None) -> "ShapeInput":
+        """What an engine, or another contender, converts."""
+        return replace(self, whole=self.less) if self.less is not None and engine == "spark" else self
+
+
+@contextmanager
+def shape_input(shape: Shape, work: Path, seed: int) -> Iterator[ShapeInput]:
+    """The files of a shape and those of its sample; they go when the block ends.
+
+    Raises:
+        OSError: There is not enough room on the disk.
+    """
+    check_room(work, int(shape.total_bytes * _DISK_PER_INPUT_BYTE))
+    place = _emptied(work / "shape")
+    try:
+        whole = write_shape(shape, place / "whole", seed)
+        sample = write_shape(shape.beginning(shape.sample_bytes), place / "sample", seed)
+        less = None
+        if shape.spark_bytes is not None and shape.spark_bytes < shape.total_bytes:
+            less = write_shape(shape.beginning(shape.spark_bytes), place / "less", seed)
+        yield ShapeInput(shape.name, whole, sample, less=less)
+    finally:
+        shutil.rmtree(place)
+
+
+@contextmanager
+def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeInput]:
+    """The reference input in a versitygw on this machine; server and objects go when the block ends.
+
+    Raises:
+        OSError: There is not enough room on the disk.
+        RuntimeError: versitygw is not there.
+    """
+    from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
+
+    source = ensure_input(work, total_bytes, seed)
+    check_room(work, int(total_bytes * _DISK_PER_INPUT_BYTE))
+    place = _emptied(work / "shape")
+    try:
+        with versitygw(place / "s3") as server:
+            os.environ.update(server.environment)  # this process ends with the benchmark
+            server.make_bucket(_BUCKET)
+            files, client, bucket = sorted(source.folder.iterdir()), server.client(), place / "s3" / _BUCKET
+            for name, some in (("whole", files), ("sample", files[:_SAMPLE_FILES])):
+                for file in some:
+                    client.upload_file(str(file), _BUCKET, f"{name}/{file.name}")
+            s3 = S3Folder(place / "s3", server.url)
+            yield ShapeInput("reference, s3://", _existing(bucket / "whole"), _existing(bucket / "sample"), s3)
+    finally:
+        shutil.rmtree(place)
+
+
+def run_shape(given: ShapeInput, contender: Contender, work: Path) -> ShapeRow:
+    """Convert a shape with a contender in a process of its own, and compare; what it wrote is removed.
+
+    Args:
+        given: The input.
+        contender: One of `CONTENDERS`.
+        work: Where logs and, without S3, the output go.
+    """
+    engine = ENGINES.get(contender.name)
+    given = given.of(engine)
+    parent = work / "shape" if given.s3 is None else given.s3.folder / _BUCKET
+    home = CompactorHome(parent / "output", (given.whole.folder, given.sample.folder), given.s3)
+    log = work / f"{given.name}-{contender.name}.log".replace(" ", "-").replace("/", "")
+    try:
+        measured = run_contender(
+            replace(contender, args=(*contender.args, *_arguments(given, engine))),
+            given.whole.folder,
+            home.output,
+            log,
+            passes=1,
+        )
+        settings = home.settings(engine=engine) if engine else None
+        return _row(given, contender.name, measured, settings)
+    finally:
+        for folder in (home.output, home.folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _arguments(given: ShapeInput, engine: str | None) -> tuple[str, ...]:
+    """What the compactor is told in addition."""
+    if engine is None:
+        return ()
+    sample = ("--sample", str(given.sample.folder))
+    s3 = given.s3
+    return sample if s3 is None else (*sample, "--s3-folder", str(s3.folder), "--endpoint-url", s3.endpoint_url)
+
+
+def _row(given: ShapeInput, name: str, measured: Measurement, settings: Settings | None) -> ShapeRow:
+    done = None if measured.failure else measured.passes[0]
+    return ShapeRow(
+        shape=given.name,
+        contender=name,
+        decoded_bytes=given.whole.decoded_bytes,
+        seconds=done.seconds if done else 0.0,
+        peak_memory_bytes=measured.peak_memory_bytes,
+        peak_worker_bytes=measured.peak_worker_bytes,
+        is_promised=settings is not None,
+        rows=done.rows if done else 0,
+        expected_rows=given.whole.lines,
+        output_files=done.output_files if done else (),
+        target_file_bytes=settings.output.target_file_bytes if settings else 128 * 2**20,
+        compared=compare(settings, given.sample) if settings and done else None,
+        failure=measured.failure,
+    )
+
+
+def compare(settings: Settings, sample: Written) -> Compared:
+    """Audit what the job committed: files, footers and counts of all of it, and every value of the sample.
+
+    Args:
+        settings: Those of the job.
+        sample: Its first manifest.
+    """
+    app = App(settings)
+    deep = app.auditor.audit([(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
+    shallow = app.auditor.audit([(DAY, _TIMED_ID)], whole_days=False)
+    found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
+    if deep.inputs_compared != sample.files:
+        found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")
+    if (deep.rows, deep.rejected_lines) != (sample.lines, 0):
+        found.append(f"{deep.rows:,} rows of the sample and {deep.rejected_lines:,} rejects, expected {sample.lines:,}")
+    if shallow.rejected_lines or shallow.manifests != 1:
+        found.append(f"{shallow.rejected_lines:,} rejects in {shallow.manifests} manifests, expected none in 1")
+    return Compared(sample.decoded_bytes, tuple(found))
+
+
+def _existing(folder: Path) -> Written:
+    """What is there already, of plain files."""
+    files = list(folder.iterdir())
+    size = sum(file.stat().st_size for file in files)
+    return Written(folder, len(files), sum(file.read_bytes().count(b"\n") for file in files), size, size)
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,120 @@
+"""The table of shapes: what each engine makes of each kind of input, and in plain words what is not as promised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compactor.settings_sections import MIB
+from compactor.sizing import sizing_hits
+
+TASK_BYTES = 512 * MIB
+"""What a task may take at most, whatever the input."""
+
+HEADINGS = (
+    "shape",
+    "contender",
+    "input MB",
+    "MB/s",
+    "all MiB",
+    "worker MiB",
+    f"<= {TASK_BYTES // MIB}",
+    "rows",
+    "files",
+    "file MB",
+    "right-sized",
+    "compared MB",
+    "differences",
+)
+TEXT_COLUMNS = 2
+_NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was held against the input.
+
+    Attributes:
+        value_bytes: Input bytes, decoded, whose every value was compared.
+        differences: What was found, in words.
+    """
+
+    value_bytes: int
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """One line of the table.
+
+    Attributes:
+        decoded_bytes: The input, before compression.
+        seconds: Of the timed pass; nothing if it failed.
+        peak_memory_bytes: Of all its processes together.
+        peak_worker_bytes: Of the largest of Spark's Python workers; nothing where there are none.
+        is_promised: Whether this contender promises anything of its memory.
+        rows: That it wrote.
+        expected_rows: Lines of the input.
+        output_files: Their sizes.
+        target_file_bytes: How large they should be.
+        compared: None for a contender that nothing but rows is counted of.
+        failure: Why it did not get to the end.
+    """
+
+    shape: str
+    contender: str
+    decoded_bytes: int
+    seconds: float
+    peak_memory_bytes: int
+    peak_worker_bytes: int
+    is_promised: bool
+    rows: int
+    expected_rows: int
+    output_files: tuple[int, ...]
+    target_file_bytes: int
+    compared: Compared | None
+    failure: str = ""
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a task took more than is promised."""
+        return self.is_promised and self.peak_worker_bytes > TASK_BYTES
+
+    def faults(self) -> list[str]:
+        """What is not as promised, in words."""
+        if self.failure:
+            return [self.failure] if self.is_promised else []
+        found = list(self.compared.differences) if self.compared else []
+        if self.rows != self.expected_rows:
+            found.append(f"wrote {self.rows:,} rows, expected {self.expected_rows:,}")
+        if self.is_too_large:
+            found.append(f"a worker took {self.peak_worker_bytes / MIB:,.0f} MiB, expected {TASK_BYTES // MIB} at most")
+        return found
+
+    def cells(self) -> tuple[str, ...]:
+        """Its texts, one for each of `HEADINGS`."""
+        start = (self.shape, self.contender, f"{self.decoded_bytes / 1e6:,.0f}")
+        if self.failure:
+            return (*start, *[_NOTHING] * (len(HEADINGS) - len(start)))
+        hits, counted = sizing_hits(self.output_files, self.target_file_bytes)
+        sizes = sorted(size / 1e6 for size in self.output_files) or [0.0]
+        return (
+            *start,
+            f"{self.decoded_bytes / 1e6 / self.seconds:,.0f}",
+            f"{self.peak_memory_bytes / MIB:,.0f}",
+            f"{self.peak_worker_bytes / MIB:,.0f}" if self.peak_worker_bytes else _NOTHING,
+            ("NO" if self.is_too_large else "yes") if self.is_promised else _NOTHING,
+            f"{self.rows:,}",
+            f"{len(self.output_files)}",
+            f"{sizes[0]:,.0f} to {sizes[-1]:,.0f}" if len(sizes) > 1 else f"{sizes[0]:,.0f}",
+            f"{hits} of {counted}" if counted else _NOTHING,
+            f"{self.compared.value_bytes / 1e6:,.0f}" if self.compared else _NOTHING,
+            f"{len(self.compared.differences)}" if self.compared else _NOTHING,
+        )
+
+
+def verdicts(rows: Sequence[ShapeRow]) -> list[str]:
+    """What is not as promised, or that all is; and which peer could not do what."""
+    faults = [f"NOT AS PROMISED: {row.shape}, {row.contender}: {fault}" for row in rows for fault in row.faults()]
+    peers = [
+        f"{row.shape}: {row.contender} cannot: {row.failure}" for row in rows if row.failure and not row.is_promised
+    ]
+    return [*(faults or ["As promised: no difference, and no task took more than it may."]), *peers]
