@@ -1,4 +1,4 @@
-"""The engines that a manifest's life is tried on without Spark: the native one in threads, and a twin of it in Python."""
+"""The engines that a manifest's life is tried on; without Spark: the native one in threads, and a twin in Python."""
 
 from dataclasses import replace
 from typing import Any

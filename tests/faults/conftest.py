@@ -27,7 +27,7 @@ class Lake:
     """Folders of one job, the settings that name them, and what was put in."""
 
     folder: Path
-    settings: Mapping[str, Mapping[str, object]]
+    settings: dict[str, dict[str, object]]
     lines: list[str] = field(default_factory=list)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -45,6 +45,11 @@ class Lake:
             for name, section in self.settings.items()
         ]
         self.config.write_text("\n".join(sections))
+
+    def use_engine(self, name: str) -> None:
+        """Have jobs on Spark use this engine from now on."""
+        self.settings["convert"] = {"engine": name}
+        self.write_settings()
 
     def add_files(self, name: str, *, files: int = 3, lines: int = 40) -> list[ManifestFile]:
         """Write some files, each with one bad line at its end; the last record of all has a key of its own."""

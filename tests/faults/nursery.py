@@ -85,7 +85,9 @@ class Nursery:
     def start(self, config: Path, *arguments: str) -> Job:
         """Start `tests.faults.plain_job` with these arguments."""
         output = config.parent / f"job-{time.monotonic_ns()}.txt"
-        return Job(self, self.ask({"start": [str(config), "--engine", self.engine, *arguments], "output": str(output)}), output)
+        return Job(
+            self, self.ask({"start": [str(config), "--engine", self.engine, *arguments], "output": str(output)}), output
+        )
 
     def ask(self, request: Mapping[str, Any]) -> Any:
         """Send a request, and wait for its answer."""

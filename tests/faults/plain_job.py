@@ -1,7 +1,7 @@
 """The job and the planner without Spark, which die or stop at a step if they are told to, or amid a file.
 
 python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
-    [--visit N] [--only ID]
+    [--visit N] [--only ID] [--target-file-bytes N]
 """
 
 import itertools
@@ -12,7 +12,6 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
 from types import TracebackType
 from typing import Self
 from unittest.mock import patch
@@ -39,6 +38,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = ArgumentParser()
     parser.add_argument("config", type=Path)
     parser.add_argument("--engine", choices=WITHOUT_SPARK, default=DEFAULT)
+    parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
     parser.add_argument("--die-at", choices=[*Step, WRITING], help="end by SIGKILL")
     parser.add_argument("--stop-at", choices=[*Step, WRITING], help="stop by SIGSTOP, until somebody sends SIGCONT")
@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     store = StoreWithHalves(App(settings).store_spec, lambda: on_step(WRITING, ""))
     app = App(settings, on_step=on_step, store=store)
     try:
-        return plan(app, arguments.plan) if arguments.plan else run(app, arguments.engine)
+        return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
     except CompactorError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
@@ -115,8 +115,10 @@ def plan(app: App, prefix: str) -> int:
     return 0
 
 
-def run(app: App, engine_name: str) -> int:
-    engine = engine_without_spark(engine_name, app, rows_per_file=50, target_file_bytes=TARGET_FILE_BYTES)
+def run(app: App, arguments: Namespace) -> int:
+    engine = engine_without_spark(
+        arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
+    )
     with patch("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
         report = app.service_on(engine, ListSource(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0

@@ -81,7 +81,7 @@ def test_a_death_amid_a_file_that_grows_leaves_none(streaming: Nursery, two_mani
     assert dies(streaming, two_manifests, case, WRITING, "--visit", str(visit))
     staged = [path for path in (two_manifests.state / "staging").rglob("*.parquet") if path.name[0] != "."]
     assert all(pq.read_table(path).num_rows for path in staged)
-    assert [path for path in (two_manifests.state / "staging").rglob(".~*")], "half of a file was being written"
+    assert list((two_manifests.state / "staging").rglob(".~*")), "half of a file was being written"
     assert run(streaming, two_manifests) == 0
     check(two_manifests, case)
 
