@@ -116,7 +116,7 @@ class S3Lake:
         self.store.put(f"{self.root}/manifests/{manifest_id}.json", manifest.to_json())
 
     def fill(self) -> None:
-        """What takes every path: a clean file, one with rejects and a late key, several output files, a bad manifest."""
+        """What takes every path: a clean file, one with rejects and a late key, some output files, a bad manifest."""
         self.deliver("good", [self.put_file("clean", good=7), self._with_a_late_key()])
         self.store.put(f"{self.root}/manifests/broken.json", b'{"version": 7}')
 
@@ -124,10 +124,11 @@ class S3Lake:
         """What makes one output file of three quarters of this size, which is sent and copied in parts."""
         self.target_file_bytes = LARGE_FILE_BYTES
         chance = random.Random(self.root)
-        file = self.put_file(
-            "large", good=kib, bad=1, more=lambda: f',"v":"{b64encode(chance.randbytes(750)).decode()}"'
-        )
-        self.deliver("good", [file])
+
+        def more() -> str:
+            return f',"v":"{b64encode(chance.randbytes(750)).decode()}"'
+
+        self.deliver("good", [self.put_file("large", good=kib, bad=1, more=more)])
         self.store.put(f"{self.root}/manifests/broken.json", b'{"version": 7}')
 
     def _with_a_late_key(self) -> ManifestFile:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 from compactor.adapters.local import LocalStore
 from compactor.adapters.memory import MemoryStore
 from compactor.batches import BatchResult
+from compactor.errors import StoreUnavailable
+from compactor.ports import ObjectStore
 from compactor.steps import Step
 from tests.engines import NATIVE, engine_without_spark
 from tests.scenes import World
+from tests.twins import FaultyStore
 
 pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
 
@@ -23,6 +27,7 @@ TARGET_FILE_BYTES = 200
 def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose first manifest is committed, so that its keys are known."""
     monkeypatch.setattr("compactor.native_engine.SAMPLE_BYTES", 100)
+    monkeypatch.setattr("compactor.service.FIRST_PAUSE_SECONDS", 0.0)
     made = World(root=str(tmp_path), store=MemoryStore() if request.param == "memory" else LocalStore())
     first = made.deliver("first", b'{"id":"first"}\n')
     assert drive(made, first, lambda: None).failures == {}
@@ -70,6 +75,33 @@ def test_two_drivers_bring_keys_at_the_same_time(world: World, keys: tuple[str, 
     assert len({name.lower() for name in names}) == len(names)
     assert world.audit().discrepancies == []
     assert ids(world) == {"first": 1, **{line_id: 1 for name in "ab" for line_id in expected_ids(name)}}
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("lost_answer", [False, True])
+def test_trouble_at_a_store_call_while_keys_are_late(world: World, lost_answer: bool, every: int) -> None:
+    """Whichever call fails, that of a growing file included, done or not done: exact in the end, nobody blamed."""
+    names = []
+    for call in range(1, 1000, every):
+        names.append(f"m{call}")
+        world.deliver(names[-1], *files(names[-1], f"only{call}"))
+        store = FaultyStore(world.store)
+        (store.lose_answer_at if lost_answer else store.unavailable_at)(call)
+        with suppress(StoreUnavailable):  # the trouble came before or after all work, and ended the process
+            run_once(world, store)
+        run_once(world, world.store)
+        if store.calls["any"] < call:
+            break
+    assert len(names) > 5
+    assert ids(world) == {"first": 1, **{line_id: 1 for name in names for line_id in expected_ids(name)}}
+    assert world.audit().discrepancies == []
+
+
+def run_once(world: World, store: ObjectStore) -> None:
+    app = world.app(store=store)
+    engine = engine_without_spark(NATIVE, app, rows_per_file=2, target_file_bytes=TARGET_FILE_BYTES)
+    assert world.run_once(engine=engine, store=store).dead_lettered == 0
 
 
 def expected_ids(name: str) -> list[str]:
