@@ -50,7 +50,8 @@ def kill_one_at_work(cluster: Cluster, job: Popen[str], kill: Callable[[Worker],
             if caught_at_work(worker):
                 killed = kill(worker)
                 worker.signal(signal.SIGCONT)
-                return killed
+                if killed:  # else its Python had not started yet
+                    return killed
         time.sleep(0.01)
     raise AssertionError(f"no worker had a task to do:\n{job.communicate()[0]}")
 
