@@ -5,6 +5,7 @@ PYTHON ?= python3
 SIZE ?= 100mb
 MINUTES ?= 20
 SEED ?=
+ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
 BIN := .venv/bin
@@ -43,9 +44,9 @@ test-guards: $(READY) ## Take each guard out of the code, one at a time, and see
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/python -m tests.guards
 
-soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1)
+soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1 ENGINE=native)
 	@$(BIN)/python -m compactor.java
-	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .

@@ -44,6 +44,14 @@ class Worker:
             os.kill(process_id, number)
         return len(process_ids)
 
+    def kill_python(self) -> int:
+        """Kill the Python processes that its executors forked for tasks; how many there were."""
+        daemons = [each for each in _tree(self.process.pid) if b"pyspark.daemon" in _command(each)]
+        forked = [each for daemon in daemons for each in _tree(daemon)[1:]]
+        for process_id in dict.fromkeys(forked):
+            os.kill(process_id, signal.SIGKILL)
+        return len(set(forked))
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -121,3 +129,10 @@ def _tree(process_id: int) -> list[int]:
     for each in found:
         found += children.get(each, [])
     return found
+
+
+def _command(process_id: int) -> bytes:
+    try:
+        return Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return b""

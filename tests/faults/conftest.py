@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.manifest import Manifest, ManifestFile
+from tests.engines import NATIVE, engines_without_spark
 from tests.faults.nursery import Nursery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,7 @@ class Lake:
     """Folders of one job, the settings that name them, and what was put in."""
 
     folder: Path
-    settings: Mapping[str, Mapping[str, object]]
+    settings: dict[str, dict[str, object]]
     lines: list[str] = field(default_factory=list)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -45,13 +46,21 @@ class Lake:
         ]
         self.config.write_text("\n".join(sections))
 
+    def use_engine(self, name: str) -> None:
+        """Have jobs on Spark use this engine from now on."""
+        self.settings["convert"] = {"engine": name}
+        self.write_settings()
+
     def add_files(self, name: str, *, files: int = 3, lines: int = 40) -> list[ManifestFile]:
-        """Write some files, each with one bad line at its end."""
+        """Write some files, each with one bad line at its end; the last record of all has a key of its own."""
         named = []
+        late_key = "late_" + name.replace("-", "_")
         for number in range(files):
             path = self.folder / "input" / f"{DAY}-{name}-{number}.ndjson"
             path.parent.mkdir(exist_ok=True)
             good = [f'{{"id":"{name}-{number}-{line}","n":{line}.10}}' for line in range(lines)]
+            if number == files - 1:
+                good[-1] = good[-1].replace("}", f',"{late_key}":"late"}}')
             self.lines += good
             path.write_text("\n".join([*good, "not json", ""]))
             named.append(ManifestFile(uri=str(path), size_bytes=path.stat().st_size))
@@ -94,7 +103,7 @@ class Lake:
     def output_lines(self) -> list[str]:
         """What the output holds, as the lines that were put in, sorted."""
         rows = [row for path in (self.folder / "output").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
-        return sorted(f'{{"id":"{row["id"]}","n":{row["n"]}}}' for row in rows)
+        return sorted(_as_line(row) for row in rows)
 
     def assert_exact(self) -> None:
         """Every line is in the output once, every bad line in the rejects once, and nothing is left to do."""
@@ -106,6 +115,11 @@ class Lake:
         # A temporary name that a killed process left is no object; it is swept with age.
         left = [path for name in ("open", "staging") for path in (self.state / name).rglob("*") if path.is_file()]
         assert not [path for path in left if not path.name.startswith(".~")]
+
+
+def _as_line(row: Mapping[str, str | None]) -> str:
+    late = "".join(f',"{key}":"{text}"' for key, text in row.items() if key not in {"id", "n"} and text is not None)
+    return f'{{"id":"{row["id"]}","n":{row["n"]}{late}}}'
 
 
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -152,8 +166,16 @@ def two_manifests(lake: Lake) -> Lake:
     return lake
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+@pytest.fixture(scope="session", params=engines_without_spark())
+def nursery(request: pytest.FixtureRequest) -> Iterator[Nursery]:
     """Starts plain jobs in milliseconds."""
-    with Nursery() as started:
+    with Nursery(request.param) as started:
         yield started
+
+
+@pytest.fixture
+def streaming(nursery: Nursery) -> Nursery:
+    """Starts jobs whose engine writes staged files as they grow, as the native one does."""
+    if nursery.engine != NATIVE:
+        pytest.skip("the twin puts whole files")
+    return nursery

@@ -4,6 +4,7 @@ python -m tests.faults.nursery reads one request a line and answers each with on
 """
 
 import gc
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+from compactor.adapters.native_kernel import is_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 STOPPED = "stopped"
@@ -55,7 +58,14 @@ class Job:
 
 
 class Nursery:
-    """Starts plain jobs; those that still run when the context ends are killed."""
+    """Starts plain jobs; those that still run when the context ends are killed.
+
+    Args:
+        engine: Of all of them.
+    """
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
 
     def __enter__(self) -> Self:
         self._server = subprocess.Popen(
@@ -75,7 +85,9 @@ class Nursery:
     def start(self, config: Path, *arguments: str) -> Job:
         """Start `tests.faults.plain_job` with these arguments."""
         output = config.parent / f"job-{time.monotonic_ns()}.txt"
-        return Job(self, self.ask({"start": [str(config), *arguments], "output": str(output)}), output)
+        return Job(
+            self, self.ask({"start": [str(config), "--engine", self.engine, *arguments], "output": str(output)}), output
+        )
 
     def ask(self, request: Mapping[str, Any]) -> Any:
         """Send a request, and wait for its answer."""
@@ -92,6 +104,8 @@ def serve() -> None:
     """Carry out requests until there are no more."""
     from tests.faults import plain_job  # noqa: PLC0415 - only the server needs to be warm
 
+    if is_installed():
+        importlib.import_module("compactor_native")
     gc.freeze()  # so that the children do not copy everything at their first collection
     for line in sys.stdin:
         request = json.loads(line)

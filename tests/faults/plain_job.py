@@ -1,6 +1,7 @@
-"""The job and the planner with an engine in plain Python, which dies or stops at a step if it is told to.
+"""The job and the planner without Spark, which die or stop at a step if they are told to, or amid a file.
 
-python -m tests.faults.plain_job CONFIG [--plan PREFIX] [--die-at STEP | --stop-at STEP] [--visit N] [--only ID]
+python -m tests.faults.plain_job CONFIG [--engine native|plain] [--plan PREFIX] [--die-at POINT | --stop-at POINT]
+    [--visit N] [--only ID] [--target-file-bytes N]
 """
 
 import itertools
@@ -9,38 +10,94 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
+from unittest.mock import patch
 
+from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.app import App
 from compactor.errors import CompactorError
+from compactor.ports import ObjectWriter
 from compactor.settings import load_settings
-from compactor.steps import OnStep, Step
-from tests.twins import ListSource, PlainEngine
+from compactor.steps import Step
+from tests.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
+from tests.twins import ListSource
+
+WRITING = "writing"
+"""A point within a step: half of some bytes of a staged file are written, and no file can be seen yet."""
+
+SAMPLE_BYTES = 1000
+"""A first file is sample enough, so that later ones bring keys that the first round knows no column for."""
+
+TARGET_FILE_BYTES = 500
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = ArgumentParser()
     parser.add_argument("config", type=Path)
+    parser.add_argument("--engine", choices=WITHOUT_SPARK, default=DEFAULT)
+    parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
-    parser.add_argument("--die-at", type=Step, help="end by SIGKILL")
-    parser.add_argument("--stop-at", type=Step, help="stop by SIGSTOP, until somebody sends SIGCONT")
+    parser.add_argument("--die-at", choices=[*Step, WRITING], help="end by SIGKILL")
+    parser.add_argument("--stop-at", choices=[*Step, WRITING], help="stop by SIGSTOP, until somebody sends SIGCONT")
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     arguments = parser.parse_args(words)
-    app = App(load_settings(arguments.config, {}), on_step=interruption(arguments))
+    settings = load_settings(arguments.config, {})
+    on_step = interruption(arguments)
+    store = StoreWithHalves(App(settings).store_spec, lambda: on_step(WRITING, ""))
+    app = App(settings, on_step=on_step, store=store)
     try:
-        return plan(app, arguments.plan) if arguments.plan else run(app)
+        return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
     except CompactorError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
 
 
-def interruption(arguments: Namespace) -> OnStep:
-    """What happens to this process at its steps."""
+class StoreWithHalves(RoutedStore):
+    """Tells of each half of some bytes that is written to a growing object.
+
+    Args:
+        spec: How to reach the stores.
+        on_half: What to do then.
+    """
+
+    def __init__(self, spec: StoreSpec, on_half: Callable[[], None]) -> None:
+        super().__init__(spec)
+        self._on_half = on_half
+
+    def writer(self, uri: str) -> ObjectWriter:
+        return _HalvingWriter(super().writer(uri), self._on_half)
+
+
+class _HalvingWriter:
+    def __init__(self, writer: ObjectWriter, on_half: Callable[[], None]) -> None:
+        self._writer = writer
+        self._on_half = on_half
+
+    def __enter__(self) -> Self:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.__exit__(kind, error, trace)
+
+    def write(self, data: bytes) -> None:
+        half = len(data) // 2
+        self._writer.write(data[:half])
+        self._on_half()
+        self._writer.write(data[half:])
+
+
+def interruption(arguments: Namespace) -> Callable[[str, str], None]:
+    """What happens to this process at its steps, and amid the files that it writes."""
     visits = itertools.count(1)
 
-    def on_step(step: Step, manifest_id: str) -> None:
+    def on_step(step: str, manifest_id: str) -> None:
         if step not in {arguments.die_at, arguments.stop_at} or arguments.only not in {None, manifest_id}:
             return
         if next(visits) != arguments.visit:
@@ -58,9 +115,12 @@ def plan(app: App, prefix: str) -> int:
     return 0
 
 
-def run(app: App) -> int:
-    engine = PlainEngine(app.store, rows_per_file=50)
-    report = app.service_on(engine, ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+def run(app: App, arguments: Namespace) -> int:
+    engine = engine_without_spark(
+        arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
+    )
+    with patch("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
+        report = app.service_on(engine, ListSource(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 
 

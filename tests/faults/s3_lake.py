@@ -2,8 +2,10 @@
 
 import io
 import json
+import random
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
@@ -15,8 +17,9 @@ from compactor.errors import CompactorError, OperatorError
 from compactor.layout import KEEP_MARKER, base_name
 from compactor.manifest import Manifest, ManifestFile
 from compactor.settings import parse_settings
+from tests.engines import DEFAULT, PLAIN, engine_without_spark
 from tests.faults.s3_server import REGION, S3Server
-from tests.twins import ListSource, PlainEngine
+from tests.twins import ListSource
 
 BUCKET = "lake"
 DAY = "2025-12-21"
@@ -24,6 +27,10 @@ RESTARTS = 6
 """So often a supervisor starts a job again that ended with exit code 1."""
 
 ROWS_PER_FILE = 5
+TARGET_FILE_BYTES = 700
+LARGE_FILE_BYTES = 128 * 1024 * 1024
+SAMPLE_BYTES = 150
+"""A first file is sample enough, so that a later one brings a key that the first round knows no column for."""
 
 
 def as_toml(settings: Mapping[str, Mapping[str, object]]) -> str:
@@ -37,6 +44,13 @@ def as_toml(settings: Mapping[str, Mapping[str, object]]) -> str:
     return "\n".join([*lines, ""])
 
 
+def uploads(store: S3Store, root: str) -> list[object]:
+    """The unfinished uploads below a prefix."""
+    bucket, _, prefix = root.removeprefix("s3://").partition("/")
+    found: list[object] = store._client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", [])
+    return found
+
+
 @dataclass
 class S3Lake:
     """One job's places below a prefix of their own.
@@ -44,12 +58,16 @@ class S3Lake:
     Attributes:
         server: Reached without faults: what is put in and looked at goes this way.
         root: The prefix, as `s3://bucket/name`.
+        engine: Of its jobs.
+        target_file_bytes: Of its jobs' output, where the engine is the native one.
         lines: Ids of the good lines that were put in.
         bad_lines: The bad ones: their file and their number.
     """
 
     server: S3Server
     root: str
+    engine: str = DEFAULT
+    target_file_bytes: int = TARGET_FILE_BYTES
     lines: Counter[str] = field(default_factory=Counter)
     bad_lines: Counter[tuple[str, int]] = field(default_factory=Counter)
 
@@ -65,6 +83,7 @@ class S3Lake:
             "schema": {"metadata_columns": ["_source_file", "_manifest_id"]},
             "stream": {"trigger_interval_seconds": 1},
             "metrics": {"sink": "none"},
+            "convert": {"engine": "spark" if self.engine == PLAIN else self.engine},
             "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g", "spark.ui.enabled": False}},
         }
 
@@ -72,11 +91,18 @@ class S3Lake:
         """The parts of a job on a given store."""
         return App(parse_settings(self.settings(endpoint_url)), store=store)
 
-    def put_file(self, name: str, *, good: int, bad: int = 0) -> ManifestFile:
-        """Write an input file whose bad lines come after its good ones."""
+    def put_file(self, name: str, *, good: int, bad: int = 0, more: Callable[[], str] = str) -> ManifestFile:
+        """Write an input file whose bad lines come after its good ones.
+
+        Args:
+            name: A part of its own.
+            good: How many records.
+            bad: How many rejects.
+            more: Makes further keys for each record.
+        """
         uri = f"{self.root}/input/{DAY}-{name}.ndjson"
         ids = [f"{name}-{number}" for number in range(good)]
-        lines = [*(f'{{"id":"{each}","n":1.10}}' for each in ids), *["no json"] * bad, ""]
+        lines = [*(f'{{"id":"{each}","n":1.10{more()}}}' for each in ids), *["no json"] * bad, ""]
         self.lines.update(ids)
         self.bad_lines.update((uri, good + number) for number in range(1, bad + 1))
         self.store.put(uri, "\n".join(lines).encode())
@@ -90,12 +116,26 @@ class S3Lake:
         self.store.put(f"{self.root}/manifests/{manifest_id}.json", manifest.to_json())
 
     def fill(self) -> None:
-        """What takes every path: a clean file, one with rejects, more rows than one output file has, a bad manifest."""
-        self.deliver("good", [self.put_file("clean", good=7), self.put_file("flawed", good=2, bad=2)])
+        """What takes every path: a clean file, one with rejects and a late key, some output files, a bad manifest."""
+        self.deliver("good", [self.put_file("clean", good=7), self._with_a_late_key()])
         self.store.put(f"{self.root}/manifests/broken.json", b'{"version": 7}')
 
+    def fill_with_one_large(self, kib: int) -> None:
+        """What makes one output file of three quarters of this size, which is sent and copied in parts."""
+        self.target_file_bytes = LARGE_FILE_BYTES
+        chance = random.Random(self.root)
+
+        def more() -> str:
+            return f',"v":"{b64encode(chance.randbytes(750)).decode()}"'
+
+        self.deliver("good", [self.put_file("large", good=kib, bad=1, more=more)])
+        self.store.put(f"{self.root}/manifests/broken.json", b'{"version": 7}')
+
+    def _with_a_late_key(self) -> ManifestFile:
+        return self.put_file("flawed", good=2, bad=2, more=lambda: ',"late":"x"')
+
     def run_job(self, endpoint_url: str, *, attempts: int, timeout_seconds: float) -> int:
-        """Run the job on the plain engine until it ends well, as a supervisor would.
+        """Run the job without Spark until it ends well, as a supervisor would.
 
         Args:
             endpoint_url: Where it finds S3.
@@ -112,7 +152,9 @@ class S3Lake:
         for restarts in range(RESTARTS + 1):
             app = self.app(endpoint_url, S3Store(client, sleep=lambda _: None))
             service = app.service_on(
-                PlainEngine(app.store, metadata_columns=("_source_file", "_manifest_id"), rows_per_file=ROWS_PER_FILE),
+                engine_without_spark(
+                    self.engine, app, rows_per_file=ROWS_PER_FILE, target_file_bytes=self.target_file_bytes
+                ),
                 ListSource(app.store, app.layout.manifests_folder),
             )
             try:
@@ -149,6 +191,10 @@ class S3Lake:
         """What a job that is through should not have left: manifests to do, open markers, staging."""
         places = [f"{self.root}/{name}/" for name in ("manifests", "state/open", "state/staging")]
         return [info.uri for place in places for info in self.store.list(place) if base_name(info.uri) != KEEP_MARKER]
+
+    def uploads(self) -> list[object]:
+        """The unfinished uploads of its jobs."""
+        return uploads(self.store, self.root + "/")
 
     def audit(self) -> AuditReport:
         """What `verify --deep` says."""

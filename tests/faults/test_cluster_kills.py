@@ -3,14 +3,17 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
 import pytest
 
+from compactor.adapters.native_kernel import is_installed
 from compactor.steps import Step
 from tests.clusters import Cluster, Worker, standalone_cluster
+from tests.engines import NATIVE
 from tests.faults.accounts import check
 from tests.faults.conftest import PATIENCE_SECONDS, Lake
 from tests.faults.tally import TALLY, Kind
@@ -39,23 +42,54 @@ def caught_at_work(worker: Worker) -> bool:
     return False
 
 
-def kill_one_at_work(cluster: Cluster, job: Popen[str]) -> int:
-    """Kill the first worker that has a task to do, with its executor; how many processes that were."""
+def kill_one_at_work(cluster: Cluster, job: Popen[str], kill: Callable[[Worker], int]) -> int:
+    """Kill something of the first worker that has a task to do; how many processes that were."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while job.poll() is None and time.monotonic() < deadline:
         for worker in cluster.workers:
             if caught_at_work(worker):
-                return worker.signal(signal.SIGKILL)
+                killed = kill(worker)
+                worker.signal(signal.SIGCONT)
+                if killed:  # else its Python had not started yet
+                    return killed
         time.sleep(0.01)
     raise AssertionError(f"no worker had a task to do:\n{job.communicate()[0]}")
 
 
-@pytest.mark.parametrize(("begun", "ended"), [(Step.ATTEMPTED, Step.INSPECTED), (Step.INSPECTED, Step.CONVERTED)])
-def test_a_worker_that_dies_at_work_costs_nothing(lake: Lake, cluster: Cluster, begun: Step, ended: Step) -> None:
-    """Killed while it inspects, or while it converts: the same run does its tasks on the other worker, and is exact."""
+@dataclass(frozen=True)
+class Victims:
+    """Which processes of a worker that has a task to do are killed.
+
+    Attributes:
+        kill: Kills them; returns how many there were.
+        at_least: How many there must be.
+    """
+
+    kill: Callable[[Worker], int]
+    at_least: int
+
+
+WHOLE_WORKER = Victims(lambda worker: worker.signal(signal.SIGKILL), 2)
+"""The worker and its executor, with the Python processes."""
+
+PYTHON_ALONE = Victims(lambda worker: worker.kill_python(), 1)
+"""The Python process that has a bin in its hands; the executor stays."""
+
+MOMENTS = [(Step.ATTEMPTED, Step.INSPECTED), (Step.INSPECTED, Step.CONVERTED)]
+CASES = [(*moment, engine, WHOLE_WORKER) for moment in MOMENTS for engine in ("spark", "native")]
+CASES += [(*moment, "native", PYTHON_ALONE) for moment in MOMENTS]
+
+
+@pytest.mark.parametrize(("begun", "ended", "engine", "victims"), CASES)
+def test_a_worker_that_dies_at_work_costs_nothing(
+    lake: Lake, cluster: Cluster, begun: Step, ended: Step, engine: str, victims: Victims
+) -> None:
+    """Killed in the first pass or in the second: the same run does its tasks once more elsewhere, and is exact."""
+    if engine == NATIVE and not is_installed():
+        pytest.skip("the native kernel is not installed: no cargo")
     case = TALLY.case(Kind.CLUSTER_KILLS)
     lake.settings["spark"] = {"master": cluster.url}
-    lake.write_settings()
+    lake.use_engine(engine)
     with lake.config.open("a") as config:
         config.write('[spark.conf]\n"spark.executor.memory" = "600m"\n"spark.driver.memory" = "1g"\n')
         config.write('"spark.driver.host" = "127.0.0.1"\n"spark.driver.bindAddress" = "127.0.0.1"\n')
@@ -67,10 +101,10 @@ def test_a_worker_that_dies_at_work_costs_nothing(lake: Lake, cluster: Cluster, 
     while not (steps / f"{MANIFEST_ID}-{begun}").exists():
         assert job.poll() is None, job.communicate()[0]
         time.sleep(0.01)
-    killed = kill_one_at_work(cluster, job)
+    killed = kill_one_at_work(cluster, job, victims.kill)
     assert not (steps / f"{MANIFEST_ID}-{ended}").exists(), "it was to die before this step was reached"
     case.died += 1
-    assert killed >= 2, "a worker and its executor"
+    assert killed >= victims.at_least
     output, _ = job.communicate(timeout=PATIENCE_SECONDS)
     assert job.returncode == 0, output
     check(lake, case)

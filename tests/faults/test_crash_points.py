@@ -5,12 +5,14 @@ import signal
 import time
 from collections import Counter
 
+import pyarrow.parquet as pq
 import pytest
 
 from compactor.steps import Step
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import Nursery
+from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
 
 OF_A_PLANNER = (Step.CLAIMED, Step.PLANNED)
@@ -26,8 +28,8 @@ def run(nursery: Nursery, lake: Lake, *arguments: str) -> int | str:
     return ended
 
 
-def dies(nursery: Nursery, lake: Lake, case: Case, step: Step, *arguments: str) -> bool:
-    """Whether a job that is to die at a step came to it."""
+def dies(nursery: Nursery, lake: Lake, case: Case, step: str, *arguments: str) -> bool:
+    """Whether a job that is to die at a step, or amid a file, came to it."""
     died = run(nursery, lake, *arguments, "--die-at", step) == -signal.SIGKILL
     case.died += died
     case.not_reached += not died
@@ -65,6 +67,40 @@ def test_two_deaths_in_a_row_lose_and_double_nothing(
     two_manifests.add_manifest("late")
     dies(nursery, two_manifests, case, second)
     assert run(nursery, two_manifests) == 0
+    check(two_manifests, case)
+
+
+AMID_A_FILE = [pytest.param(visit, marks=() if visit in {2, 9} else pytest.mark.faults) for visit in range(1, 11)]
+"""At which write of a growing staged file; late ones are of files that are written again for a late key."""
+
+
+@pytest.mark.parametrize("visit", AMID_A_FILE)
+def test_a_death_amid_a_file_that_grows_leaves_none(streaming: Nursery, two_manifests: Lake, visit: int) -> None:
+    """Killed with half of some bytes written: no half of a file can be seen, and every line is there once."""
+    case = TALLY.case(Kind.SINGLE)
+    assert dies(streaming, two_manifests, case, WRITING, "--visit", str(visit))
+    staged = [path for path in (two_manifests.state / "staging").rglob("*.parquet") if path.name[0] != "."]
+    assert all(pq.read_table(path).num_rows for path in staged)
+    assert list((two_manifests.state / "staging").rglob(".~*")), "half of a file was being written"
+    assert run(streaming, two_manifests) == 0
+    check(two_manifests, case)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("step", OF_A_MANIFEST)
+@pytest.mark.parametrize("visit", [1, 9])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_death_amid_a_file_and_one_at_a_step(
+    streaming: Nursery, two_manifests: Lake, step: Step, visit: int, is_first: bool
+) -> None:
+    """In either order, with a manifest that arrives between them: every line is there once."""
+    case = TALLY.case(Kind.PAIRS)
+    amid_a_file, at_a_step = (WRITING, "--visit", str(visit)), (step,)
+    first, second = (amid_a_file, at_a_step) if is_first else (at_a_step, amid_a_file)
+    assert dies(streaming, two_manifests, case, *first)
+    two_manifests.add_manifest("late")
+    dies(streaming, two_manifests, case, *second)
+    assert run(streaming, two_manifests) == 0
     check(two_manifests, case)
 
 

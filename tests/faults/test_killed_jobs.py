@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import engines_on_spark
 from tests.faults.accounts import check
 from tests.faults.conftest import Lake, kill_group, wait_until
 from tests.faults.tally import TALLY, Kind
@@ -21,9 +22,11 @@ def attempts(lake: Lake) -> int:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("engine", engines_on_spark("native"))
 @pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.faults)])
-def test_killed_again_and_again_then_delivered_again(lake: Lake, kills: int) -> None:
+def test_killed_again_and_again_then_delivered_again(lake: Lake, kills: int, engine: str) -> None:
     """`kill -9` of the process group at any moment, the checkpoint rotated, all manifests delivered again: exact."""
+    lake.use_engine(engine)
     case = TALLY.case(Kind.ANY_MOMENT)
     chance = random.Random(SEED)
     for number in range(4):
@@ -65,8 +68,10 @@ def rotate_checkpoints(lake: Lake) -> None:
     assert not [path for path in (lake.state / "checkpoint").rglob("*") if path.is_file()]
 
 
-def test_two_jobs_at_once(lake: Lake) -> None:
+@pytest.mark.parametrize("engine", engines_on_spark("spark"))
+def test_two_jobs_at_once(lake: Lake, engine: str) -> None:
     """Two streams on the same empty prefix take what arrives as one would have; SIGTERM ends both with 0."""
+    lake.use_engine(engine)
     jobs = [lake.start("run") for _ in range(2)]
     wait_until((lake.folder / "manifests" / "_keep").exists, jobs[0])
     for number in range(4):

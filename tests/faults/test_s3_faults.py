@@ -3,8 +3,10 @@
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,14 +20,16 @@ from botocore.retries.standard import ExponentialBackoff
 
 from compactor.adapters.aws import S3Store
 from compactor.errors import AccessError, CompactorError, StoreUnavailable
+from tests.engines import NATIVE, engines_on_spark, engines_without_spark
 from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3_findings import Findings
-from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake, as_toml
+from tests.faults.s3_lake import BUCKET, RESTARTS, SAMPLE_BYTES, S3Lake, as_toml, uploads
 from tests.faults.s3_server import ROOT, S3Server, s3_server
 
 SEED = 20251221
 TIMEOUT_SECONDS = 0.4
+PART_SECONDS = 2.0  # a part of some MiB takes longer than a call without a body
 MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
 BIG = random.Random(SEED).randbytes(11 * MIB)
@@ -94,14 +98,20 @@ def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
     monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.s3._COPY", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.multipart._PART_BYTES", 5 * MIB)
+    monkeypatch.setattr("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES)
     proxy.use()
     proxy.restart_count()
 
 
+@pytest.fixture(params=engines_without_spark())
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def lakes(server: S3Server) -> Callable[[], S3Lake]:
+def lakes(server: S3Server, engine: str) -> Callable[[], S3Lake]:
     """Makes lakes that nobody else uses."""
-    return lambda: S3Lake(server, f"s3://{BUCKET}/{uuid.uuid4().hex}")
+    return lambda: S3Lake(server, f"s3://{BUCKET}/{uuid.uuid4().hex}", engine)
 
 
 # --- The store
@@ -190,8 +200,7 @@ def _abandon(scene: Scene) -> None:
     with suppress(Abandoned), scene.spoiled.writer(scene.root + "abandoned") as writer:
         writer.write(BIG)
         raise Abandoned
-    bucket, _, prefix = scene.root.removeprefix("s3://").partition("/")
-    assert not scene.direct._client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads")
+    assert not uploads(scene.direct, scene.root)
     assert scene.bytes_at("abandoned") is None
 
 
@@ -337,7 +346,7 @@ def test_an_upload_that_somebody_cleared_away_is_passing_trouble(scene: Callable
     _upload_big(made)
 
 
-# --- The job, on the plain engine
+# --- The job, without Spark
 
 
 def job_cases(numbers: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -373,6 +382,90 @@ def test_a_job_gets_over_a_fault_at_any_call(
         record_and_judge(lake, findings, "job", traffic.injected, [kind], restarts)
         if traffic.calls[operation] < number:
             break
+
+
+# --- An output file that is sent in parts while it grows, which the native engine alone does
+
+LARGE_KIB = 8 * 1024  # of input; of Parquet it is enough for two parts, of S3's least size each
+IN_PARTS = [Operation.CREATE_UPLOAD, Operation.UPLOAD_PART, Operation.COMPLETE_UPLOAD, Operation.COPY_PART]
+PART_CASES = [(kind, operation) for kind in PASSING for operation in IN_PARTS if applies(kind, operation)]
+
+
+@pytest.fixture
+def large_lake(lakes: Callable[[], S3Lake], engine: str) -> Callable[[], S3Lake]:
+    """Makes lakes whose output file is sent in parts."""
+    if engine != NATIVE:
+        pytest.skip("the twin puts whole files")
+
+    def make() -> S3Lake:
+        lake = lakes()
+        lake.fill_with_one_large(LARGE_KIB)
+        return lake
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "numbers"),
+    shortened([(*case, [1, 2]) for case in PART_CASES], [(FaultKind.DONE_RESET, Operation.COMPLETE_UPLOAD, [1])]),
+)
+def test_a_job_gets_over_a_fault_amid_a_file_in_parts(
+    kind: FaultKind,
+    operation: Operation,
+    numbers: Sequence[int],
+    large_lake: Callable[[], S3Lake],
+    proxy: FaultProxy,
+    findings: Findings,
+) -> None:
+    """One fault at any call of an upload, for a client that does not repeat: the file is whole, or there is none."""
+    for number in numbers:
+        lake = large_lake()
+        proxy.use([Rule(kind, frozenset({operation}), calls=frozenset({number}))])
+        proxy.restart_count()
+        restarts = lake.run_job(proxy.url, attempts=1, timeout_seconds=PART_SECONDS)
+        traffic = proxy.restart_count()
+        record_and_judge(lake, findings, "parts", traffic.injected, [kind], restarts)
+        if traffic.calls[operation] < number:
+            break
+
+
+@pytest.mark.faults
+def test_an_upload_that_cannot_even_be_aborted_does_no_harm(
+    large_lake: Callable[[], S3Lake], proxy: FaultProxy, findings: Findings
+) -> None:
+    """A part fails, and so does the request to forget the others: another attempt makes the file."""
+    lake = large_lake()
+    abort = frozenset({Operation.ABORT_UPLOAD})
+    rules = [Rule(FaultKind.RESET, frozenset({Operation.UPLOAD_PART}), calls=frozenset({2}))]
+    proxy.use([*rules, Rule(FaultKind.RESET, abort, probability=1.0)])
+    proxy.restart_count()
+    restarts = lake.run_job(proxy.url, attempts=1, timeout_seconds=PART_SECONDS)
+    injected = proxy.restart_count().injected
+    assert injected[FaultKind.RESET, Operation.ABORT_UPLOAD]
+    record_and_judge(lake, findings, "parts", injected, [FaultKind.RESET], restarts)
+
+
+@pytest.mark.faults
+def test_a_job_that_is_killed_amid_an_upload(
+    large_lake: Callable[[], S3Lake], proxy: FaultProxy, findings: Findings, tmp_path: Path
+) -> None:
+    """`kill -9` with some parts sent: they are no object, and the next run is exact."""
+    lake = large_lake()
+    lake.deliver("larger", [lake.put_file("larger", good=24_000, more=lambda: f',"v":"{os.urandom(400).hex()}"')])
+    config = tmp_path / "compactor.toml"
+    config.write_text(as_toml(lake.settings(proxy.url)))
+    proxy.use([Rule(FaultKind.SILENCE, frozenset({Operation.UPLOAD_PART}), probability=1.0)])
+    words = ["--engine", NATIVE, "--target-file-bytes", str(lake.target_file_bytes)]
+    command = [sys.executable, "-m", "tests.faults.plain_job", str(config), *words]
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **lake.server.environment}) as job:
+        while not lake.uploads():
+            assert job.poll() is None
+            time.sleep(0.02)
+        job.kill()
+    assert job.returncode == -signal.SIGKILL
+    proxy.use()
+    lake.run_job(proxy.url, attempts=3, timeout_seconds=PART_SECONDS)
+    record_and_judge(lake, findings, "parts", proxy.restart_count().injected, [FaultKind.SILENCE], 1)
 
 
 @pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.faults) for seed in range(20)), SEED])
@@ -467,9 +560,9 @@ class SparkJob:
         )
 
 
-@pytest.fixture
-def spark_job(lakes: Callable[[], S3Lake], proxy: FaultProxy, tmp_path: Path) -> SparkJob:
-    lake = lakes()
+@pytest.fixture(params=engines_on_spark("native"))
+def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pytest.FixtureRequest) -> SparkJob:
+    lake = S3Lake(server, f"s3://{BUCKET}/{uuid.uuid4().hex}", request.param)
     lake.fill()
     for number in range(3):
         files = [lake.put_file(f"more-{number}-{each}", good=40, bad=each) for each in range(3)]

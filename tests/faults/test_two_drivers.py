@@ -15,8 +15,9 @@ from compactor.steps import Step
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import STOPPED, Job, Nursery
+from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
-from tests.faults.test_crash_points import LEASE_SECONDS, OF_A_MANIFEST, OF_A_PLANNER, run
+from tests.faults.test_crash_points import AMID_A_FILE, LEASE_SECONDS, OF_A_MANIFEST, OF_A_PLANNER, run
 
 UNMOVED = (
     "output",
@@ -50,8 +51,8 @@ def _written(path: Path) -> Written:
     return Written(hashlib.sha256(path.read_bytes()).hexdigest(), status.st_mtime_ns, status.st_ino)
 
 
-def held_up(nursery: Nursery, lake: Lake, case: Case, step: Step, *arguments: str) -> Job:
-    """A job that stopped at a step, or that ended well because it never came to it."""
+def held_up(nursery: Nursery, lake: Lake, case: Case, step: str, *arguments: str) -> Job:
+    """A job that stopped at a step or amid a file, or that ended well because it never came to it."""
     job = nursery.start(lake.config, *arguments, "--stop-at", step)
     ended = job.wait()
     assert ended in {STOPPED, 0}, job.printed()
@@ -86,6 +87,21 @@ def test_a_driver_that_was_held_up_changes_nothing(nursery: Nursery, two_manifes
     late = held_up(nursery, lake, case, step)
     assert case.stopped
     assert run(nursery, lake) == 0
+    before = written(lake)
+    ends_well(late)
+    changes_nothing(lake, before)
+    check(lake, case)
+
+
+@pytest.mark.parametrize("visit", AMID_A_FILE)
+def test_a_driver_that_was_held_up_amid_a_file_changes_nothing(
+    streaming: Nursery, two_manifests: Lake, visit: int
+) -> None:
+    """It goes on to write a staged file long after another one decided and cleaned up: what it leaves is nothing."""
+    lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
+    late = held_up(streaming, lake, case, WRITING, "--visit", str(visit))
+    assert case.stopped
+    assert run(streaming, lake) == 0
     before = written(lake)
     ends_well(late)
     changes_nothing(lake, before)

@@ -1,6 +1,6 @@
 """Feeds, kills and disturbs the job for some minutes, then proves that nothing differs.
 
-python -m tests.soak --minutes 20 --seed 7 [--engine spark|plain] [--place s3|local]
+python -m tests.soak --minutes 20 --seed 7 [--engine spark|native|plain] [--place s3|local]
 """
 
 import json
@@ -37,13 +37,11 @@ FINISHING_RUNS = 10
 FINISHING_SECONDS = 900.0
 LEASE_SECONDS = 3
 
+_ON_SPARK = {Ending.KILL_ALL: 3, Ending.KILL_JVM: 2, Ending.KILL_PARENT: 2, Ending.TERMINATE: 1}
 # A plain job has no JVM; and it starts in a second where Spark takes ten or more.
-_ENDINGS = {
-    "spark": {Ending.KILL_ALL: 3, Ending.KILL_JVM: 2, Ending.KILL_PARENT: 2, Ending.TERMINATE: 1},
-    "plain": {Ending.KILL_ALL: 3, Ending.TERMINATE: 1},
-}
-_YOUNG_SECONDS = {"spark": (1.0, 12.0), "plain": (0.3, 2.0)}
-_PAUSE_SECONDS = {"spark": 1.0, "plain": 0.1}
+_ENDINGS = {"spark": _ON_SPARK, "native": _ON_SPARK, "plain": {Ending.KILL_ALL: 3, Ending.TERMINATE: 1}}
+_YOUNG_SECONDS = {"spark": (1.0, 12.0), "native": (1.0, 12.0), "plain": (0.3, 2.0)}
+_PAUSE_SECONDS = {"spark": 1.0, "native": 1.0, "plain": 0.1}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -68,7 +66,7 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(prog="python -m tests.soak")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--engine", choices=["spark", "plain"], default="spark")
+    parser.add_argument("--engine", choices=["spark", "native", "plain"], default="spark")
     parser.add_argument("--place", choices=["s3", "local"], help="S3 if there is a server for it")
     arguments = parser.parse_args(words)
     if arguments.place is None:
@@ -104,9 +102,9 @@ class Runs:
 
 def _soak(arguments: Namespace, folder: Path, where: Place) -> Report:
     config = folder / "compactor.toml"
-    config.write_text(as_toml(_settings(where, where.url)))
+    config.write_text(as_toml(_settings(arguments.engine, where, where.url)))
     direct = folder / "direct.toml"
-    direct.write_text(as_toml(_settings(where, where.direct_url)))
+    direct.write_text(as_toml(_settings(arguments.engine, where, where.direct_url)))
     store = StoreSpec(where.region or None, where.direct_url or None).open()
     layout = load_settings(direct, {}).layout()
     feeder = Feeder(
@@ -190,7 +188,7 @@ def _environment(where: Place) -> dict[str, str]:
     return {**os.environ, **where.environment, "PYTHONPATH": str(ROOT)}
 
 
-def _settings(where: Place, url: str) -> dict[str, dict[str, object]]:
+def _settings(engine: str, where: Place, url: str) -> dict[str, dict[str, object]]:
     return {
         "paths": {name: f"{where.root}/{name}" for name in ("manifests", "output", "state")},
         "input": {"allowed_prefixes": [f"{where.root}/input"], "max_line_bytes": MAX_LINE_BYTES},
@@ -199,6 +197,7 @@ def _settings(where: Place, url: str) -> dict[str, dict[str, object]]:
         "builder": {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 50_000},
         "aws": {"region": where.region, "endpoint_url": url, "timeout_seconds": TIMEOUT_SECONDS},
         "metrics": {"sink": "none"},
+        "convert": {"engine": "auto" if engine == "plain" else engine},
         "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g", "spark.ui.enabled": False}},
     }
 
