@@ -292,7 +292,8 @@ fn expect(block: &[u8], at: usize, byte: u8) -> Scanned<usize> {
 
 #[inline]
 fn skip_space(block: &[u8], mut at: usize) -> usize {
-    while matches!(block[at], b' ' | b'\t' | b'\r') {
+    // One comparison where there is none, as between most tokens.
+    while block[at] <= b' ' && matches!(block[at], b' ' | b'\t' | b'\r') {
         at += 1;
     }
     at

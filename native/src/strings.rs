@@ -6,7 +6,16 @@
 #[inline]
 pub fn find_special(block: &[u8], start: usize) -> usize {
     let mut at = start;
-    // Most strings are short: the first bytes are cheaper one word at a time than by a call of anything larger.
+    #[cfg(target_arch = "x86_64")]
+    while let Some(chunk) = block[at..].first_chunk::<16>() {
+        // SAFETY: SSE2 is part of every x86_64.
+        #[allow(unsafe_code)]
+        let found = unsafe { special_places(chunk) };
+        if found != 0 {
+            return at + found.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
     while let Some(chunk) = block[at..].first_chunk::<8>() {
         let found = special_bytes(u64::from_le_bytes(*chunk));
         if found != 0 {
@@ -18,6 +27,23 @@ pub fn find_special(block: &[u8], start: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// A bit for each byte, set if that byte is special.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // halves of a word, and bytes as signed ones
+fn special_places(chunk: &[u8; 16]) -> i32 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
+    };
+    let word = u128::from_le_bytes(*chunk);
+    let bytes = _mm_set_epi64x((word >> 64) as i64, word as i64);
+    let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+    let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
+    let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
+    _mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, backslash)))
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
