@@ -667,6 +667,13 @@ ONE_PASS = (
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
+        "rows without the column of a key that they have are not staged",
+        "bin_task.py",
+        "                if self._kernel.lacks_columns:\n                    raise _OfNoUseError\n",
+        "",
+        (_BIN_TASK + "::test_a_bin_that_lacks_a_column_stages_no_rows",),
+    ),
+    Guard(
         "a bin with a key that has no column is written again",
         "native_engine.py",
         "if each.is_lacking]:\n",

@@ -100,7 +100,6 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
-    #[pyo3(signature = (columns, compression, rescues_unknown, max_keys, held_bytes=16_777_216))]
     fn new(
         columns: Vec<ColumnPlan>,
         compression: &str,

@@ -142,13 +142,14 @@ def test_files_that_change_in_every_pass_end_the_task(store):
     assert staged(store) == []
 
 
-def test_a_bin_that_lacks_a_column_stages_no_rows(store):
+@pytest.mark.parametrize("first", [GOOD, LONG], ids=["held back", "handed on"])
+def test_a_bin_that_lacks_a_column_stages_no_rows(store, first):
     """But it is read to its end: all keys, reports and rejects are there."""
-    task = task_of(store, {"1": GOOD, "2": b'{"late":1}\nbad\n', "3": b'{"later":1,"late":2,"a":3}\n'})
+    task = task_of(store, {"1": first, "2": b'{"late":1}\nbad\n', "3": b'{"later":1,"late":2,"a":3}\n'})
     result = write_bin(store, task, NativeKernel)
     assert result.lacks_columns
     assert [file.new_keys for file in result.files] == [(), ("late",), ("later",)]
-    assert result.records == 4
+    assert result.records == first.count(b"\n") + 2
     assert staged(store) == ["rejects/000003.parquet"]
 
 
