@@ -17,7 +17,7 @@ VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-large test-faults test-guards soak lint format bench bench-scale bench-sustained versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-large test-faults test-guards soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -48,6 +48,12 @@ soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, th
 	@$(BIN)/python -m compactor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
+fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside another parser; needs nightly Rust and cargo-fuzz
+	@cargo +nightly fuzz --version >/dev/null 2>&1 \
+		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
+	@$(BIN)/python -m tests.fuzz_seeds native/fuzz/corpus/lines
+	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
+
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -76,7 +82,7 @@ bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SU
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target
+	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
 ##@ Put it on AWS
 package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job, into dist
