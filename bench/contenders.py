@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Literal
 
 BASELINE = "classic"
 """The contender that the others are compared with."""
@@ -16,14 +17,14 @@ class Contender:
         module: Run as `python -m MODULE --input DIR --output DIR --passes N`; see `bench.protocol`.
         args: Further arguments for the module.
         needs: Packages without which it cannot run.
-        engine: The engine of this project that it measures, as settings name it; empty for anything else.
+        engine: The engine of this project that it measures, as settings name it; None for anything else.
     """
 
     name: str
     module: str
     args: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    engine: str = ""
+    engine: Literal["native", "spark"] | None = None
 
     def missing(self) -> list[str]:
         """What is not installed of all that this contender needs."""

@@ -50,6 +50,21 @@ def wide(seed: int) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
+def sparse(seed: int) -> Iterator[bytes]:
+    """Objects with an id and four of `WIDE_COLUMNS` keys, as a table has that holds many kinds of events."""
+    rng = random.Random(f"sparse/{seed}")
+    keys = [f"field_{number:04d}" for number in range(1, WIDE_COLUMNS)]
+    # The first line has all keys: those who are told their columns look there.
+    yield (json.dumps({"id": 0} | dict.fromkeys(keys, "x")) + "\n").encode()
+    for first in count(1, _TINY_LINES):
+        lines = []
+        for number in range(first, first + _TINY_LINES):
+            chosen = rng.sample(keys, 4)
+            values = ",".join([f'"{key}":"{rng.getrandbits(16):04x}"' for key in chosen])
+            lines.append(f'{{"id":{number},{values}}}\n')
+        yield "".join(lines).encode()
+
+
 def huge(seed: int) -> Iterator[bytes]:
     """Objects with one text of `HUGE_VALUE_BYTES` characters before escapes, of pieces that come in any order."""
     rng = random.Random(f"huge/{seed}")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
 from bench.contenders import Contender, choose
@@ -18,7 +17,6 @@ from compactor.app import App
 from compactor.settings import Settings
 
 CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
-ENGINES: dict[str, Literal["native", "spark"]] = {"compactor_native": "native", "compactor_spark": "spark"}
 _TIMED_ID = "pass-1"
 _DISK_PER_INPUT_BYTE = 2.5  # the input, the Parquet of one contender, and what Spark spills
 _BUCKET = "lake"
@@ -103,7 +101,7 @@ def run_shape(given: ShapeInput, contender: Contender, work: Path) -> ShapeRow:
         contender: One of `CONTENDERS`.
         work: Where logs and, without S3, the output go.
     """
-    engine = ENGINES.get(contender.name)
+    engine = contender.engine
     given = given.of(engine)
     parent = work / "shape" if given.s3 is None else given.s3.folder / _BUCKET
     home = CompactorHome(parent / "output", (given.whole.folder, given.sample.folder), given.s3)

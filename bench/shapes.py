@@ -69,6 +69,7 @@ class Written:
 
 SHAPES = (
     Shape("wide rows", shape_lines.wide, spark_bytes=128 * MB),
+    Shape("sparse rows", shape_lines.sparse, total_bytes=GB // 4, sample_bytes=4 * MB, spark_bytes=64 * MB),
     Shape("tiny rows", shape_lines.tiny, sample_bytes=8 * MB),
     Shape("huge values", shape_lines.huge),
     Shape("deep nesting", shape_lines.deep),

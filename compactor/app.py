@@ -20,7 +20,7 @@ from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
 from compactor.intake import Intake
 from compactor.layout import is_s3
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.native_engine import BinWorkers, NativeEngine, NativeRules
 from compactor.parts import Parts
 from compactor.planning import Planner

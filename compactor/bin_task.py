@@ -2,25 +2,28 @@
 
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+from uuid import uuid4
 
+from compactor.bin_outputs import BinOutputs
 from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
-from compactor.file_walk import MAX_STARTS, FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
 from compactor.inspection import refusal
 from compactor.kernel import Kernel, NewKernel, RowPlan
-from compactor.line_splitting import Judged, Limits, LineCounts, Refused, Reject, split_lines
+from compactor.line_splitting import split_lines
+from compactor.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.manifest import ManifestFile
-from compactor.ports import ObjectStore, ObjectWriter
+from compactor.ports import ObjectStore
 from compactor.records import FileReport
 from compactor.rejects import RejectsWriter
-from compactor.sizing import closes_file
 
 BLOCK_BYTES = 1024 * 1024
-"""How much the kernel looks at together. Measured: no slower than more; and a block of one-character lines, all of them
-rejects, stays below 100 MiB of objects."""
+"""How much the kernel looks at together. Measured: no slower than more."""
+
+
+MAX_PASSES = 4
+"""How often a bin may be read: once more for files that cannot be read whole, and again for those that change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,10 @@ class BinResult:
 
 
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
-    """Do a task; repeating it writes the same names with the same content.
+    """Do a task. A second run of it touches nothing that the first one reported.
 
     A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind. Where rows
-    of it were handed on before that came out, the bin is done again without it.
+    of one were handed on before that came out, the bin is done again without those that could not be read.
 
     Args:
         store: Where the files are, and where rows and rejects are staged.
@@ -108,7 +111,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
     """
     known: dict[int, WalkedFile[tuple[str, ...]]] = {}
     try:
-        for number in range(len(task.files) + MAX_STARTS):
+        for number in range(MAX_PASSES):
             result = _Pass(store, task, new_kernel, known, number).run()
             if result is not None:
                 return result
@@ -139,7 +142,10 @@ class _Pass:
         self._task = task
         self._known = known
         self._kernel: Kernel = new_kernel(task.plan)
-        self._outputs = _Outputs(store, self._kernel, f"{task.staging}out/{task.number:06d}-{number}-")
+        # Two runs of a task, one of which was thought lost, must not write over what the other one has reported.
+        self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
+        outputs = f"{task.staging}out/{self._name}-"
+        self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
         self._walk = FileWalk(store, task.plan.manifest_id, task.on_changed_file)
         self._is_spoilt = False
 
@@ -150,30 +156,22 @@ class _Pass:
             What became of the bin; None if it has to be done again, with what `known` holds by now.
         """
         walked: dict[int, WalkedFile[tuple[str, ...]]] = dict(self._known)
+        files = [file for file in self._task.files if file[0] not in walked]
         with self._walk as walk:
             path = walk.scratch / "rejects.parquet"
             with RejectsWriter(path) as rejects, suppress(_OfNoUseError), self._outputs:
-                for file in walk.files(
-                    [each for each in self._task.files if each[0] not in walked], rejects, self._read
-                ):
-                    walked[file.index] = file
-                    if self._is_spoilt:
-                        self._know(file)
-                        raise _OfNoUseError
-                if self._kernel.lacks_columns:
+                walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
+                if self._is_spoilt or self._kernel.lacks_columns:
                     raise _OfNoUseError
                 self._outputs.finish()
             if self._is_spoilt:
+                # All that could not be read are known by now, so that one more pass will do.
+                self._known.update((index, file) for index, file in walked.items() if file.found is None)
                 return None
-            rejects_uri = f"{self._task.staging}rejects/{self._task.number:06d}.parquet" if rejects.rows else None
+            rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
             if rejects_uri is not None:
                 self._store.upload(rejects_uri, path)
             return self._result(walked, rejects_uri)
-
-    def _know(self, file: WalkedFile[tuple[str, ...]]) -> None:
-        """Leave a file out of further passes, unless it was read to its end after all."""
-        if file.found is None:
-            self._known[file.index] = file
 
     def _result(self, walked: Mapping[int, WalkedFile[tuple[str, ...]]], rejects_uri: str | None) -> BinResult:
         kernel = self._kernel
@@ -183,7 +181,7 @@ class _Pass:
             ),
             seen_keys=tuple(kernel.seen_keys()),
             outputs=tuple(self._outputs.uris),
-            output_bytes=self._outputs.written_bytes,
+            output_bytes=self._outputs.finished_bytes,
             rejects_uri=rejects_uri,
             rescued_values=kernel.rescued_values,
             lacks_columns=kernel.lacks_columns,
@@ -207,72 +205,13 @@ class _Pass:
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, refused = self._kernel.read(block)
         self._hand_on()
-        return Judged(lines, blank_lines, [_refused(number, start, block[start:end]) for number, start, end in refused])
+        return Judged(lines, blank_lines, (_refused(number, start, block[start:end]) for number, start, end in refused))
 
     def _hand_on(self) -> None:
-        """Write what is complete, and close the file where it is as large as it should be."""
-        outputs = self._outputs
-        outputs.hand_on()
-        done = min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1))
-        current = self._kernel.output_bytes
-        if done and closes_file(current, outputs.written_bytes, done, self._task.target_file_bytes):
-            outputs.finish()
-
-
-class _Outputs:
-    """The Parquet files of a pass, written as they grow. Leaving the context by an exception abandons the open one.
-
-    Args:
-        store: Where to write.
-        kernel: What makes their bytes.
-        name: How their URIs begin.
-    """
-
-    def __init__(self, store: ObjectStore, kernel: Kernel, name: str) -> None:
-        self.uris: list[str] = []
-        self._store = store
-        self._kernel = kernel
-        self._name = name
-        self._finished_bytes = 0
-        self._current_bytes = 0
-        self._stack = ExitStack()
-        self._writer: ObjectWriter | None = None
-
-    @property
-    def written_bytes(self) -> int:
-        """The length of the files that are finished."""
-        return self._finished_bytes
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    def hand_on(self) -> None:
-        """Write what the kernel has completed."""
-        self._write(self._kernel.take())
-
-    def finish(self) -> None:
-        """End the open file, if there is one."""
-        self._write(self._kernel.finish_output())
-        if self._writer is not None:
-            self._stack.close()
-            self._stack, self._writer = ExitStack(), None
-            self._finished_bytes += self._current_bytes
-            self._current_bytes = 0
-
-    def _write(self, data: bytes) -> None:
-        if not data:
-            return
-        if self._writer is None:
-            uri = f"{self._name}{len(self.uris):03d}.parquet"
-            self._writer = self._stack.enter_context(self._store.writer(uri))
-            self.uris.append(uri)
-        self._writer.write(data)
-        self._current_bytes += len(data)
+        if self._is_spoilt:
+            self._kernel.take()
+        else:
+            self._outputs.hand_on(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 
 
 def _refused(number: int, start: int, raw: bytes) -> Refused:

@@ -21,7 +21,7 @@ from compactor.errors import (
 from compactor.intake import Delivery
 from compactor.layout import Layout
 from compactor.ledger import Ledger, LedgerState
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.ports import Clock, ObjectStore
 from compactor.publication import Publisher
 from compactor.records import Accepted, Attempt, Commit, DeadLetter, FileReport, FileStatus, StagedFile

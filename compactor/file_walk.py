@@ -10,7 +10,7 @@ from typing import Generic, Literal, Self, TypeVar
 
 from compactor.codecs import SNIFF_BYTES, decode, sniff
 from compactor.errors import AccessError, FileError, ObjectChanged, ObjectNotFound
-from compactor.line_splitting import LineCounts, Reject
+from compactor.lines import LineCounts, Reject
 from compactor.lookahead import calls_ahead
 from compactor.manifest import ManifestFile
 from compactor.object_reading import FILES_AHEAD, Opened, open_file, read_ranges

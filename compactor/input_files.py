@@ -10,7 +10,7 @@ from pathlib import Path
 from compactor.errors import ObjectChanged, StoreUnavailable
 from compactor.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.inspection import Discovery, Inspected, inspect_lines
-from compactor.line_splitting import Limits, Reject
+from compactor.lines import Limits, Reject
 from compactor.manifest import ManifestFile
 from compactor.ports import ObjectStore
 from compactor.records import FileReport

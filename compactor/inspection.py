@@ -9,7 +9,8 @@ from typing import Any, Literal
 import orjson
 
 from compactor.errors import FileError, ManifestError
-from compactor.line_splitting import BLOCK_BYTES, Judged, Limits, LineCounts, Refused, Reject, split_lines
+from compactor.line_splitting import BLOCK_BYTES, split_lines
+from compactor.lines import Judged, Limits, LineCounts, Refused, Reject
 
 REASONS = {
     "invalid_utf8": "the line is not valid UTF-8",

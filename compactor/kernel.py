@@ -19,7 +19,7 @@ class RowPlan:
         processed_at: For the column `_processed_at`.
         rescues_unknown: Whether keys without a column go to the rescued data.
         compression: Parquet's codec.
-        held_bytes: How much of a file is read before rows of it are handed on, so that it can be withdrawn.
+        held_bytes: How many bytes of records are held back as rows, so that their file can be withdrawn.
     """
 
     schema: SchemaVersion

@@ -11,7 +11,7 @@ from compactor.errors import AccessError, StagingError
 from compactor.file_walk import OnChangedFile
 from compactor.inspection import check_keys
 from compactor.kernel import RowPlan
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.lookahead import ahead
 from compactor.manifest import Manifest, ManifestFile
 from compactor.packing import spread
@@ -20,13 +20,13 @@ from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources
 from compactor.sizing import planned_files
 
 ROUNDS = 4
-"""How often bins may be done again: for keys that are new, and for files that change meanwhile and bring other ones."""
+"""How often a bin may be read: again for keys that are new, and for files that change meanwhile and bring others."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Stored input that a first manifest is sampled from, before any commit has taught a ratio."""
 
 HELD_BYTES = 16 * 1024 * 1024
-"""Input of which rows are held back, at most: that of several files of the usual size."""
+"""Records of which rows are held back, at most: those of several files of the usual size."""
 
 HELD_PARTS = 8
 """An output file is handed on in so many parts at least, so that it can end where it is as large as it should be."""
@@ -112,7 +112,7 @@ class NativeEngine:
         return self._workers.are_well()
 
     def stage(self, request: StageRequest) -> Staged:
-        """Write the rows of all files, those of new keys a second time.
+        """Write the rows of all files, those of new keys a second time. How many manifests are in flight is no matter.
 
         Raises:
             ManifestError: The manifest holds more keys than any table can have columns.
@@ -141,7 +141,7 @@ class NativeEngine:
         inputs = self._inputs(request.manifest)
         stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
-        # What makes one file anyway is soon written again.
+        # Less makes one file whatever the ratio is, and to write it again for its keys costs no more than a sample.
         is_large = stored_bytes > min(SAMPLE_BYTES, self._rules.target_file_bytes)
         if is_large and (ratio is None or not schema.columns):
             sampled = self._sample(request, schema, inputs)

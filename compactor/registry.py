@@ -23,6 +23,9 @@ class SchemaRegistry:
         names: How columns are named.
         max_columns: Columns that keys may have.
         declared: The columns of the schema file, which the next version has first.
+
+    Attributes:
+        max_columns: Columns that keys may have.
     """
 
     def __init__(

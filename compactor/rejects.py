@@ -8,7 +8,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.line_splitting import Reject
+from compactor.lines import Reject
 
 REJECTS_SCHEMA = pa.schema(
     [

@@ -55,15 +55,15 @@ def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_fi
     return min(whole, 2 * target_manifest_bytes)
 
 
-def planned_files(decoded_bytes: int, ratio: float, target_file_bytes: int) -> int:
+def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int:
     """The number of output files that brings each closest to the target; at least one.
 
     Args:
-        decoded_bytes: All input of the manifest, decoded.
-        ratio: Parquet bytes per decoded byte.
+        input_bytes: All input of the manifest, decoded or as stored.
+        ratio: Parquet bytes per byte of it.
         target_file_bytes: How large an output file should be.
     """
-    return max(1, round(decoded_bytes * ratio / target_file_bytes))
+    return max(1, round(input_bytes * ratio / target_file_bytes))
 
 
 def closes_file(current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int) -> bool:

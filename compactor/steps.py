@@ -15,7 +15,7 @@ class Step(StrEnum):
     ACCEPTED = "accepted"  # the id is tied to this manifest for good
     OPENED = "opened"  # the index of open manifests knows it
     ATTEMPTED = "attempted"  # this attempt is on record
-    INSPECTED = "inspected"  # every line was read; rejects and repaired copies are staged
+    INSPECTED = "inspected"  # every line was read; what the engine sets aside is staged
     CONVERTED = "converted"  # the Parquet files are staged
     VERIFIED = "verified"  # their footers add up
     DECIDED = "decided"  # the outcome is on record: the commit point

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from compactor.adapters.native_kernel import NativeKernel
 from compactor.inspection import inspect_lines, refusal
 from compactor.kernel import Kernel, RowPlan
-from compactor.line_splitting import Judged, Limits, Refused, Reject, split_lines
+from compactor.line_splitting import split_lines
+from compactor.lines import Judged, Limits, Refused, Reject
 from compactor.rawjson import texts
 from compactor.registry import EMPTY_SCHEMA
 from compactor.schema import DeclaredColumn, SchemaVersion, extend
@@ -28,11 +29,13 @@ class Taken:
         rows: By key; what is null is left out. In the order of the lines.
         rejects: In the order of the lines.
         keys: Keys that had no column beforehand, as first seen.
+        records: Lines that are neither rejects nor blank.
     """
 
     rows: list[dict[str, Any]]
     rejects: list[Reject]
     keys: list[str]
+    records: int
 
 
 def schema_of(columns: Mapping[str, str], *, rescued: bool = False) -> SchemaVersion:
@@ -60,8 +63,8 @@ def plan_of(
     )
 
 
-def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int = 1 << 20) -> list[Reject]:
-    """Have the kernel read the lines of a file. Returns its rejects."""
+def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int = 1 << 20) -> tuple[list[Reject], int]:
+    """Have the kernel read the lines of a file. Returns its rejects, and how many records it has."""
     rejects: list[Reject] = []
 
     def judge(block: bytes) -> Judged:
@@ -71,17 +74,17 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
         ]
         return Judged(lines, blank_lines, found)
 
-    split_lines([data], limits, judge, on_reject=rejects.append, block_bytes=block_bytes)
-    return rejects
+    counts = split_lines([data], limits, judge, on_reject=rejects.append, block_bytes=block_bytes)
+    return rejects, counts.records
 
 
 def by_kernel(data: bytes, schema: SchemaVersion, *, rescues: bool = False, block_bytes: int = 1 << 20) -> Taken:
     """One file through the kernel."""
     kernel = NativeKernel(plan_of(schema, rescues=rescues))
     kernel.begin_file("file")
-    rejects = feed(kernel, data, block_bytes=block_bytes)
+    rejects, records = feed(kernel, data, block_bytes=block_bytes)
     keys = kernel.end_file()
-    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys)
+    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys, records)
 
 
 def by_inspection(data: bytes) -> Taken:
@@ -91,7 +94,7 @@ def by_inspection(data: bytes) -> Taken:
     found = inspect_lines([data], WIDE, on_reject=rejects.append, on_good=blocks.append)
     lines = b"".join(blocks).split(b"\n")[:-1]
     rows = [{key: value for key, value in texts(line).items() if value is not None} for line in lines]
-    return Taken(rows, rejects, list(found.keys))
+    return Taken(rows, rejects, list(found.keys), found.records)
 
 
 def parquet_rows(data: bytes, schema: SchemaVersion) -> list[dict[str, Any]]:

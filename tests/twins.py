@@ -14,7 +14,7 @@ from compactor.column_types import value_of
 from compactor.engine import Staged, StagedOutput, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.parquet_files import arrow_type
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.rawjson import texts

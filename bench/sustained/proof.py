@@ -118,7 +118,10 @@ class Prover:
         )
         visible = app.ledger.record(app.layout.done(commit.date, commit.manifest_id), Done).done_at
         for file in commit.files:
-            arrived = events[file.uri] or visible
+            arrived = events[file.uri]
+            if arrived is None:
+                proved.faults.append(f"{file.uri}: its manifest has no event time, expected that of its message")
+                arrived = visible
             proved.passages[file.uri] = Passage(file.size_bytes, arrived.timestamp(), visible.timestamp())
             proved.lines += file.lines
             proved.rows += file.records

@@ -127,7 +127,7 @@ class LocalStore:
 
 
 class LocalWriter:
-    """A new file that is written where it will be: what it holds is never copied.
+    """A new file that grows under a temporary name beside its own: what it holds is never copied.
 
     Args:
         uri: As of a file in `LocalStore`.

@@ -1,11 +1,11 @@
 """The kernel in Rust: the only module that imports `compactor_native`, which is a wheel of its own."""
 
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Protocol, TypeVar
 
 from compactor.errors import StagingError
@@ -19,8 +19,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_installed() -> bool:
-    """Whether the module is there to be imported."""
-    return find_spec("compactor_native") is not None
+    """Whether the module is there, and this system can load it."""
+    try:
+        importlib.import_module("compactor_native")
+    except ImportError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,12 @@ class NativeKernel:
 
         self._native: Any = native
         self._keys = [column.key for column in plan.schema.columns if column.key is not None]
-        with self._translated():
+        try:
             self._writer: _Writer = native.BinWriter(
                 _columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS, plan.held_bytes
             )
+        except (ValueError, TypeError) as exc:  # the latter: the wheel is of another release
+            raise StagingError(f"the native kernel: {exc}; expected it to know the plan of this release") from exc
 
     @property
     def output_bytes(self) -> int:
@@ -120,7 +126,7 @@ class NativeKernel:
             yield
         except self._native.TooManyKeysError:
             raise too_many_keys() from None
-        except (self._native.KernelError, ValueError) as exc:
+        except self._native.KernelError as exc:
             raise StagingError(f"the native kernel: {exc}; expected it to take what inspection takes") from exc
 
 

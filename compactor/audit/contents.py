@@ -23,7 +23,7 @@ from compactor.codecs import decode
 from compactor.column_types import ColumnType, canonical_text, value_of
 from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.inspection import inspect_lines
-from compactor.line_splitting import Limits, Reject
+from compactor.lines import Limits, Reject
 from compactor.manifest import ManifestFile
 from compactor.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.parquet_files import ParquetFacts, open_parquet, parquet_facts

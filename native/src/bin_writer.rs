@@ -13,8 +13,11 @@ use crate::output::Output;
 use crate::rows::{Rows, TooManyKeys};
 use crate::scan;
 
-/// Between two files fewer rows are held back: they are encoded while the processor's cache still has them.
-const BATCHES_HELD: usize = 4;
+/// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
+const SHARE_BETWEEN_FILES: usize = 4;
+
+/// Rows times columns that are held back: a column takes room for each row, filled in or not.
+const MAX_CELLS: usize = 4 * 1024 * 1024;
 
 /// A column of the output.
 #[derive(Debug)]
@@ -77,8 +80,8 @@ pub struct BinWriter {
     schema: Arc<Schema>,
     /// Rows of a file are held back up to here, so that the file can be withdrawn.
     held_bytes: usize,
-    pub rows: Rows,
-    pub output: Output,
+    rows: Rows,
+    output: Output,
 }
 
 impl BinWriter {
@@ -107,6 +110,20 @@ impl BinWriter {
         Ok(Self { columns, schema, held_bytes, rows: Rows::new(&keyed, rescues_unknown, max_keys), output })
     }
 
+    /// Begins a file. The one before was ended or withdrawn.
+    pub fn begin_file(&mut self, source: String) {
+        self.rows.begin_file(source);
+    }
+
+    /// Forgets the current file.
+    ///
+    /// # Returns
+    ///
+    /// False if rows of it have been handed on; nothing is changed then.
+    pub fn withdraw_file(&mut self) -> bool {
+        self.rows.withdraw_file()
+    }
+
     /// Takes in whole lines, each with its line feed.
     ///
     /// # Errors
@@ -125,9 +142,7 @@ impl BinWriter {
             };
             let end = if let Ok(end) = scanned {
                 self.rows.append(&fields, end - at)?;
-                if self.rows.bytes() >= self.held_bytes {
-                    self.write()?;
-                }
+                self.write_if_full(self.held_bytes, MAX_CELLS)?;
                 end
             } else if let Some(end) = scan::blank(block, at) {
                 judged.blank_lines += 1;
@@ -154,10 +169,36 @@ impl BinWriter {
     /// The rows could not be encoded.
     pub fn end_file(&mut self) -> Result<Vec<Vec<u8>>> {
         let new_keys = self.rows.end_file().into_iter().map(<[u8]>::to_vec).collect();
-        if self.rows.bytes() >= self.held_bytes / BATCHES_HELD {
-            self.write()?;
-        }
+        self.write_if_full(self.held_bytes / SHARE_BETWEEN_FILES, MAX_CELLS / SHARE_BETWEEN_FILES)?;
         Ok(new_keys)
+    }
+
+    /// The Parquet bytes that were completed since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.output.take()
+    }
+
+    /// The length of the Parquet file so far, what is not handed on yet included.
+    #[must_use]
+    pub fn output_bytes(&self) -> usize {
+        self.output.size_bytes()
+    }
+
+    /// Whether a key came up that has no place to go. No rows are built from then on.
+    #[must_use]
+    pub fn lacks_columns(&self) -> bool {
+        self.rows.lacks_columns()
+    }
+
+    /// Values that are no value of their column's type, of files that were read to their end.
+    #[must_use]
+    pub fn rescued_values(&self) -> u64 {
+        self.rows.rescued_values()
+    }
+
+    /// The columns that some file which was read to its end has a key for.
+    pub fn seen_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rows.seen_columns()
     }
 
     /// Ends the Parquet file. The next row begins another one.
@@ -172,6 +213,11 @@ impl BinWriter {
     pub fn finish(&mut self) -> Result<Vec<u8>> {
         self.write()?;
         self.output.finish()
+    }
+
+    fn write_if_full(&mut self, max_bytes: usize, max_cells: usize) -> Result<()> {
+        let cells = self.rows.len() * self.columns.len();
+        if self.rows.bytes() >= max_bytes || cells >= max_cells { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {

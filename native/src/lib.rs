@@ -115,7 +115,7 @@ impl PyBinWriter {
 
     fn begin_file(&self, py: Python<'_>, source: String) -> PyResult<()> {
         self.run(py, |writer| {
-            writer.rows.begin_file(source);
+            writer.begin_file(source);
             Ok(())
         })
     }
@@ -125,7 +125,7 @@ impl PyBinWriter {
     }
 
     fn withdraw_file(&self, py: Python<'_>) -> PyResult<bool> {
-        self.run(py, |writer| Ok(writer.rows.withdraw_file()))
+        self.run(py, |writer| Ok(writer.withdraw_file()))
     }
 
     fn end_file(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -135,7 +135,7 @@ impl PyBinWriter {
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.run(py, |writer| Ok(writer.output.take()))?;
+        let bytes = self.run(py, |writer| Ok(writer.take()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -146,22 +146,22 @@ impl PyBinWriter {
 
     #[getter]
     fn output_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.run(py, |writer| Ok(writer.output.size_bytes()))
+        self.run(py, |writer| Ok(writer.output_bytes()))
     }
 
     #[getter]
     fn lacks_columns(&self, py: Python<'_>) -> PyResult<bool> {
-        self.run(py, |writer| Ok(writer.rows.lacks_columns()))
+        self.run(py, |writer| Ok(writer.lacks_columns()))
     }
 
     #[getter]
     fn rescued_values(&self, py: Python<'_>) -> PyResult<u64> {
-        self.run(py, |writer| Ok(writer.rows.rescued_values()))
+        self.run(py, |writer| Ok(writer.rescued_values()))
     }
 
     #[getter]
     fn seen_columns(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        self.run(py, |writer| Ok(writer.rows.seen_columns().collect()))
+        self.run(py, |writer| Ok(writer.seen_columns().collect()))
     }
 }
 

@@ -12,7 +12,7 @@ from compactor import object_reading
 from compactor.adapters.memory import MemoryStore
 from compactor.errors import StoreUnavailable
 from compactor.input_files import InspectTask, InspectTaskResult, inspect_files
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.manifest import ManifestFile
 from compactor.object_reading import RANGE_BYTES
 from compactor.records import FileStatus

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compactor.errors import FileError
 from compactor.inspection import MAX_KEYS, REASONS, Inspected, inspect_lines
-from compactor.line_splitting import Limits, Reject
+from compactor.lines import Limits, Reject
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)

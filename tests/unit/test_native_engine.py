@@ -76,7 +76,7 @@ def test_a_late_key_has_its_bin_alone_written_again(monkeypatch):
     big[2] += b'{"a":1,"late":2}\n'
     world.app().ledger.remember(commit_of_ratio(1.0))
     commit, rounds = compact(world, "b", *big)
-    assert rounds == [[1, 1, 1, 1], [1]] or rounds[1] == [rounds[0][0]]
+    assert rounds == [[1, 2, 1], [1]]
     assert commit.redone_bins == 1
     assert [file.schema_version for file in commit.outputs].count(1) == len(commit.outputs) - 1
     assert commit.schema_version == 2

@@ -27,6 +27,7 @@ def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
     found = by_kernel(data, schema_of({}), block_bytes=block_bytes)
     assert found.rejects == expected.rejects
     assert found.keys == expected.keys
+    assert found.records == expected.records
     if expected.keys:
         schema = schema_of(dict.fromkeys(expected.keys, "string"))
         assert by_kernel(data, schema, block_bytes=block_bytes).rows == expected.rows
@@ -148,6 +149,17 @@ def test_a_file_that_was_handed_on_cannot_be_withdrawn():
     assert not kernel.withdraw_file()
     kernel.end_file()
     assert len(pq.read_table(io.BytesIO(kernel.take() + kernel.finish_output()))) == 20
+
+
+def test_few_keys_among_many_columns_are_handed_on_early():
+    """Each row takes room in each column, so that short lines are not held back as long as long ones."""
+    columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
+    kernel = NativeKernel(plan_of(schema_of(columns)))
+    kernel.begin_file("sparse")
+    feed(kernel, b'{"k1":1,"k1999":2}\n' * 2_500)
+    assert not kernel.withdraw_file()
+    kernel.end_file()
+    assert pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output())).num_rows == 2_500
 
 
 def test_metadata_columns_say_where_rows_are_from():

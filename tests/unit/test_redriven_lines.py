@@ -10,7 +10,7 @@ from compactor.adapters.memory import MemoryStore
 from compactor.codecs import SNIFF_BYTES, sniff
 from compactor.errors import StagingError
 from compactor.inspection import inspect_lines
-from compactor.line_splitting import Limits, Reject
+from compactor.lines import Limits, Reject
 from compactor.redrive.lines import WrittenLines, write_lines
 from compactor.rejects import RejectSpool, RejectsWriter
 

@@ -10,7 +10,7 @@ import pytest
 from compactor.adapters.memory import MemoryClaims
 from compactor.claiming import claim_key
 from compactor.engine import Staged, StageRequest
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.manifest import ManifestFile
 from compactor.records import Accepted, Commit, FileStatus
 from compactor.redrive.redriver import RedriveReport

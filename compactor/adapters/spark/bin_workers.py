@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.native_kernel import NativeKernel
+from compactor.adapters.native_kernel import NativeKernel, is_installed
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_tasks
@@ -30,7 +30,7 @@ class SparkBinWorkers:
             return run_tasks(self._session, self._store_spec, tasks, _write, description=f"compact {manifest_id}")
 
     def are_well(self) -> bool:
-        return runs_tasks(self._session)
+        return runs_tasks(self._session, is_installed)
 
 
 def _write(store: ObjectStore, task: BinTask) -> BinResult:

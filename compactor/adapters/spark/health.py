@@ -5,9 +5,14 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 
-def runs_tasks(session: SparkSession) -> bool:
-    """Whether its executors run Python."""
-    return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda each: each + 1).collect() == [2])
+def runs_tasks(session: SparkSession, probe: Callable[[], bool] = lambda: True) -> bool:
+    """Whether its executors run Python.
+
+    Args:
+        session: Whose.
+        probe: What must be true of an executor; a function of a module.
+    """
+    return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda _: probe()).collect() == [True])
 
 
 def runs_queries(session: SparkSession) -> bool:

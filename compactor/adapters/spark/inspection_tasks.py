@@ -10,7 +10,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.file_walk import OnChangedFile
 from compactor.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.inspection import Discovery
-from compactor.line_splitting import Limits
+from compactor.lines import Limits
 from compactor.manifest import Manifest
 from compactor.packing import spread
 

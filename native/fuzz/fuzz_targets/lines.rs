@@ -28,10 +28,10 @@ fuzz_target!(|data: &[u8]| {
     block.push(b'\n');
     let lines: Vec<&[u8]> = block[..block.len() - 1].split(|byte| *byte == b'\n').collect();
     let mut writer = writer();
-    writer.rows.begin_file("file".to_owned());
+    writer.begin_file("file".to_owned());
     let judged = writer.read(&block).expect("no file of this size has too many keys");
     writer.end_file().expect("rows can be encoded");
-    let mut parquet = writer.output.take();
+    let mut parquet = writer.take();
     parquet.extend(writer.finish().expect("a file can be ended"));
 
     assert_eq!(judged.lines, lines.len());
