@@ -15,7 +15,7 @@ from compactor.cleaning.cleaner import Cleaner
 from compactor.cleaning.daily import DailyCleaning
 from compactor.cleaning.retention import Retention
 from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
-from compactor.engine import Engine
+from compactor.engine import Engine, EngineName
 from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
 from compactor.intake import Intake
@@ -38,9 +38,17 @@ from compactor.schema import DeclaredColumn
 from compactor.schema_file import parse_schema_file
 from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
+from compactor.settings_sections import Convert
 from compactor.spark_conf import master_is_given, spark_properties
 from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
 from compactor.tracing.tracer import Tracer
+
+
+def engine_of(convert: Convert) -> EngineName:
+    """The engine that settings come to, installed or not; `auto` depends on what this process finds."""
+    if convert.engine == "auto":
+        return "native" if is_installed() else "spark"
+    return convert.engine
 
 
 class App(Parts):
@@ -286,16 +294,14 @@ class App(Parts):
         return self._native_engine() if self.engine_name == "native" else self._spark_engine()
 
     @cached_property
-    def engine_name(self) -> str:
+    def engine_name(self) -> EngineName:
         """What the ledger will call the engine."""
-        wanted = self.settings.convert.engine
-        if wanted == "auto":
-            return "native" if is_installed() else "spark"
-        if wanted == "native" and not is_installed():
+        name = engine_of(self.settings.convert)
+        if name == "native" and not is_installed():
             raise SettingsError(
                 ['convert.engine: "native": its wheel is not installed -> expected it, or "spark" or "auto"']
             )
-        return wanted
+        return name
 
     def native_engine(self, workers: BinWorkers) -> NativeEngine:
         """The engine that takes one pass.

@@ -1,10 +1,12 @@
 """What a load costs by list prices: each service's quantities and dollars. An estimate, no I/O."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from compactor import request_counts
+from compactor.engine import EngineName
 from compactor.metrics import CATALOGUE
 from compactor.prices import HOURS_A_MONTH, PRICES, TERABYTE, JobSize, Price
 from compactor.request_counts import Requests
@@ -49,9 +51,11 @@ class Shape:
     """How the work is cut, as the settings say it.
 
     Attributes:
+        engine: What turns lines into Parquet.
         ratio: Parquet bytes per input byte.
     """
 
+    engine: EngineName
     target_manifest_bytes: int
     target_file_bytes: int
     max_wait_seconds: float
@@ -167,7 +171,12 @@ def estimate(load: Load, job: JobSize, shape: Shape, assumptions: Assumptions | 
     builds = load.files_per_hour / assumed.files_per_build
     lines = (
         CostLine("Glue", "DPU-hours", "given", job.dpu, job.price),
-        *_s3(load, manifests, outputs, triggers, builds, assumed),
+        *_s3(
+            ("compactor", "counted", _of_compactor(load, manifests, outputs)),
+            _of_engine(load, shape, manifests, outputs),
+            ("stream", "assumed", request_counts.of_trigger() * triggers),
+            ("functions", "assumed", _of_functions(builds, assumed)),
+        ),
         *_queue_and_claims(load, assumed),
         *_functions(builds, assumed),
         *_cloudwatch(triggers, builds, assumed),
@@ -175,28 +184,37 @@ def estimate(load: Load, job: JobSize, shape: Shape, assumptions: Assumptions | 
     return Estimate(load, job, manifests, outputs, lines)
 
 
-def _s3(
-    load: Load, manifests: float, outputs: int, triggers: float, builds: float, assumed: Assumptions
-) -> Iterator[CostLine]:
-    counted = (
+_Asked = tuple[str, Basis, Requests]
+"""Who asks S3, where the number comes from, and for how much an hour."""
+
+
+def _of_compactor(load: Load, manifests: float, outputs: int) -> Requests:
+    """What it takes with either engine, the one pass over the input included."""
+    return (
         request_counts.of_manifest(outputs) * manifests
         + request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
         + request_counts.of_presence()
     )
-    spark = (
-        request_counts.of_conversion(outputs) * manifests
-        + request_counts.of_converted_file() * load.files_per_hour
-        + request_counts.of_trigger() * triggers
-    )
+
+
+def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> _Asked:
+    """What comes on top of that with this engine."""
+    if shape.engine == "native":
+        output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
+        return "native", "counted", request_counts.of_streamed_output(output_bytes) * (outputs * manifests)
+    converted = request_counts.of_converted_file() * load.files_per_hour
+    return "Spark", "assumed", request_counts.of_conversion(outputs) * manifests + converted
+
+
+def _of_functions(builds: float, assumed: Assumptions) -> Requests:
     each_minute = assumed.requests_per_seal + assumed.requests_per_look
-    functions = assumed.requests_per_build * builds + each_minute * 60
-    every: tuple[tuple[str, Basis, Requests], ...] = (
-        ("compactor", "counted", counted),
-        ("Spark", "assumed", spark),
-        ("functions", "assumed", functions),
-    )
-    for who, basis, requests in every:
-        yield CostLine("S3", f"GET, {who}", basis, requests.gets, PRICES["s3_get"])
+    return assumed.requests_per_build * builds + each_minute * 60
+
+
+def _s3(*asked: _Asked) -> Iterator[CostLine]:
+    for who, basis, requests in asked:
+        if requests.gets:  # the native engine has none of its own
+            yield CostLine("S3", f"GET, {who}", basis, requests.gets, PRICES["s3_get"])
         yield CostLine("S3", f"PUT, {who}", basis, requests.puts, PRICES["s3_put"])
 
 

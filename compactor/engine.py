@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from compactor.manifest import Manifest
 from compactor.records import FileReport
 from compactor.schema import SchemaVersion
+
+EngineName = Literal["native", "spark"]
+"""The engines there are, as settings and ledger call them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from compactor.object_reading import RANGE_BYTES
 from compactor.presence import BEAT_SECONDS
 
+STREAMED_PART_BYTES = 16 * 1024 * 1024
+"""What is written as it comes goes to S3 in parts of so much; held against the writer by a test."""
+
 _HOUR_SECONDS = 3600.0
 
 
@@ -43,7 +46,10 @@ def of_manifest(staged: int) -> Requests:
 
 
 def of_inspected_file(file_bytes: int) -> Requests:
-    """One file that is named with its ETag and that Spark can read as it is. Counted."""
+    """One file that is named with its ETag, read once: all of it for the native engine. Counted.
+
+    The Spark engine inspects it so, if Spark can then read it as it is.
+    """
     ranges = max(1, math.ceil(file_bytes / RANGE_BYTES))
     size_of_long_file = 1 if file_bytes >= RANGE_BYTES else 0
     return Requests(gets=ranges + size_of_long_file)
@@ -54,8 +60,17 @@ def of_presence() -> Requests:
     return Requests(gets=1, puts=1) * (_HOUR_SECONDS / BEAT_SECONDS)
 
 
+def of_streamed_output(size_bytes: int) -> Requests:
+    """One output of the native engine, which asks for nothing else. Counted.
+
+    What fits into one part is sent in one request, else there is a beginning and an end beside the parts.
+    """
+    parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
+    return Requests(puts=1 if parts <= 1 else parts + 2)
+
+
 def of_converted_file() -> Requests:
-    """One input file on its way through Spark and S3A. From their sources.
+    """One input file on its way through the Spark engine and S3A. From their sources.
 
     It is looked up (HEAD), listed as if it were a folder (LIST, then HEAD), opened (HEAD), read (GET), and at the end
     the engine asks whether it was replaced meanwhile (HEAD).
@@ -64,7 +79,7 @@ def of_converted_file() -> Requests:
 
 
 def of_conversion(outputs: int) -> Requests:
-    """What Spark and S3A ask for once a manifest, and for each file they write. From their sources.
+    """What the Spark engine and S3A ask for once a manifest, and for each file they write. From their sources.
 
     An output is written in three parts, with a beginning and an end, and renamed (COPY) when its task commits, with
     look-ups on the way.

@@ -2,23 +2,24 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from compactor.app import App
+from compactor.app import App, engine_of
 from compactor.bench_result import BenchResult, read_bench_result
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, duration, print_fields, print_json, rate, shallow, size
 from compactor.cli.worker_needs import HOW_TO_MEASURE, needs_document, show_needs
 from compactor.cost import CostLine, Estimate, Load, Shape, estimate
+from compactor.engine import EngineName
 from compactor.measured_cost import MeasuredCost, measured_cost
 from compactor.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, JobSize
 from compactor.records import RecentCommit
-from compactor.settings_sections import Builder, Output, Stream
+from compactor.settings_sections import Builder, Convert, Output, Stream
 from compactor.sizing import learned_ratio
 
 LAST_BENCH = Path(".bench/last.json")
@@ -49,6 +50,11 @@ NOT_COUNTED = (
 )
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
 @click.option(
+    "--engine",
+    type=click.Choice(get_args(EngineName)),
+    help="Else that of the settings; without any, native if its wheel is installed here.",
+)
+@click.option(
     "--bench",
     type=click.Path(dir_okay=False, path_type=Path),
     help=f"Result of `python -m bench`; without it {LAST_BENCH}, if there is one.",
@@ -63,6 +69,7 @@ def cost(
     worker_type: str,
     workers: int,
     glue_version: str,
+    engine: EngineName | None,
     bench: Path | None,
     as_json: bool,
 ) -> ExitCode:
@@ -73,7 +80,7 @@ def cost(
     """
     bench_result = _bench_result(bench)
     job = JobSize(worker_type, workers, glue_version)
-    recent, shape = _of_settings(invocation)
+    recent, shape = _of_settings(invocation, engine)
     found = estimate(Load(files_per_hour, file_bytes), job, shape)
     measured = measured_cost(recent, job)
     common = JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, glue_version)
@@ -97,17 +104,20 @@ def _bench_result(named: Path | None) -> BenchResult | None:
     return read_bench_result(named or LAST_BENCH)
 
 
-def _of_settings(invocation: Invocation) -> tuple[list[RecentCommit], Shape]:
-    """The latest commits and how the work is cut; defaults where nobody named settings."""
+def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
+    """The latest commits and how the work is cut; defaults where nobody named settings, or an engine."""
     if not invocation.has_settings:
-        return [], _shape(Builder(), Output(), Stream(), None)
+        return [], _shape(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
     app = App(invocation.settings())
     recent, settings = app.ledger.recent(), app.settings
-    return recent, _shape(settings.builder, settings.output, settings.stream, learned_ratio(recent))
+    # Not `App.engine_name`: where costs are asked for, the wheel that the job has need not be installed.
+    engine = engine or engine_of(settings.convert)
+    return recent, _shape(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
 
 
-def _shape(builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
+def _shape(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
     shape = Shape(
+        engine=engine,
         target_manifest_bytes=builder.target_manifest_bytes,
         target_file_bytes=output.target_file_bytes,
         max_wait_seconds=builder.max_wait_seconds,
@@ -162,6 +172,7 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
         [
             ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {_a_hour(load)}"),
             ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
+            ("engine", f"{shape.engine}; name the other one by --engine"),
             ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
         ]
     )
@@ -175,7 +186,7 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
             ("total", f"{_a_month(found.dollars_per_hour)}, {per_terabyte}"),
             ("compared", f"{common} around the clock, workers alone: {_a_month(common.dollars_per_hour)};\n{share}"),
             *([] if measured is None else _measured_fields(measured, job)),
-            ("requests", "GET stands for GET and HEAD; PUT for PUT, COPY and LIST"),
+            ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
             ("quantities", "given: by the options; counted: from the code; assumed: nobody has counted them yet"),
             ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
             ("not counted", ", ".join(NOT_COUNTED)),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws import S3Store, s3_client
-from compactor.request_counts import Requests
+from compactor.request_counts import STREAMED_PART_BYTES, Requests, of_streamed_output
 from tests.contract.conftest import REGION
 from tests.unit.test_request_counts import REQUESTS
 
@@ -16,15 +16,18 @@ COSTS = {
     "HeadObject": Requests(gets=1),
     "GetObject": Requests(gets=1),
     "PutObject": Requests(puts=1),
+    "CreateMultipartUpload": Requests(puts=1),
+    "UploadPart": Requests(puts=1),
+    "CompleteMultipartUpload": Requests(puts=1),
     "CopyObject": Requests(puts=1),
     "ListObjectsV2": Requests(puts=1),
     "DeleteObjects": Requests(),
 }
 
 
-def _write(store: S3Store, uri: str) -> None:
+def _write(store: S3Store, uri: str, size: int) -> None:
     with store.writer(uri) as writer:
-        writer.write(b"x")
+        writer.write(bytes(size))
 
 
 CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
@@ -35,10 +38,20 @@ CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
     "create": lambda store, root, _: store.create(root + "new", b"x"),
     "put": lambda store, root, _: store.put(root + "new", b"x"),
     "upload": lambda store, root, path: store.upload(root + "new", path),
-    "writer": lambda store, root, _: _write(store, root + "new"),
+    "writer": lambda store, root, _: _write(store, root + "new", 1),
     "copy": lambda store, root, _: store.copy(root + "there", root + "copy"),
     "delete": lambda store, root, _: store.delete([root + "there"]),
 }
+
+
+def _requests_of(client: Any, work: Callable[[], Any]) -> Requests:
+    seen: Counter[str] = Counter()
+    client.meta.events.register("before-call.s3", lambda model, **_: seen.update([model.name]))
+    work()
+    total = Requests()
+    for operation, times in seen.items():
+        total += COSTS[operation] * times
+    return total
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -48,10 +61,14 @@ def test_requests_of_a_call(name: str, aws_endpoint: str, bucket: str, tmp_path:
     store, root = S3Store(client), f"s3://{bucket}/"
     store.put(root + "there", b"1234")
     (tmp_path / "file").write_bytes(b"x")
-    seen: Counter[str] = Counter()
-    client.meta.events.register("before-call.s3", lambda model, **_: seen.update([model.name]))
-    CALLS[name](store, root, tmp_path / "file")
-    total = Requests()
-    for operation, times in seen.items():
-        total += COSTS[operation] * times
-    assert total == REQUESTS[name]
+    assert _requests_of(client, lambda: CALLS[name](store, root, tmp_path / "file")) == REQUESTS[name]
+
+
+@pytest.mark.parametrize(
+    "size", [1, STREAMED_PART_BYTES, STREAMED_PART_BYTES + 1, 2 * STREAMED_PART_BYTES, 2 * STREAMED_PART_BYTES + 1]
+)
+def test_requests_of_a_streamed_output(size: int, aws_endpoint: str, bucket: str) -> None:
+    """An object that is written as it comes is sent in the parts that estimates take it for."""
+    client = s3_client(REGION, aws_endpoint)
+    store = S3Store(client)
+    assert _requests_of(client, lambda: _write(store, f"s3://{bucket}/new", size)) == of_streamed_output(size)

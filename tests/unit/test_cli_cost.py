@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor import app
 from compactor.adapters.local import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS
@@ -95,6 +96,22 @@ def test_other_loads(config: Path) -> None:
     items = {line["item"]: line["quantity"] for line in whole["lines"]}
     assert {line["item"]: line["quantity"] for line in half["lines"]}["claims written"] == items["claims written"] / 2
     assert document(config=config)["manifests_per_hour"] == pytest.approx(2 * whole["manifests_per_hour"])
+
+
+@pytest.mark.parametrize(("is_installed", "usual"), [(True, "native"), (False, "spark")])
+def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool, usual: str) -> None:
+    """The option names the engine, else the settings do, else it is what would run here; the screen says which."""
+    monkeypatch.setattr(app, "is_installed", lambda: is_installed)
+    assert document()["shape"]["engine"] == document(config=config)["shape"]["engine"] == usual
+    assert f"engine  {usual};" in call().stdout
+    text = config.read_text()
+    for named, other, item in (("native", "spark", "PUT, native"), ("spark", "native", "PUT, Spark")):
+        config.write_text(f'{text}[convert]\nengine = "{named}"\n')
+        found = document(config=config)
+        assert found["shape"]["engine"] == named
+        assert item in [line["item"] for line in found["lines"]]
+        assert document("--engine", other, config=config)["shape"]["engine"] == other
+        assert f"engine  {other};" in call("--engine", other, config=config).stdout
 
 
 def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
@@ -186,6 +203,7 @@ WRONG = [
     ("--file-bytes", "0"),
     ("--worker-type", "G.3X"),
     ("--glue-version", "7.0"),
+    ("--engine", "auto"),
 ]
 
 
@@ -196,14 +214,16 @@ def test_wrong_usage(arguments: tuple[str, str]) -> None:
 
 
 def test_the_readme_says_what_it_costs() -> None:
-    """The example of the README is what the command says today."""
-    found = document()
+    """The example of the README is what the command says today, and so is what the other engine costs."""
+    found, spark = document("--engine", "native"), document("--engine", "spark")
     of_service: dict[str, float] = {}
     for line in found["lines"]:
         of_service[line["service"]] = of_service.get(line["service"], 0) + line["dollars_per_hour"]
+    of_spark = f"${spark['dollars_per_hour']:.2f} an hour, ${spark['dollars_per_terabyte']:.2f} a terabyte"
     readme = " ".join(README.read_text().split())
     for words in (
         f"${found['dollars_per_hour']:.2f} an hour, ${found['dollars_per_terabyte']:.2f} a terabyte",
+        f"With the Spark engine it is {of_spark}",
         f"${of_service['Glue']:.2f} for Glue, ${of_service['S3']:.2f} for requests to S3",
         f"${of_service['SQS'] + of_service['DynamoDB']:.2f} for claims and queue",
         f"{100 * (of_service['Lambda'] + of_service['CloudWatch']):.0f} cents for the rest",

@@ -1,5 +1,6 @@
 """Cost: sums that were done by hand, and times that count once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.cost import Estimate, Load, Shape, estimate
+from compactor.engine import EngineName
 from compactor.measured_cost import cost_metrics, measured_cost
 from compactor.metrics import CATALOGUE
 from compactor.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
@@ -27,6 +29,7 @@ JOBS = [
 ]
 
 SHAPE = Shape(
+    engine="spark",
     target_manifest_bytes=10_000_000,
     target_file_bytes=5_000_000,
     max_wait_seconds=3600,
@@ -35,13 +38,23 @@ SHAPE = Shape(
 )
 
 # A million files of 1,000 bytes an hour: 100 manifests of one output each, one micro-batch, 2,000 calls of the builder.
-LINES = [
-    # service, item, quantity, dollars an hour
+Item = tuple[str, str, float, float]
+# service, item, quantity, dollars an hour
+FIRST: list[Item] = [
     ("Glue", "DPU-hours", 20, 6.16),
     ("S3", "GET, compactor", 100 * 11 + 1_000_000 + 360, 0.400584),
     ("S3", "PUT, compactor", 100 * 11 + 360, 0.0073),
-    ("S3", "GET, Spark", 100 * 18 + 5_000_000 + 20, 2.000728),
-    ("S3", "PUT, Spark", 100 * 17 + 1_000_000 + 15, 5.008575),
+]
+OF_ENGINE: dict[EngineName, list[Item]] = {
+    "spark": [
+        ("S3", "GET, Spark", 100 * 18 + 5_000_000, 2.00072),
+        ("S3", "PUT, Spark", 100 * 17 + 1_000_000, 5.0085),
+    ],
+    "native": [("S3", "PUT, native", 100, 0.0005)],
+}
+REST: list[Item] = [
+    ("S3", "GET, stream", 20, 0.000008),
+    ("S3", "PUT, stream", 15, 0.000075),
     ("S3", "GET, functions", 134_000 + 8_340, 0.056936),
     ("S3", "PUT, functions", 10_000 + 780, 0.0539),
     ("SQS", "requests", 1_212_900, 0.48516),
@@ -78,34 +91,47 @@ def test_every_worker_has_a_price() -> None:
     assert all(price.dollars > 0 and price.unit and price.source and price.as_of for price in PRICES.values())
 
 
-def million() -> Estimate:
-    return estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), SHAPE)
+def million(engine: EngineName) -> tuple[Estimate, list[Item]]:
+    """The estimate, and the sums that were done by hand."""
+    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), replace(SHAPE, engine=engine))
+    return found, [*FIRST, *OF_ENGINE[engine], *REST]
 
 
-def test_every_item() -> None:
+@pytest.mark.parametrize("engine", OF_ENGINE)
+def test_every_item(engine: EngineName) -> None:
     """Each service's quantities and dollars are those of the sums by hand, and nothing else is charged."""
-    found = million()
-    assert [(line.service, line.item) for line in found.lines] == [(service, item) for service, item, _, _ in LINES]
-    for line, (_, item, quantity, dollars) in zip(found.lines, LINES, strict=True):
+    found, lines = million(engine)
+    assert [(line.service, line.item) for line in found.lines] == [(service, item) for service, item, _, _ in lines]
+    for line, (_, item, quantity, dollars) in zip(found.lines, lines, strict=True):
         assert (item, line.quantity) == (item, pytest.approx(quantity))
         assert (item, line.dollars_per_hour) == (item, pytest.approx(dollars))
         assert line.dollars_per_month == pytest.approx(730 * dollars)
 
 
-def test_totals() -> None:
+@pytest.mark.parametrize("engine", OF_ENGINE)
+def test_totals(engine: EngineName) -> None:
     """An hour is the sum of the items, a month 730 of them, and a terabyte what a thousandth of one costs, times it."""
-    found = million()
-    hour = sum(dollars for *_, dollars in LINES)
+    found, lines = million(engine)
+    hour = sum(dollars for *_, dollars in lines)
     assert (found.manifests_per_hour, found.outputs_per_manifest) == (100, 1)
     assert found.dollars_per_hour == pytest.approx(hour)
     assert found.dollars_per_month == pytest.approx(hour * 730)
     assert found.dollars_per_terabyte == pytest.approx(hour * 1000)
 
 
+def test_large_outputs_are_written_in_parts() -> None:
+    """The requests of the native engine are those of each output: here two of 50 MB a manifest, in three parts each."""
+    shape = replace(SHAPE, engine="native", target_manifest_bytes=200_000_000, target_file_bytes=50_000_000)
+    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), shape)
+    assert found.outputs_per_manifest == 2
+    (line,) = [line for line in found.lines if line.item == "PUT, native"]
+    assert (line.quantity, line.basis) == (5 * 2 * (3 + 2), "counted")
+
+
 @pytest.mark.parametrize(("files", "size", "manifests"), RATES)
 def test_manifests(files: float, size: int, manifests: float) -> None:
     """Manifests are as many as the bytes fill, and under a light load as many as waited long enough."""
-    shape = Shape(1024**3, 128 * 1024**2, max_wait_seconds=120, trigger_interval_seconds=10)
+    shape = Shape("native", 1024**3, 128 * 1024**2, max_wait_seconds=120, trigger_interval_seconds=10)
     assert shape.manifests_per_hour(Load(files, size)) == pytest.approx(manifests)
 
 

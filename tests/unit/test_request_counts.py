@@ -8,6 +8,7 @@ import pytest
 from compactor import request_counts
 from compactor.adapters.memory import MemoryStore
 from compactor.adapters.processes import MachineProcesses
+from compactor.adapters.thread_workers import ThreadBinWorkers
 from compactor.input_files import InspectTask, inspect_files
 from compactor.object_reading import RANGE_BYTES
 from compactor.presence import Presence
@@ -56,6 +57,29 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
     commit = world.commit("m1")
     assert len(commit.outputs) + len(commit.rejects) == staged
     assert counted(store) == request_counts.of_manifest(staged)
+    world.check_exact()
+
+
+@pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)
+def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
+    """Beside its manifest's, the engine takes the calls that read each file once and write each staged file."""
+    pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+    world = World()
+    store = FaultyStore(world.store)
+    app = world.app(store=store)
+    runner = app.batch_runner(app.native_engine(ThreadBinWorkers(store)))
+    runner.run([world.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
+    uri = world.deliver("m1", *contents)
+    store.calls.clear()
+    runner.run([uri])
+    commit = world.commit("m1")
+    of_engine = Requests()
+    for content in contents:
+        of_engine += request_counts.of_inspected_file(len(content))
+    for output in commit.outputs:
+        of_engine += request_counts.of_streamed_output(output.size_bytes)
+    of_engine += REQUESTS["upload"] * len(commit.rejects)
+    assert counted(store) == request_counts.of_manifest(len(commit.outputs) + len(commit.rejects)) + of_engine
     world.check_exact()
 
 
