@@ -1,15 +1,15 @@
 """One task of the native engine: reads the files of a bin once, and stages their rows and rejects."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
 from compactor.bin_outputs import BinOutputs
-from compactor.errors import FileError, ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
+from compactor.errors import FileError, ManifestError, ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
 from compactor.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
-from compactor.inspection import refusal
+from compactor.inspection import BLANK_LINE, MAX_KEYS, refusals
 from compactor.kernel import Kernel, NewKernel, RowPlan
 from compactor.line_splitting import split_lines
 from compactor.lines import Judged, Limits, LineCounts, Refused, Reject
@@ -21,6 +21,8 @@ from compactor.rejects import RejectsWriter
 BLOCK_BYTES = 1024 * 1024
 """How much the kernel looks at together. Measured: no slower than more."""
 
+
+_REFUSED_TOGETHER = 4096  # lines that inspection looks at together; few, as each becomes an object
 
 MAX_PASSES = 4
 """How often a bin may be read: once more for files that cannot be read whole, and again for those that change."""
@@ -107,6 +109,7 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
+        ManifestError: `too_many_keys`: the files hold more of them than any table can have columns.
         StagingError: Files change again and again, or the kernel has a fault.
     """
     known: dict[int, WalkedFile[tuple[str, ...]]] = {}
@@ -146,8 +149,11 @@ class _Pass:
         self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
         outputs = f"{task.staging}out/{self._name}-"
         self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
-        self._walk = FileWalk(store, task.plan.manifest_id, task.on_changed_file)
+        self._walk = FileWalk(
+            store, task.plan.manifest_id, task.on_changed_file, counted_bytes=max(task.stored_bytes // 64, 1024 * 1024)
+        )
         self._is_spoilt = False
+        self._new_keys = 0
 
     def run(self) -> BinResult | None:
         """Do it.
@@ -199,13 +205,17 @@ class _Pass:
             self._is_spoilt |= not kernel.withdraw_file()
             raise
         new_keys = tuple(kernel.end_file())
+        self._new_keys += len(new_keys)
+        if self._new_keys > MAX_KEYS:  # nothing is gained by collecting more of them
+            where = f"manifest {self._task.plan.manifest_id}"
+            raise ManifestError("too_many_keys", f"{where}: more than {MAX_KEYS} different keys, expected columns")
         self._hand_on()
         return counts, new_keys
 
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, refused = self._kernel.read(block)
         self._hand_on()
-        return Judged(lines, blank_lines, (_refused(number, start, block[start:end]) for number, start, end in refused))
+        return Judged(lines, blank_lines, _refused(block, refused))
 
     def _hand_on(self) -> None:
         if self._is_spoilt:
@@ -214,8 +224,14 @@ class _Pass:
             self._outputs.hand_on(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 
 
-def _refused(number: int, start: int, raw: bytes) -> Refused:
-    reason = refusal(raw)
-    if not reason:
-        raise StagingError(f"the native kernel refused a record: {raw[:100]!r}; expected it to take it")
-    return Refused(number, start, reason, raw)
+def _refused(block: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[Refused]:
+    """The lines that the kernel refused, each with the reason that inspection gives."""
+    for at in range(0, len(places), _REFUSED_TOGETHER):
+        part = places[at : at + _REFUSED_TOGETHER]
+        raws = [block[start:end] for _, start, end in part]
+        reasons = {index: reason for index, reason in refusals(raws) if reason != BLANK_LINE}
+        for index, ((number, start, _), raw) in enumerate(zip(part, raws, strict=True)):
+            reason = reasons.get(index)
+            if reason is None:
+                raise StagingError(f"the native kernel refused a record: {raw[:100]!r}; expected it to take it")
+            yield Refused(number, start, reason, raw)

@@ -247,6 +247,8 @@ class ManifestCompactor:
             StageRequest(
                 manifest=manifest,
                 staging=self._layout.staging(manifest_id, attempt.number),
+                schema=self._registry.latest(),
+                declared_keys=self._registry.declared_keys,
                 columns_for=columns_for,
                 max_columns=self._registry.max_columns,
                 ratio=self._history.ratio(),

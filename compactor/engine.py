@@ -20,6 +20,8 @@ class StageRequest:
     Attributes:
         manifest: What to compact.
         staging: A folder of this attempt's own; it ends with `/`.
+        schema: The latest version that is on record.
+        declared_keys: Keys that have a column whether or not they were seen; `columns_for` brings it.
         columns_for: Gives the schema version that holds these keys, and makes it if need be. The keys are in first-seen
             order, each with the URI of the first file that has it.
         max_columns: Columns that keys may have; further keys share the column of rescued data.
@@ -32,6 +34,8 @@ class StageRequest:
 
     manifest: Manifest
     staging: str
+    schema: SchemaVersion
+    declared_keys: frozenset[str]
     columns_for: Callable[[Mapping[str, str]], SchemaVersion]
     max_columns: int
     ratio: float | None

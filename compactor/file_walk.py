@@ -13,7 +13,7 @@ from compactor.errors import AccessError, FileError, ObjectChanged, ObjectNotFou
 from compactor.lines import LineCounts, Reject
 from compactor.lookahead import calls_ahead
 from compactor.manifest import ManifestFile
-from compactor.object_reading import FILES_AHEAD, Opened, open_file, read_ranges
+from compactor.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
 from compactor.ports import ObjectStore
 from compactor.records import FileReport, FileStatus
 from compactor.rejects import RejectSpool, RejectsWriter
@@ -69,6 +69,7 @@ class FileWalk:
         store: Where the files are.
         manifest_id: The manifest that names them.
         on_changed_file: What to do with another version than the manifest names.
+        counted_bytes: How finely `stored_bytes_read` is counted.
 
     Attributes:
         scratch: A folder on the local disk for as long as the context is open.
@@ -77,11 +78,19 @@ class FileWalk:
 
     scratch: Path
 
-    def __init__(self, store: ObjectStore, manifest_id: str, on_changed_file: OnChangedFile) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        manifest_id: str,
+        on_changed_file: OnChangedFile,
+        *,
+        counted_bytes: int = RANGE_BYTES,
+    ) -> None:
         self._store = store
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
         self._stack = ExitStack()
+        self._counted_bytes = counted_bytes
         self.stored_bytes_read = 0
 
     def __enter__(self) -> Self:
@@ -117,8 +126,10 @@ class FileWalk:
 
     def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         for piece in stored:
-            self.stored_bytes_read += len(piece)
-            yield piece
+            for at in range(0, len(piece), self._counted_bytes):
+                part = piece[at : at + self._counted_bytes]
+                self.stored_bytes_read += len(part)
+                yield part
 
     def _open(self, file: ManifestFile) -> Opened:
         try:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -103,10 +103,9 @@ def check_keys(manifest_id: str, keys: Collection[str]) -> None:
         )
 
 
-def refusal(line: bytes) -> str | None:
-    """Why a line is no record: one of `REASONS`, nothing for a blank one; None if it is a record."""
-    faults = _Inspection(None, frozenset(), "full").faults([line])
-    return faults[0][1] if faults else None
+def refusals(lines: Sequence[bytes]) -> Iterator[tuple[int, str]]:
+    """Which of some lines are no records: the number of each, and why: one of `REASONS`, or `BLANK_LINE`."""
+    return iter(_Inspection(None, frozenset(), "full").faults(list(lines)))
 
 
 class _Inspection:

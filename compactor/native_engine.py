@@ -1,6 +1,6 @@
 """The native engine: plans a manifest's files into bins, one output file each, and has them read and written once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Protocol
@@ -133,19 +133,22 @@ class NativeEngine:
             for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):
                 bins[number] = each
             redone += len(lacking)
-        return _staged(bins, redone)
+        newest = max((each.schema for each in bins), key=lambda schema: schema.version)
+        if not request.declared_keys <= newest.keys:
+            newest = request.columns_for({})
+        return _staged(bins, newest, redone)
 
     def _written(self, request: StageRequest) -> list[_Bin]:
         """All bins, written with the columns that are known by now."""
-        schema = request.columns_for({})
+        schema = request.schema
         inputs = self._inputs(request.manifest)
         stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
         # Less makes one file whatever the ratio is, and to write it again for its keys costs no more than a sample.
         is_large = stored_bytes > min(SAMPLE_BYTES, self._rules.target_file_bytes)
         if is_large and (ratio is None or not schema.columns):
-            sampled = self._sample(request, schema, inputs)
-            schema, ratio = request.columns_for({}), ratio or sampled
+            schema, sampled = self._sample(request, schema, inputs)
+            ratio = ratio or sampled
         count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self._rules.target_file_bytes)
         return self._write(request, schema, spread(inputs, count, lambda each: each.stored_bytes), 0)
 
@@ -164,24 +167,29 @@ class NativeEngine:
             return 0
         return found.size_bytes if found is not None else 0
 
-    def _sample(self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[_Input]) -> float | None:
+    def _sample(
+        self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[_Input]
+    ) -> tuple[SchemaVersion, float | None]:
         """Learn the first keys, and what rows of them take, from the first files of a manifest.
 
         They are whole files from its beginning, so that columns are numbered as if all of it had been looked at.
 
         Returns:
-            Parquet bytes per stored byte; None where the first files are too large for a sample.
+            The version with their keys; and Parquet bytes per stored byte, None where that cannot be told.
         """
         ends = list(accumulate(each.stored_bytes for each in inputs))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
         if ends[count - 1] > 2 * SAMPLE_BYTES:
-            return None
+            return schema, None
         for number in (1, 2):
             [sample] = self._write(request, schema, [inputs[:count]], number, folder="sample")
             if not sample.is_lacking:
-                return max(sample.result.output_bytes, 1) / ends[count - 1]
-            schema = request.columns_for(_missing_keys([sample]))
-        return None
+                return schema, max(sample.result.output_bytes, 1) / ends[count - 1]
+            keys = _new_keys([sample])
+            if not keys:  # records without keys: the rest of the manifest may have some
+                break
+            schema = request.columns_for(keys)
+        return schema, None
 
     def _write(
         self,
@@ -197,7 +205,9 @@ class NativeEngine:
             metadata_columns=self._rules.metadata_columns,
             manifest_id=request.manifest.manifest_id,
             processed_at=request.processed_at,
-            rescues_unknown=schema.has_rescued and len(schema.keys) >= request.max_columns,
+            rescues_unknown=schema.has_rescued
+            and len(schema.keys) >= request.max_columns
+            and request.declared_keys <= schema.keys,
             compression=self._rules.compression,
             held_bytes=min(HELD_BYTES, self._rules.target_file_bytes // HELD_PARTS),
         )
@@ -230,11 +240,15 @@ def _in_order(bins: Sequence[_Bin]) -> list[BinFile]:
     return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
 
 
-def _missing_keys(bins: Sequence[_Bin]) -> Mapping[str, str]:
+def _new_keys(bins: Sequence[_Bin]) -> dict[str, str]:
     """The keys without a column, as first seen, with the first file that has each."""
-    files = _in_order(bins)
-    keys = first_sources((file.report.uri, file.new_keys) for file in files)
-    return keys or {EMPTY_KEY: next(file.report.uri for file in files if file.report.records)}
+    return first_sources((file.report.uri, file.new_keys) for file in _in_order(bins))
+
+
+def _missing_keys(bins: Sequence[_Bin]) -> dict[str, str]:
+    """The same, or where there are none the key of records without keys."""
+    records = (file.report.uri for file in _in_order(bins) if file.report.records)
+    return _new_keys(bins) or {EMPTY_KEY: next(records)}
 
 
 def _all_keys(bins: Sequence[_Bin]) -> list[str]:
@@ -243,12 +257,11 @@ def _all_keys(bins: Sequence[_Bin]) -> list[str]:
     return [*seen, *(key for file in _in_order(bins) for key in file.new_keys if key not in seen)]
 
 
-def _staged(bins: Sequence[_Bin], redone: int) -> Staged:
+def _staged(bins: Sequence[_Bin], schema: SchemaVersion, redone: int) -> Staged:
     outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
-    newest = max((each.schema for each in bins), key=lambda schema: schema.version)
     return Staged(
         reports=tuple(file.report for file in _in_order(bins)),
-        schema=newest,
+        schema=schema,
         outputs=tuple(outputs),
         rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
         rescued_values=sum(each.result.rescued_values for each in bins),

@@ -26,6 +26,7 @@ class SchemaRegistry:
 
     Attributes:
         max_columns: Columns that keys may have.
+        declared_keys: The keys of the schema file's columns.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class SchemaRegistry:
         self._names: Names = names
         self.max_columns = max_columns
         self._declared = declared
+        self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
         self._latest: SchemaVersion | None = None
 

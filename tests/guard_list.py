@@ -683,8 +683,8 @@ ONE_PASS = (
     Guard(
         "a line that inspection takes cannot be refused by the kernel alone",
         "bin_task.py",
-        "    if not reason:\n        raise StagingError(",
-        "    if False:\n        raise StagingError(",
+        "            if reason is None:\n                raise StagingError(",
+        "            if False:\n                raise StagingError(",
         (_BIN_TASK + "::test_a_kernel_that_refuses_a_record_is_found_out",),
     ),
     Guard(

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from compactor.adapters.native_kernel import NativeKernel
-from compactor.inspection import inspect_lines, refusal
+from compactor.inspection import inspect_lines, refusals
 from compactor.kernel import Kernel, RowPlan
 from compactor.line_splitting import split_lines
 from compactor.lines import Judged, Limits, Refused, Reject
@@ -69,8 +69,11 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
 
     def judge(block: bytes) -> Judged:
         lines, blank_lines, refused = kernel.read(block)
+        raws = [block[start:end] for _, start, end in refused]
+        reasons = dict(refusals(raws))
         found = [
-            Refused(at, start, refusal(block[start:end]) or "accepted!", block[start:end]) for at, start, end in refused
+            Refused(number, start, reasons.get(at, "accepted!"), raw)
+            for at, ((number, start, _), raw) in enumerate(zip(refused, raws, strict=True))
         ]
         return Judged(lines, blank_lines, found)
 

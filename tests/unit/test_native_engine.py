@@ -83,6 +83,39 @@ def test_a_late_key_has_its_bin_alone_written_again(monkeypatch):
     assert {"a": "1", "late": "2"} in rows(world, commit)
 
 
+def test_declared_columns_and_first_keys_come_in_one_version():
+    """As with any engine: the columns of the schema file first, then the keys; also where no line is a record."""
+    world = World(schema={"file": "/w/columns.toml"})
+    world.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    compact(world, "a", b"no json\n")
+    assert [column.name for column in world.app().registry.latest().columns] == ["n", "_rescued_data"]
+    other = World(schema={"file": "/w/columns.toml"})
+    other.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    commit, _ = compact(other, "a", b'{"a":1,"n":2}\n{"n":"x"}\n')
+    latest = other.app().registry.latest()
+    assert (latest.version, [column.name for column in latest.columns]) == (1, ["n", "a", "_rescued_data"])
+    assert rows(other, commit) == sorted([{"n": 2, "a": "1"}, {"n": "x"}], key=repr)
+
+
+def test_a_declared_key_is_never_rescued_for_want_of_its_column():
+    """A full schema, and then a schema file that declares one key more: the key gets its column."""
+    world = World(schema={"max_columns": 1})
+    compact(world, "a", b'{"a":1,"b":1}\n')
+    later = World(schema={"max_columns": 1, "file": "/w/columns.toml"}, store=world.store)
+    later.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    commit, _ = compact(later, "b", b'{"n":2,"b":3}\n')
+    assert "n" in later.app().registry.latest().keys
+    assert rows(later, commit) == [{"b": "3", "n": 2}]
+
+
+def test_a_sample_without_keys_adds_no_column(monkeypatch):
+    """The rest of the manifest has some."""
+    monkeypatch.setattr(native_engine, "SAMPLE_BYTES", 1_000)
+    world = World(output={"target_file_bytes": MIB})
+    compact(world, "a", b"{}\n" * 400, b'{"a":"%s"}\n' % (b"x" * 1000) * 1_200)
+    assert [column.key for column in world.app().registry.latest().columns] == ["a"]
+
+
 def test_records_without_keys_get_the_column_of_the_empty_key():
     """Parquet has no rows without columns."""
     world = World()
