@@ -129,7 +129,12 @@ impl BinWriter {
     /// # Errors
     ///
     /// [`Failure`]: the file has too many keys; or the rows could not be encoded.
+    ///
+    /// # Panics
+    ///
+    /// The block is longer than 4 GiB, or its last line has no line feed.
     pub fn read(&mut self, block: &[u8]) -> std::result::Result<Judged, Failure> {
+        assert!(u32::try_from(block.len()).is_ok(), "a block of {} bytes; expected less than 4 GiB", block.len());
         let mut judged = Judged::default();
         let mut fields = Vec::new();
         let is_text = simdutf8::basic::from_utf8(block).is_ok();
@@ -141,7 +146,7 @@ impl BinWriter {
                 Err(scan::NoRecord)
             };
             let end = if let Ok(end) = scanned {
-                self.rows.append(&fields, end - at)?;
+                self.rows.append(block, &fields, end - at)?;
                 self.write_if_full(self.held_bytes, MAX_CELLS)?;
                 end
             } else if let Some(end) = scan::blank(block, at) {

@@ -166,18 +166,16 @@ impl Rows {
     ///
     /// # Arguments
     ///
+    /// * `block` - What the fields are places in.
     /// * `bytes` - The length of its line.
     ///
     /// # Errors
     ///
     /// [`TooManyKeys`]: the file is not to be taken in.
-    pub fn append(&mut self, fields: &[Field], bytes: usize) -> Result<(), TooManyKeys> {
+    pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) -> Result<(), TooManyKeys> {
         self.row_number += 1;
         for (place, field) in fields.iter().enumerate() {
-            let number = match field.number {
-                Some(number) => number as usize,
-                None => self.number(place, field),
-            };
+            let number = field.number().unwrap_or_else(|| self.number(place, block, field));
             if self.sightings[number].file != self.file {
                 self.sightings[number].file = self.file;
                 self.mark.distinct_keys += 1;
@@ -186,7 +184,7 @@ impl Rows {
                 }
             }
             if !self.lacks_columns() {
-                self.set(number, field.value);
+                self.set(number, field.value(block));
             }
         }
         if self.lacks_columns() {
@@ -200,13 +198,13 @@ impl Rows {
         Ok(())
     }
 
-    fn number(&mut self, place: usize, field: &Field) -> usize {
-        let number = if field.key_escaped {
+    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> usize {
+        let number = if field.key_is_escaped() {
             let mut key = Vec::new();
-            unescape_into(field.key, &mut key);
+            unescape_into(field.key(block), &mut key);
             self.keys.number(&key)
         } else {
-            self.keys.number(field.key)
+            self.keys.number(field.key(block))
         };
         self.keys.expect(place, number);
         self.sightings.resize(self.keys.len(), Sighting::default());
@@ -263,9 +261,14 @@ impl Rows {
                 self.scratch.extend_from_slice(text);
             }
         }
+        let range = Some((start, self.scratch.len()));
         let sighting = &mut self.sightings[number];
-        (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.len());
-        self.entries.push((number, Some((start, self.scratch.len()))));
+        if sighting.rescued_row == self.row_number {
+            self.entries[sighting.entry].1 = range;
+        } else {
+            (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.len());
+            self.entries.push((number, range));
+        }
     }
 
     fn close_entries(&mut self) {

@@ -26,16 +26,67 @@ pub enum Value<'a> {
     },
 }
 
-/// A top-level key with its value.
+/// A top-level key with its value, as places in their block: a line may have millions of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Field<'a> {
-    /// What is between the quotes of the key.
-    pub key: &'a [u8],
-    pub key_escaped: bool,
-    /// The number of the key, if it is the one that was expected at its place.
-    pub number: Option<u32>,
-    pub value: Value<'a>,
+pub struct Field {
+    key: Span,
+    value: Span,
+    /// Or `UNEXPECTED`.
+    number: u32,
+    key_escaped: bool,
+    kind: Kind,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Null,
+    Source,
+    Text { escaped: bool },
+}
+
+impl Span {
+    /// Blocks are shorter than 4 GiB, as their reader makes sure.
+    #[allow(clippy::cast_possible_truncation)]
+    fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    fn of(self, block: &[u8]) -> &[u8] {
+        &block[self.start as usize..self.end as usize]
+    }
+}
+
+impl Field {
+    /// What is between the quotes of the key.
+    pub fn key<'a>(&self, block: &'a [u8]) -> &'a [u8] {
+        self.key.of(block)
+    }
+
+    pub fn key_is_escaped(&self) -> bool {
+        self.key_escaped
+    }
+
+    /// The number of the key, if it is the one that was expected at its place.
+    pub fn number(&self) -> Option<usize> {
+        (self.number != UNEXPECTED).then_some(self.number as usize)
+    }
+
+    pub fn value<'a>(&self, block: &'a [u8]) -> Value<'a> {
+        match self.kind {
+            Kind::Null => Value::Null,
+            Kind::Source => Value::Source(self.value.of(block)),
+            Kind::Text { escaped } => Value::Text { inner: self.value.of(block), escaped },
+        }
+    }
+}
+
+const UNEXPECTED: u32 = u32::MAX;
 
 /// The line is no record.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +105,7 @@ type Scanned<T> = Result<T, NoRecord>;
 /// # Returns
 ///
 /// Where the line feed behind the record is.
-pub fn record<'a>(block: &'a [u8], start: usize, keys: &Keys, fields: &mut Vec<Field<'a>>) -> Scanned<usize> {
+pub fn record(block: &[u8], start: usize, keys: &Keys, fields: &mut Vec<Field>) -> Scanned<usize> {
     fields.clear();
     let mut at = expect(block, skip_space(block, start), b'{')?;
     at = skip_space(block, at);
@@ -79,7 +130,7 @@ pub fn blank(block: &[u8], start: usize) -> Option<usize> {
     (block[at] == b'\n').then_some(at)
 }
 
-fn field<'a>(block: &'a [u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field<'a>, usize)> {
+fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, usize)> {
     let at = expect(block, at, b'"')?;
     // Most records have the keys of the last one: a comparison is cheaper than to look for the end of the key.
     let expected = keys.expected(place).filter(|(_, key)| strings::begins_with(&block[at..], key));
@@ -87,25 +138,26 @@ fn field<'a>(block: &'a [u8], at: usize, place: usize, keys: &Keys) -> Scanned<(
         Some((_, key)) => (at + key.len(), false),
         None => string(block, at)?,
     };
-    let (value, behind) = value(block, behind_colon(block, end)?)?;
-    let number = expected.map(|(number, _)| number);
-    Ok((Field { key: &block[at..end - 1], key_escaped, number, value }, behind))
+    let (kind, value, behind) = value(block, behind_colon(block, end)?)?;
+    let number = expected.map_or(UNEXPECTED, |(number, _)| number);
+    Ok((Field { key: Span::new(at, end - 1), value, number, key_escaped, kind }, behind))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {
     Ok(skip_space(block, expect(block, skip_space(block, at), b':')?))
 }
 
-fn value(block: &[u8], at: usize) -> Scanned<(Value<'_>, usize)> {
-    match block[at] {
+fn value(block: &[u8], at: usize) -> Scanned<(Kind, Span, usize)> {
+    let (kind, end) = match block[at] {
         b'"' => {
             let (end, escaped) = string(block, at + 1)?;
-            Ok((Value::Text { inner: &block[at + 1..end - 1], escaped }, end))
+            return Ok((Kind::Text { escaped }, Span::new(at + 1, end - 1), end));
         }
-        b'{' | b'[' => container(block, at).map(|end| (Value::Source(&block[at..end]), end)),
-        b'n' => word(block, at, b"null").map(|end| (Value::Null, end)),
-        _ => scalar(block, at).map(|end| (Value::Source(&block[at..end]), end)),
-    }
+        b'{' | b'[' => (Kind::Source, container(block, at)?),
+        b'n' => (Kind::Null, word(block, at, b"null")?),
+        _ => (Kind::Source, scalar(block, at)?),
+    };
+    Ok((kind, Span::new(at, end), end))
 }
 
 /// A number, `true` or `false`; `null` as well, inside containers.
