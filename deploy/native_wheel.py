@@ -51,7 +51,7 @@ def build_native_wheel(folder: Path, log: Path) -> Path:
     command = (sys.executable, "-m", "maturin", "build", "--release", "--locked", "--strip", "--out", str(folder))
     with log.open("wb") as output:
         done = subprocess.run(  # noqa: S603 - no argument comes from outside
-            command, cwd=NATIVE, stdout=output, stderr=subprocess.STDOUT, check=False, env=_environment(os.environ)
+            command, cwd=NATIVE, stdout=output, stderr=subprocess.STDOUT, check=False, env=build_environment(os.environ)
         )
     wheels = list(folder.glob(WHEELS))
     if done.returncode or len(wheels) != 1:
@@ -86,7 +86,7 @@ def glibc_line(wheel: Path) -> str:
     return f"{line}, no newer than Glue's {_dotted(GLUE_GLIBC)}"
 
 
-def _environment(given: Mapping[str, str]) -> dict[str, str]:
+def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """What makes the bytes independent of the folders and of the day."""
     names = {given.get("CARGO_HOME") or str(Path.home() / ".cargo"): "cargo", str(NATIVE): "native"}
     rust = [given.get("RUSTFLAGS", ""), *(f"--remap-path-prefix={path}={name}" for path, name in names.items())]

@@ -8,7 +8,7 @@ import pytest
 
 from compactor.adapters.memory import ManualClock, MemoryStore
 from compactor.column_types import parse_type
-from compactor.engine import Staged
+from compactor.engine import Staged, StagedOutput
 from compactor.errors import StagingError, StoreUnavailable
 from compactor.manifest import Manifest, ManifestFile
 from compactor.parquet_files import arrow_type, parquet_facts
@@ -33,7 +33,15 @@ REPORTS = (
     report("/r/1", lines=4, records=2, rejected_lines=1, blank_lines=1, reject_rows=3),
     report("/r/2", lines=1, records=1),
 )
-STAGED = Staged(REPORTS, SCHEMA, ("/s/out/0", "/s/out/1"), ("/s/rejects/0",))
+OLDER = extend(EMPTY_SCHEMA, {"a": "/r/1"}, names="safe", max_columns=9, manifest_id="earlier", now=NOW)
+NEWER = extend(OLDER, {"b": "/r/2"}, names="safe", max_columns=9, manifest_id="m", now=NOW)
+
+
+def rows_of(*numbers: int) -> tuple[StagedOutput, ...]:
+    return tuple(StagedOutput(f"/s/out/{number}", SCHEMA) for number in numbers)
+
+
+STAGED = Staged(REPORTS, SCHEMA, rows_of(0, 1), ("/s/rejects/0",))
 
 
 def parquet(rows: int, names: tuple[str, ...] = ("a", "b")) -> bytes:
@@ -75,8 +83,8 @@ def staged(**changes: object) -> Staged:
             staged(reports=(REPORTS[0], report("/r/2", lines=1, records=1).model_copy(update={"status": "missing"}))),
             "is missing, but has lines",
         ),
-        (None, staged(outputs=("/s/out/0",)), "holds 2 rows, expected 3"),
-        (None, staged(outputs=("/s/out/0", "/s/out/0")), "holds 4 rows, expected 3"),
+        (None, staged(outputs=rows_of(0)), "holds 2 rows, expected 3"),
+        (None, staged(outputs=rows_of(0, 0)), "holds 4 rows, expected 3"),
         (None, staged(rejects=()), "holds 0 rejects, expected 3"),
         (lambda data: data[:-1], STAGED, "expected a whole Parquet file"),
         (lambda data: data[: len(data) // 2], STAGED, "expected a whole Parquet file"),
@@ -99,6 +107,24 @@ def test_refused(
         verify_staged(store, MANIFEST, given, ())
 
 
+def test_a_file_of_an_older_schema_version_has_its_columns(store: MemoryStore) -> None:
+    """A file none of whose rows has the later keys may lack their columns, and no others."""
+    outputs = (StagedOutput("/s/out/0", OLDER), StagedOutput("/s/out/1", NEWER))
+    with pytest.raises(StagingError, match=r"/s/out/0 has columns \['a', 'b'\], expected \['a'\]"):
+        verify_staged(store, MANIFEST, staged(schema=NEWER, outputs=outputs), ())
+    store.put("/s/out/0", parquet(2, ("a",)))
+    assert len(verify_staged(store, MANIFEST, staged(schema=NEWER, outputs=outputs), ())[0]) == 2
+
+
+def test_a_file_of_another_line_of_versions_is_refused(store: MemoryStore) -> None:
+    """Its columns are not those with which the schema of the whole begins."""
+    other = extend(EMPTY_SCHEMA, {"b": "/r/1"}, names="safe", max_columns=9, manifest_id="other", now=NOW)
+    store.put("/s/out/0", parquet(2, ("b",)))
+    outputs = (StagedOutput("/s/out/0", other), StagedOutput("/s/out/1", NEWER))
+    with pytest.raises(StagingError, match="not those with which the schema begins"):
+        verify_staged(store, MANIFEST, staged(schema=NEWER, outputs=outputs), ())
+
+
 ALL_TYPES = ("string", "long", "double", "decimal(9,2)", "decimal(38,38)", "boolean", "date", "timestamp")
 
 
@@ -118,7 +144,7 @@ def verify_types(data: bytes) -> None:
     made = MemoryStore()
     made.put("/s/out/0", data)
     reports = (report("/r/1", lines=1, records=1), report("/r/2"))
-    verify_staged(made, MANIFEST, Staged(reports, schema, ("/s/out/0",), ()), ())
+    verify_staged(made, MANIFEST, Staged(reports, schema, (StagedOutput("/s/out/0", schema),), ()), ())
 
 
 def test_types_as_planned() -> None:
