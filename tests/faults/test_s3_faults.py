@@ -274,6 +274,9 @@ def furnish(scene: Scene, action: Callable[[Scene], None]) -> None:
         scene.direct.put(scene.root + "big", BIG)
 
 
+TRIES_WHEN_BUSY = 3
+
+
 @pytest.mark.parametrize(("kind", "operation"), shortened(STORE_CASES, sample(STORE_CASES, 12)))
 def test_a_fault_that_passes_is_got_over(
     kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
@@ -299,16 +302,20 @@ def test_a_fault_that_stays_is_told(
     """From some call on: the method does what it says or raises, and never leaves or returns half of anything."""
     for action in ACTIONS[operation]:
         for attempts in (1, 3):
-            made = scene(attempts)
-            furnish(made, action)
-            proxy.use([Rule(kind, frozenset({operation}), probability=1.0)])
-            proxy.restart_count()
-            if kind is FaultKind.SLOW_BODY:
-                action(made)
-            else:
-                with pytest.raises(StoreUnavailable, match=f"s3://{BUCKET}/"):
+            injected, tries = 0, 0
+            # On a machine that is busy with other things, an earlier call of the action may time out by itself.
+            while not injected and tries < TRIES_WHEN_BUSY:
+                tries += 1
+                made = scene(attempts)
+                furnish(made, action)
+                proxy.use([Rule(kind, frozenset({operation}), probability=1.0)])
+                proxy.restart_count()
+                if kind is FaultKind.SLOW_BODY:
                     action(made)
-            injected = proxy.restart_count().injected.total()
+                else:
+                    with pytest.raises(StoreUnavailable, match=f"s3://{BUCKET}/"):
+                        action(made)
+                injected = proxy.restart_count().injected.total()
             assert injected
             findings.add("store", kind, {operation}, injected=injected)
             for name, allowed in CONTENTS.items():
