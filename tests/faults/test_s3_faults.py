@@ -28,7 +28,7 @@ from tests.faults.s3_lake import BUCKET, RESTARTS, SAMPLE_BYTES, S3Lake, as_toml
 from tests.faults.s3_server import ROOT, S3Server, s3_server
 
 SEED = 20251221
-TIMEOUT_SECONDS = 0.4
+TIMEOUT_SECONDS = 0.8
 PART_SECONDS = 2.0  # a part of some MiB takes longer than a call without a body
 MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
