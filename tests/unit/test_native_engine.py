@@ -9,6 +9,7 @@ import pytest
 from compactor import native_engine
 from compactor.adapters.thread_workers import ThreadBinWorkers
 from compactor.bin_task import BinResult, BinTask
+from compactor.errors import SettingsError
 from compactor.records import Commit
 from tests.scenes import World, commit_of_ratio
 
@@ -95,6 +96,17 @@ def test_declared_columns_and_first_keys_come_in_one_version():
     latest = other.app().registry.latest()
     assert (latest.version, [column.name for column in latest.columns]) == (1, ["n", "a", "_rescued_data"])
     assert rows(other, commit) == sorted([{"n": 2, "a": "1"}, {"n": "x"}], key=repr)
+
+
+def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
+    """What is on record holds: a person has to put the file right, also where every key has a column."""
+    world = World(schema={"file": "/w/columns.toml"})
+    world.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    compact(world, "a", b'{"n":1}\n')
+    world.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "double"\n')
+    app = world.app()
+    with pytest.raises(SettingsError, match="which it has had"):
+        app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([world.deliver("b", b'{"n":2}\n')])
 
 
 def test_a_declared_key_is_never_rescued_for_want_of_its_column():
