@@ -97,7 +97,7 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
         text=True,
     )
     try:
-        wait_until(lambda: list(places["state"].rglob("m1/done.json")), job)
+        wait_until(lambda: list((places["state"] / "ledger").rglob("m1/done.json")), job)
         stop = [sys.executable, "-m", "compactor", "--config", str(config), "stop", "--wait", "120"]
         subprocess.run(stop, env=environment, check=True, timeout=150, capture_output=True)
         output, _ = job.communicate(timeout=120)
