@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compactor.metrics import CATALOGUE
 
-BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operating.md -->"
+BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operations.md -->"
 END = "<!-- metrics end -->"
 
 

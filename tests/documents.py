@@ -1,0 +1,225 @@
+"""The examples of the documents: found by their fences, each run or checked by what its tag says.
+
+| tag | what happens to it |
+|---|---|
+| `sh` | each line runs in the lake of `tests/document_lake.py`, those of one document in order |
+| `sh aws` | needs an account: each line has to name a command, and options, that exist |
+| `python` | runs in the lake, the blocks of one document in one namespace |
+| `python spark` | the same, with the session of `tests/spark` as `spark` |
+| `sql` | runs in DuckDB, and has to find rows |
+| `sql athena` | runs in DuckDB on views and macros that stand in for Athena's tables and functions |
+| `toml`, `json` | can be read as such |
+| `text`, nothing | a picture, or what the block before it prints, `...` standing for anything |
+"""
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import duckdb
+from botocore import xform_name
+from click.testing import CliRunner
+
+from compactor.cli.entry import compactor as command
+from compactor.cli.failures import ExitCode
+
+ROOT = Path(__file__).resolve().parents[1]
+TAGS = frozenset(
+    {"sh", "sh aws", "python", "python spark", "sql", "sql athena", "toml", "json", "text", ""},
+)
+
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<tag>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
+_NEEDS_SHELL = frozenset("|;&$<>*`\\")
+
+ATHENA = """
+CREATE VIEW events AS SELECT *, regexp_extract(filename, 'merged-parquet-([-0-9]+)', 1) AS file_date
+    FROM read_parquet('data/local/output/*/*.parquet', union_by_name = true, filename = true);
+CREATE VIEW rejects AS SELECT * EXCLUDE (date), date::varchar AS file_date
+    FROM read_parquet('data/local/state/rejects/*/*.parquet', hive_partitioning = true);
+CREATE MACRO from_utf8(bytes) AS decode(bytes);
+CREATE MACRO json_extract_scalar(document, path) AS json_extract_string(document, path);
+CREATE MACRO from_iso8601_timestamp(written) AS written::timestamptz;
+CREATE MACRO element_at(pairs, name) AS pairs[name];
+"""
+"""What stands in for the tables of the stack, and for functions that DuckDB calls by other names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block.
+
+    Attributes:
+        where: Document and line, for messages.
+        tag: What stands behind the fence.
+        printed: What the document says that it prints, if it says so.
+    """
+
+    where: str
+    tag: str
+    text: str
+    printed: str | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """Its commands: lines that end in a backslash go on."""
+        joined = self.text.replace("\\\n", " ")
+        return [line.strip() for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def documents() -> list[Path]:
+    """All that people read."""
+    return sorted(path for folder in (".", "docs", "deploy") for path in (ROOT / folder).glob("*.md"))
+
+
+def blocks(path: Path) -> list[Block]:
+    """The fenced blocks of a document, in its order."""
+    document = path.read_text()
+    found: list[Block] = []
+    end = 0
+    for fence in _FENCE.finditer(document):
+        follows = found and not document[end : fence.start()].strip()
+        indent = len(fence["indent"])
+        text = "".join(line[indent:] if line.strip() else line for line in fence["text"].splitlines(keepends=True))
+        if follows and fence["tag"] == "text":
+            last = found.pop()
+            found.append(Block(last.where, last.tag, last.text, printed=text))
+        else:
+            line = document.count("\n", 0, fence.start()) + 1
+            found.append(Block(f"{path.relative_to(ROOT)}:{line}", fence["tag"], text))
+        end = fence.end()
+    return found
+
+
+def blocks_of(path: Path, *tags: str) -> list[Block]:
+    """Those of a document that have one of these tags."""
+    return [block for block in blocks(path) if block.tag in tags]
+
+
+def links(path: Path) -> list[str]:
+    """Where the links of a document lead, as far as that is within the repository."""
+    prose = _FENCE.sub("", path.read_text())
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in link]
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link may name in a document: its headings, as GitHub makes anchors of them."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def run(block: Block, namespace: dict[str, Any], database: duckdb.DuckDBPyConnection) -> None:
+    """Run a block in the current folder, and compare what it prints with what the document says.
+
+    Args:
+        block: Anything that needs neither an account nor Spark.
+        namespace: Of the document's Python.
+        database: Of the document's SQL.
+    """
+    if block.tag == "sh":
+        printed = "".join(_run_line(line, block.where) for line in block.lines)
+    elif block.tag.startswith("python"):
+        printed = run_python(block, namespace)
+    else:
+        found = database.sql(block.text).to_arrow_table()
+        assert found.num_rows > 0, f"{block.where}: finds no rows"
+        printed = ""
+    if block.printed is not None:
+        checker = doctest.OutputChecker()
+        assert checker.check_output(block.printed, printed, doctest.ELLIPSIS), f"{block.where} prints\n{printed}"
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> str:
+    """Run Python; returns what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, block.where, "exec"), namespace)  # noqa: S102 - it is our own
+    return printed.getvalue()
+
+
+def open_database() -> duckdb.DuckDBPyConnection:
+    """An empty database with what stands in for Athena, on the lake in the current folder."""
+    database = duckdb.connect()
+    database.execute(ATHENA)
+    return database
+
+
+def _run_line(line: str, where: str) -> str:
+    """Run one command: ours in this process, which is quicker, all others in a shell."""
+    if line.startswith("compactor ") and _NEEDS_SHELL.isdisjoint(line):
+        result = CliRunner().invoke(command, shlex.split(line)[1:])
+        code, stdout, stderr = result.exit_code, result.stdout, result.stderr
+    else:
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+        code, stdout, stderr = done.returncode, done.stdout, done.stderr
+    assert code in {ExitCode.DONE, ExitCode.NEEDS_OPERATOR}, f"{where}: {line}: exit code {code}\n{stdout}{stderr}"
+    return stdout
+
+
+def check_command(line: str) -> None:
+    """See that a command that needs an account, and each of its options, exists.
+
+    Raises:
+        AssertionError: It does not.
+    """
+    words = shlex.split(line)
+    if words[0] == "make":
+        _check_make(words[1:])
+    elif words[0] == "compactor":
+        check_compactor(words[1:])
+    else:
+        assert words[0] == "aws", f"{line}: expected make, compactor or aws"
+        _check_aws(words[1], words[2], words[3:])
+
+
+def _check_make(words: Sequence[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for word in words:
+        name, is_variable, _ = word.partition("=")
+        assert re.search(rf"^{name} \?=" if is_variable else rf"^{name}:", makefile, re.MULTILINE), f"make {word}"
+
+
+def check_compactor(words: Sequence[str]) -> None:
+    """See that there is such a sub-command with such options; nothing is run.
+
+    Raises:
+        click.UsageError: There is not.
+    """
+    with command.make_context("compactor", list(words), resilient_parsing=False) as context:
+        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None
+        found.make_context(name, rest, parent=context)
+
+
+def _check_aws(service: str, operation: str, words: Sequence[str]) -> None:
+    operations = _operations({"s3api": "s3"}.get(service, service))  # what the command line calls otherwise
+    assert operation in operations, f"aws {service} {operation}"
+    members = operations[operation]
+    for word in words:
+        if word.startswith("--"):
+            option = word.removeprefix("--").partition("=")[0]
+            assert option in members | {"query", "output", "region", "cli-input-json"}, (
+                f"aws {service} {operation} {word}"
+            )
+
+
+@cache
+def _operations(service: str) -> Mapping[str, frozenset[str]]:
+    """By the name of the command line, the options that AWS's own description of a service knows."""
+    model = botocore.session.get_session().get_service_model(service)
+    return {
+        xform_name(name, "-"): frozenset(xform_name(member, "-") for member in _members(model.operation_model(name)))
+        for name in model.operation_names
+    }
+
+
+def _members(operation: Any) -> Iterator[str]:
+    return iter(operation.input_shape.members if operation.input_shape else ())
