@@ -15,9 +15,12 @@
 import contextlib
 import doctest
 import io
+import os
 import re
 import shlex
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,11 +34,12 @@ from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
 from compactor.cli.failures import ExitCode
+from tests.document_lake import ENVIRONMENT, make_lake
 
 ROOT = Path(__file__).resolve().parents[1]
-TAGS = frozenset(
-    {"sh", "sh aws", "python", "python spark", "sql", "sql athena", "toml", "json", "text", ""},
-)
+TAGS = frozenset({"sh", "sh aws", "python", "python spark", "sql", "sql athena", "toml", "json", "text", ""})
+EXAMPLES = ("sh", "python", "sql", "sql athena")
+"""What runs in the lake."""
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<tag>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 _NEEDS_SHELL = frozenset("|;&$<>*`\\")
@@ -116,8 +120,8 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def run(block: Block, namespace: dict[str, Any], database: duckdb.DuckDBPyConnection) -> None:
-    """Run a block in the current folder, and compare what it prints with what the document says.
+def run(block: Block, namespace: dict[str, Any], database: duckdb.DuckDBPyConnection) -> str:
+    """Run a block in the current folder; returns what it prints.
 
     Args:
         block: Anything that needs neither an account nor Spark.
@@ -125,20 +129,27 @@ def run(block: Block, namespace: dict[str, Any], database: duckdb.DuckDBPyConnec
         database: Of the document's SQL.
     """
     if block.tag == "sh":
-        printed = "".join(_run_line(line, block.where) for line in block.lines)
-    elif block.tag.startswith("python"):
-        printed = run_python(block, namespace)
-    else:
-        found = database.sql(block.text).to_arrow_table()
-        assert found.num_rows > 0, f"{block.where}: finds no rows"
-        printed = ""
+        return "".join(_run_line(line, block.where) for line in block.lines)
+    if block.tag.startswith("python"):
+        return _run_python(block, namespace)
+    found = database.sql(block.text).to_arrow_table()
+    assert found.num_rows > 0, f"{block.where}: finds no rows"
+    return ""
+
+
+def check_printed(block: Block, printed: str) -> None:
+    """Compare what a block has printed with what the document says, if it says so.
+
+    Raises:
+        AssertionError: They differ.
+    """
     if block.printed is not None:
         checker = doctest.OutputChecker()
-        assert checker.check_output(block.printed, printed, doctest.ELLIPSIS), f"{block.where} prints\n{printed}"
+        same = checker.check_output(block.printed, printed, doctest.ELLIPSIS)
+        assert same, f"{block.where} prints the following; python -m tests.documents DOCUMENT puts it there\n{printed}"
 
 
-def run_python(block: Block, namespace: dict[str, Any]) -> str:
-    """Run Python; returns what it prints."""
+def _run_python(block: Block, namespace: dict[str, Any]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(block.text, block.where, "exec"), namespace)  # noqa: S102 - it is our own
@@ -154,6 +165,9 @@ def open_database() -> duckdb.DuckDBPyConnection:
 
 def _run_line(line: str, where: str) -> str:
     """Run one command: ours in this process, which is quicker, all others in a shell."""
+    if forgotten := re.fullmatch(r"unset (\w+)", line):
+        os.environ.pop(forgotten[1], None)
+        return ""
     if line.startswith("compactor ") and _NEEDS_SHELL.isdisjoint(line):
         result = CliRunner().invoke(command, shlex.split(line)[1:])
         code, stdout, stderr = result.exit_code, result.stdout, result.stderr
@@ -223,3 +237,25 @@ def _operations(service: str) -> Mapping[str, frozenset[str]]:
 
 def _members(operation: Any) -> Iterator[str]:
     return iter(operation.input_shape.members if operation.input_shape else ())
+
+
+def put_outputs(path: Path) -> None:
+    """Write into a document what its examples print today, where it shows all of that."""
+    document = path.read_text()
+    namespace: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        make_lake(Path(folder))
+        os.chdir(folder)
+        os.environ.update(ENVIRONMENT)
+        with open_database() as database:
+            for block in blocks_of(path, *EXAMPLES):
+                printed = run(block, namespace, database)
+                if block.printed is not None and "..." not in block.printed:
+                    document = document.replace(block.printed, printed)
+        os.chdir(ROOT)
+    path.write_text(document)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        put_outputs(Path(name).resolve())

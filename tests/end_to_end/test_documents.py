@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from compactor.demo.events import make_event_lines
+from compactor.steps import BuildStep, RedriveStep, Step
 from tests.document_lake import ENVIRONMENT, make_lake
 from tests.documents import (
+    EXAMPLES,
     TAGS,
     Block,
     anchors,
     blocks,
     blocks_of,
     check_command,
+    check_printed,
     documents,
     links,
     open_database,
@@ -28,7 +31,6 @@ from tests.documents import (
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [*documents(), *ROOT.glob("deploy/*.yaml")]
-EXAMPLES = ("sh", "python", "sql", "sql athena")
 
 
 def name_of(found: object) -> str:
@@ -50,6 +52,21 @@ def test_every_file_that_the_documents_name_exists() -> None:
     for path in DOCUMENTS:
         for name in re.findall(r"`((?:tests|config|compactor|deploy|lambdas|bench|docs)/[\w./*]+)`", path.read_text()):
             assert list(ROOT.glob(name)), f"{path.name} names {name}"
+
+
+def test_the_internals_tell_every_step() -> None:
+    """Each step of a manifest's life, of building and of a redrive has one row, and no row is about anything else."""
+    text = (ROOT / "docs" / "internals.md").read_text()
+    tables = [
+        re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
+    ]
+    assert [rows for rows in tables if rows] == [list(Step), list(BuildStep), list(RedriveStep)]
+
+
+def test_every_page_is_in_the_index() -> None:
+    """The index of the documents names each of them."""
+    index = ROOT / "docs" / "README.md"
+    assert {path.name for path in index.parent.glob("*.md")} - {index.name} <= set(links(index))
 
 
 def test_every_module_of_the_layer_map_exists() -> None:
@@ -120,16 +137,17 @@ def test_examples_run(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -
     namespace: dict[str, object] = {}
     with open_database() as database:
         for block in blocks_of(path, *EXAMPLES):
-            run(block, namespace, database)
+            check_printed(block, run(block, namespace, database))
 
 
 def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of what is printed finds what differs, and takes `...` for anything."""
     monkeypatch.chdir(lake)
     with open_database() as database:
-        run(Block("here", "python", "print(1, 2)", "1 ...\n"), {}, database)
+        right, wrong = (Block("here", "python", "print(1, 2)", says) for says in ("1 ...\n", "1 3\n"))
+        check_printed(right, run(right, {}, database))
         with pytest.raises(AssertionError, match="here prints"):
-            run(Block("here", "python", "print(1, 2)", "1 3\n"), {}, database)
+            check_printed(wrong, run(wrong, {}, database))
         with pytest.raises(AssertionError, match="finds no rows"):
             run(Block("here", "sql athena", "SELECT * FROM events WHERE false"), {}, database)
         with pytest.raises(AssertionError, match="exit code 2"):

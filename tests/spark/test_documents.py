@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.document_lake import make_lake
-from tests.documents import blocks_of, documents, open_database, run
+from tests.documents import blocks_of, check_printed, documents, open_database, run
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_examples_run(path: Path, spark: Any, tmp_path: Path, monkeypatch: pytes
     with open_database() as database:
         for block in blocks_of(path, "python spark"):
             here = replace(block, text=block.text.replace('"data/local/', f'"{tmp_path}/data/local/'))
-            run(here, {"spark": spark}, database)
+            check_printed(here, run(here, {"spark": spark}, database))
