@@ -12,6 +12,7 @@ import pytest
 
 from compactor.demo.events import make_event_lines
 from compactor.steps import BuildStep, RedriveStep, Step
+from tests.document_commands import check_command
 from tests.document_lake import ENVIRONMENT, make_lake
 from tests.documents import (
     EXAMPLES,
@@ -20,7 +21,6 @@ from tests.documents import (
     anchors,
     blocks,
     blocks_of,
-    check_command,
     check_printed,
     documents,
     links,
