@@ -8,9 +8,11 @@ from enum import StrEnum
 
 from compactor.attempts import AttemptState, held_against, last_error
 from compactor.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.error_text import described
 from compactor.errors import (
     AccessError,
     CompactorError,
+    EngineFailed,
     EngineLost,
     ManifestError,
     OperatorError,
@@ -35,7 +37,7 @@ COMMON_FAILURES = 3
 """Where so many different manifests fail for reasons that nobody foresaw and none is committed, none of them is to
 blame: the surroundings are, or the code."""
 
-_ERROR_MAX_CHARACTERS = 2_000  # Spark's messages carry whole stack traces; the head says what happened
+_ERROR_MAX_CHARACTERS = 2_000  # of a text on record; the head says what happened
 
 
 class Ending(StrEnum):
@@ -373,5 +375,5 @@ def _own_version(output: StagedOutput, staged: Staged) -> int | None:
 
 
 def _described(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"
-    return text if len(text) <= _ERROR_MAX_CHARACTERS else text[: _ERROR_MAX_CHARACTERS - 3] + "..."
+    text = described(error, max_characters=_ERROR_MAX_CHARACTERS)
+    return f"{type(error).__name__}: {text}" if isinstance(error, CompactorError | EngineFailed) else text

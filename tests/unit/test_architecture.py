@@ -21,7 +21,7 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
-    *("data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    *("document_tables", "error_text", "log_events", "data_files", "line_splitting", "lines", "s3_events", "work_time"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice"),
     *(
