@@ -120,7 +120,7 @@ _OF_THE_JOB = (
         "warning",
         "a batch failed, or the stream did; it begins anew after a pause",
         {"failures": "how often in a row", "pause_seconds": "how long", "error": _ERROR},
-        "none while it gets over it: the run ends by itself where that does not help; look at manifest.failed before it",
+        "none while it gets over it, and it ends by itself where it does not; look at manifest.failed before it",
     ),
     LogEvent("run.asked_to_stop", "info", "somebody asked the run to end after its batch"),
     LogEvent(
