@@ -91,6 +91,16 @@ def test_nobody_else_logs() -> None:
     assert found == allowed
 
 
+def test_glue_and_lambda_log_json() -> None:
+    """The job's script sets the log up as JSON, and so does what each function begins with."""
+    for name in ("glue_entry.py", "compactor/functions.py"):
+        assert "configure_logs(as_json=True)" in (ROOT / name).read_text()
+    functions = [path for path in (ROOT / "lambdas").glob("*.py") if path.stem != "__init__"]
+    assert len(functions) == 3
+    for path in functions:
+        assert re.search(r"= (function|lasting)_parts\(", path.read_text()), path.name
+
+
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_an_event_says_what_it_means(name: str) -> None:
     """An event has a meaning; fields that do not clash with the log's own; a warning or error has a next move."""
