@@ -21,7 +21,8 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
-    *("data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    *("data_files", "line_splitting", "lines", "measured_cost", "s3_events", "work_time"),
+    *("status.flow", "status.spent", "status.standing", "status.values"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice"),
     *(

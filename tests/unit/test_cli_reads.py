@@ -113,22 +113,32 @@ def test_status_of_nothing(site: Site) -> None:
     before = sorted(site.root.rglob("*"))
     document, code = site.json("status")
     assert code == 0
-    assert (document["waiting_manifests"], document["open_manifests"], document["recent"]) == (0, 0, [])
+    backlog = document["backlog"]
+    assert (backlog["manifests"], backlog["begun_manifests"], document["recent"]) == (0, 0, [])
+    assert document["state"]["word"] == "empty"
     assert sorted(site.root.rglob("*")) == before
 
 
 def test_status_as_json(site: Site) -> None:
     """Status counts what waits, what was committed and what was set aside."""
     site.plan()
-    assert site.json("status")[0]["waiting_manifests"] == 1
+    waiting = site.json("status")[0]
+    assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
+        "stopped",
+        "compactor run goes on where it was left",
+    )
+    assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (site.root / "m" / "broken.json").write_text("{")
     site.compact()
     document, code = site.json("status")
     assert code == 0
-    assert (document["waiting_manifests"], document["dead_letters_by_reason"]) == (0, {"not_json": 1})
-    assert (document["columns"], document["newest_column"]) == (2, "price")
+    assert (document["backlog"]["manifests"], document["dead_letters"]["by_reason"]) == (0, {"not_json": 1})
+    assert document["state"]["word"] == "needs_you"
+    assert (document["schema"]["columns"], document["schema"]["newest_column"]) == (2, "price")
     assert [commit["records"] for commit in document["recent"]] == [3]
-    assert document["input_bytes_per_second"] > 0
+    assert document["rejects"] == {"commits": 1, "lines": 1, "by_reason": {"invalid_json": 1}}
+    assert document["rates"]["at_work_bytes_per_second"] > 0
+    assert (document["latency"]["commits"], document["latency"]["files"]) == (1, 2)
 
 
 def test_status_fits_a_terminal(site: Site) -> None:
