@@ -34,7 +34,11 @@ class Watch(Protocol):
 
 
 def watch(
-    read: Callable[[], Status], shown: Watch, interval_seconds: float, *, sleep: Callable[[float], None] = time.sleep
+    read: Callable[[], Status],
+    shown: Watch,
+    interval_seconds: float,
+    *,
+    sleep: Callable[[float], None] | None = None,
 ) -> None:
     """Look until Ctrl-C. Trouble of the store is shown, and looked past at the next time.
 
@@ -42,7 +46,7 @@ def watch(
         read: Takes one look.
         shown: Shows it.
         interval_seconds: The pause between two looks.
-        sleep: Waits.
+        sleep: Waits; `time.sleep` if none is given.
     """
     try:
         with shown:
@@ -51,7 +55,7 @@ def watch(
                     shown.show(read())
                 except CompactorError as exc:
                     shown.tell(" ".join(str(exc).split()))
-                sleep(interval_seconds)
+                (sleep or time.sleep)(interval_seconds)
     except KeyboardInterrupt:
         return  # the way to end it
 
@@ -97,7 +101,7 @@ class LiveWatch:
 
     def _draw(self, trouble: str) -> None:
         if self._last is None:
-            drawn = Text(f"cannot look now: {trouble}", "bold red")
+            drawn = Text(f"Cannot look now: {trouble}", "bold red")
         else:
             size = self._console.size
             drawn = screen(self._last, width=size.width, height=size.height, trouble=trouble)
@@ -111,7 +115,7 @@ class PlainWatch(_Context):
         click.echo(screen(found).plain + "\n")
 
     def tell(self, trouble: str) -> None:
-        click.echo(f"cannot look now: {trouble}\n")
+        click.echo(f"Cannot look now: {trouble}\n")
 
 
 class JsonWatch(_Context):

@@ -51,15 +51,17 @@ def _arrived_at(commit: RecentCommit) -> datetime:
 def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
     """How long until nothing waits, if input keeps arriving as it does and the job is at work all the time."""
     if not backlog.manifests:
-        return Drain(0.0, "nothing waits")
+        return Drain(0.0, is_never=False, reason="nothing waits")
     if not is_running:
-        return Drain(None, "never: no job runs")
-    if backlog.input_bytes is None or found.at_work_bytes_per_second is None:
-        return Drain(None, "not known yet: nothing was committed so far")
-    net = found.at_work_bytes_per_second - found.arriving_bytes_per_second
-    if net <= 0:
-        return Drain(None, "never at this rate: more arrives than is processed")
-    return Drain(backlog.input_bytes / net, "backlog over what is processed at work less what arrives")
+        return Drain(None, is_never=True, reason="no job runs")
+    at_work, arriving = found.at_work_bytes_per_second, found.arriving_bytes_per_second
+    if backlog.input_bytes is None or at_work is None:
+        return Drain(None, is_never=False, reason="nothing was committed so far")
+    if not found.processed_bytes_per_second and backlog.oldest_seconds >= found.window_seconds:
+        return Drain(None, is_never=True, reason="nothing was committed lately")
+    if at_work <= arriving:
+        return Drain(None, is_never=True, reason="more arrives than is processed")
+    return Drain(backlog.input_bytes / (at_work - arriving), is_never=False, reason="at work, less what comes in")
 
 
 def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:

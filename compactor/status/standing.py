@@ -102,13 +102,15 @@ def _stopping(facts: Facts) -> State | None:
 def _behind(facts: Facts, rules: Rules) -> State | None:
     backlog, seconds = facts.backlog, facts.drain.seconds
     is_late = backlog.oldest_seconds >= rules.sla_seconds
-    is_losing = seconds is None and facts.last_commit_at and backlog.oldest_seconds >= rules.sla_seconds / 2
+    is_losing = facts.drain.is_never and backlog.oldest_seconds >= rules.sla_seconds / 2
     if not facts.runs or not backlog.manifests or not (is_late or is_losing):
         return None
-    reason = f"{_waiting(backlog)}; {shown_seconds(rules.sla_seconds)} are agreed"
+    reason = f"{_waiting(backlog)}; the SLA is {shown_seconds(rules.sla_seconds)}"
     if seconds is None:
-        return State("behind", f"{reason}; {facts.drain.reason}", "add workers: compactor cost tells their price")
-    move = f"wait {shown_seconds(seconds)} until it is drained, or add workers (compactor cost)"
+        return State(
+            "behind", f"{reason}, and {facts.drain.reason}", "add workers (compactor cost tells what they cost)"
+        )
+    move = f"wait {shown_seconds(seconds)} until it is drained, or add workers"
     return State("behind", reason, move)
 
 
@@ -122,8 +124,8 @@ def _needs_you(facts: Facts, rules: Rules) -> State | None:
         return State("needs_you", reason, "read the log of the function that seals manifests")
     if letters.open:
         what = "1 manifest is a dead letter" if letters.open == 1 else f"{letters.open:,} manifests are dead letters"
-        named = f"compactor trace {letters.latest[0].manifest_id}; " if letters.latest else ""
-        return State("needs_you", what, f"{named}mend the cause, then compactor redrive manifests")
+        named = f"compactor trace {letters.latest[0].manifest_id}, then " if letters.latest else ""
+        return State("needs_you", what, f"{named}compactor redrive manifests")
     if files.open:
         what = "1 input file was set aside" if files.open == 1 else f"{files.open:,} input files were set aside"
         return State("needs_you", what, "mend the cause, then compactor redrive files")

@@ -98,10 +98,12 @@ class Drain:
 
     Attributes:
         seconds: None if that is never, or not known.
+        is_never: As things are, it would never be.
         reason: Why, in words.
     """
 
     seconds: float | None
+    is_never: bool
     reason: str
 
 
