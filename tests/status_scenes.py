@@ -52,7 +52,7 @@ def ago(seconds: float) -> datetime:
 def commit(number: int, seconds_ago: float) -> RecentCommit:
     """A commit of a full manifest."""
     return RecentCommit(
-        manifest_id=f"2026-01-02-{number:08x}",
+        manifest_id=f"2026-01-02-{number * 0x9E3779B97F4A7C15 % 2**64:016x}",
         date="2026-01-02",
         decoded_bytes=1_073_741_824,
         input_bytes=1_073_741_824,

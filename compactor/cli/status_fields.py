@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from compactor.cli.output import by_name, count, rate, size
+from compactor.cli.output import by_name, count, size
 from compactor.control.actions import shown_seconds
 from compactor.status.values import Status
 
@@ -66,17 +66,17 @@ def _backlog(found: Status) -> list[str]:
 
 def _rates(found: Status) -> str:
     rates = found.rates
-    arriving, processed = rate(rates.arriving_bytes_per_second, 1), rate(rates.processed_bytes_per_second, 1)
-    words = f"in {arriving}, out {processed} over {shown_seconds(rates.window_seconds)}"
+    arriving, processed = size(rates.arriving_bytes_per_second), size(rates.processed_bytes_per_second)
+    words = f"in {arriving}/s, out {processed}/s over {shown_seconds(rates.window_seconds)}"
     at_work = rates.at_work_bytes_per_second
-    return words if at_work is None else f"{words}; {rate(at_work, 1)} while at work"
+    return words if at_work is None else f"{words}; {size(at_work)}/s while at work"
 
 
 def _drained(found: Status) -> str:
     drain = found.drain
     if drain.seconds is None:
         return f"{'never at this rate' if drain.is_never else 'not known yet'}: {drain.reason}"
-    return f"in {shown_seconds(drain.seconds)}: {drain.reason}" if drain.seconds else drain.reason
+    return f"in {shown_seconds(drain.seconds)}, by {drain.reason}" if drain.seconds else drain.reason
 
 
 def _latency(found: Status) -> str:

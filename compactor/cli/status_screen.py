@@ -20,7 +20,7 @@ _STYLES = {
     "stopped": "bold red",
     "stuck": "bold red",
 }
-_COLUMNS = (("ago", 6), ("", 0), ("MB in", 9), ("MB out", 8), ("files", 5), ("rows", 11), ("rejects", 7), ("took", 6))
+_COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("rows", 10), ("rejects", 7), ("took", 6))
 """Of the table of commits, with their widths; the manifest, which has no heading here, gets what is left."""
 
 
@@ -81,13 +81,19 @@ def _cells(commit: RecentCommit, found: Status) -> list[str]:
     return [
         rough((found.as_of - commit.decided_at).total_seconds()),
         commit.manifest_id,
-        f"{commit.input_bytes / 1e6:,.1f}",
-        f"{commit.output_bytes / 1e6:,.1f}",
+        _megabytes(commit.input_bytes),
+        _megabytes(commit.output_bytes),
         f"{commit.output_files:,}",
         f"{commit.records:,}",
         f"{commit.rejected_lines:,}",
         rough(commit.seconds),
     ]
+
+
+def _megabytes(length_bytes: int) -> str:
+    """Millions of bytes, in at most six characters up to a terabyte."""
+    amount = length_bytes / 1e6
+    return f"{amount:.2f}" if amount < 1 else f"{amount:.1f}" if amount < 1000 else f"{amount:,.0f}"  # noqa: PLR2004
 
 
 def _row(cells: list[str], manifest: int) -> str:

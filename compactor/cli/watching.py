@@ -29,7 +29,7 @@ class Watch(Protocol):
     def show(self, found: Status) -> None:
         """Show what was found."""
 
-    def tell(self, trouble: str) -> None:
+    def tell(self, words: str) -> None:
         """Show why nothing was found this time."""
 
 
@@ -96,15 +96,15 @@ class LiveWatch:
         self._last = found
         self._draw("")
 
-    def tell(self, trouble: str) -> None:
-        self._draw(trouble)
+    def tell(self, words: str) -> None:
+        self._draw(words)
 
-    def _draw(self, trouble: str) -> None:
+    def _draw(self, words: str) -> None:
         if self._last is None:
-            drawn = Text(f"Cannot look now: {trouble}", "bold red")
+            drawn = Text(f"Cannot look now: {words}", "bold red")
         else:
             size = self._console.size
-            drawn = screen(self._last, width=size.width, height=size.height, trouble=trouble)
+            drawn = screen(self._last, width=size.width, height=size.height, trouble=words)
         self._live.update(drawn, refresh=True)
 
 
@@ -114,8 +114,8 @@ class PlainWatch(_Context):
     def show(self, found: Status) -> None:
         click.echo(screen(found).plain + "\n")
 
-    def tell(self, trouble: str) -> None:
-        click.echo(f"Cannot look now: {trouble}\n")
+    def tell(self, words: str) -> None:
+        click.echo(f"Cannot look now: {words}\n")
 
 
 class JsonWatch(_Context):
@@ -131,5 +131,10 @@ class JsonWatch(_Context):
     def show(self, found: Status) -> None:
         print_json_line(self._document(found))
 
-    def tell(self, trouble: str) -> None:
-        print_json_line({"as_of": datetime.now(UTC), "error": trouble})
+    def tell(self, words: str) -> None:
+        print_json_line(trouble(words, datetime.now(UTC)))
+
+
+def trouble(words: str, now: datetime) -> dict[str, Any]:
+    """What stands in place of a status that could not be read."""
+    return {"as_of": now, "error": words}

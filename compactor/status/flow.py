@@ -61,7 +61,9 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
         return Drain(None, is_never=True, reason="nothing was committed lately")
     if at_work <= arriving:
         return Drain(None, is_never=True, reason="more arrives than is processed")
-    return Drain(backlog.input_bytes / (at_work - arriving), is_never=False, reason="at work, less what comes in")
+    return Drain(
+        backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work less what comes in"
+    )
 
 
 def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:

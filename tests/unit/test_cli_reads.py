@@ -1,69 +1,20 @@
 """Promises of plan, status, verify and trace: what they print, as JSON and as text, and which code they end with."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-from compactor.app import App
-from compactor.cli.entry import compactor as command
 from compactor.cli.verify import SHOWN
-from compactor.settings import load_settings
-from tests.twins import ListSource, PlainEngine
-
-DAY = "2025-12-21"
-GOOD = b'{"id": 1, "price": 1.10}\n{"id": 2}\n\n'
-FLAWED = b'{"id": 3}\nnot json\n'
-
-
-@dataclass(frozen=True)
-class Site:
-    """Settings on plain folders, with input."""
-
-    root: Path
-    config: Path
-
-    def call(self, *arguments: str) -> Result:
-        return CliRunner().invoke(command, ["--config", str(self.config), *arguments])
-
-    def json(self, *arguments: str) -> tuple[Any, int]:
-        """The one document that a command prints, and its exit code."""
-        result = self.call(*arguments, "--json")
-        return json.loads(result.stdout), result.exit_code
-
-    def raw(self, name: str) -> str:
-        return str(self.root / "raw" / name)
-
-    def plan(self) -> str:
-        """Plan everything, into the one manifest whose id is given back."""
-        document, code = self.json("plan", str(self.root / "raw"))
-        assert code == 0
-        [manifest] = document["manifests"]
-        return str(manifest["manifest_id"])
-
-    def compact(self) -> None:
-        """Do all there is to do."""
-        app = App(load_settings(self.config, {}))
-        app.service_on(PlainEngine(app.store), ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+from tests.sites import DAY, FLAWED, GOOD, Site, make_site
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     """Two input files, one of them with a bad line, and nothing planned."""
-    config = tmp_path / "settings.toml"
-    config.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[metrics]\nsink = "none"\n'
-    )
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
-    (tmp_path / "raw" / f"{DAY}-flawed.ndjson").write_bytes(FLAWED)
-    return Site(tmp_path, config)
+    return make_site(tmp_path)
 
 
 def test_plan_as_json(site: Site) -> None:

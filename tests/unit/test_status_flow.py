@@ -52,7 +52,7 @@ def test_rates_of_nothing() -> None:
     ("backlog", "known", "is_running", "seconds", "is_never", "reason"),
     [
         (Backlog(), KNOWN, False, 0.0, False, "nothing waits"),
-        (WAITING, KNOWN, True, 300.0, False, "at work"),
+        (WAITING, KNOWN, True, 300.0, False, "the rate at work"),
         (WAITING, KNOWN, False, None, True, "no job runs"),
         (WAITING, replace(KNOWN, arriving_bytes_per_second=30), True, None, True, "more arrives"),
         (WAITING, replace(KNOWN, at_work_bytes_per_second=None), True, None, False, "nothing was committed so far"),
@@ -65,7 +65,7 @@ def test_rates_of_nothing() -> None:
             True,
             "lately",
         ),
-        (WAITING, replace(KNOWN, processed_bytes_per_second=0), True, 300.0, False, "at work"),
+        (WAITING, replace(KNOWN, processed_bytes_per_second=0), True, 300.0, False, "the rate at work"),
     ],
 )
 def test_drain(
