@@ -221,7 +221,7 @@ class App(Parts):
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             registry=lambda: self._registry(()),
-            glue=ControlParts(self.settings, clock=self.clock, store=self.store).job if is_on_glue else None,
+            glue=(lambda: ControlParts(self.settings).job) if is_on_glue else None,
         )
 
     @cached_property

@@ -30,6 +30,8 @@ LATENCY_COMMITS = 16
 GLUE_SECONDS = 60.0
 """How long a watch goes by what Glue said."""
 
+_SHOWN_ERROR_CHARACTERS = 200
+
 
 class StatusReader:
     """Reads how the job stands.
@@ -49,7 +51,7 @@ class StatusReader:
         rules: What is too long.
         allowed_prefixes: Folders that input may be in.
         registry: Makes a registry that has read nothing yet.
-        glue: The runs at Glue; None where the job does not run there.
+        glue: Connects to the runs at Glue; None where the job does not run there.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class StatusReader:
         rules: Rules,
         allowed_prefixes: Sequence[str],
         registry: Callable[[], SchemaRegistry],
-        glue: JobRuns | None = None,
+        glue: Callable[[], JobRuns] | None = None,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -159,8 +161,8 @@ class StatusReader:
         known = self._memory.cost
         if known is None or (now - known[0]).total_seconds() >= GLUE_SECONDS:
             try:
-                found = spent(self._glue.list(now - timedelta(days=HISTORY_DAYS)), recent, now)
+                found = spent(self._glue().list(now - timedelta(days=HISTORY_DAYS)), recent, now)
             except CompactorError as exc:
-                found = Spent(f"not known: {exc}")
+                found = Spent(f"not known: {' '.join(str(exc).split())}"[:_SHOWN_ERROR_CHARACTERS])
             known = self._memory.cost = (now, found)
         return known[1]

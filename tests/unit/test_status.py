@@ -1,18 +1,24 @@
 """`status`: what waits, what is open, what is dead and what was done, at a cost that does not grow."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
+from compactor.adapters.memory_glue import MemoryGlue
+from compactor.control.runs import JobRun
+from compactor.control.wiring import ControlParts
 from compactor.engine import Staged, StageRequest
-from compactor.errors import StoreUnavailable
+from compactor.errors import AccessError, StoreUnavailable
 from compactor.ledger import RECENT_SLOTS
+from compactor.prices import JobSize
 from compactor.records import RecentCommit
 from compactor.redrive.selection import Scope
 from compactor.sizing import MIN_LEARNING_BYTES
 from compactor.status.reading import LATENCY_COMMITS
 from compactor.status.set_aside import LETTERS_READ
-from compactor.status.values import Status
+from compactor.status.values import Spent, Status
 from compactor.status.waiting import MANIFESTS_READ
 from compactor.steps import Step
 from tests.scenes import FLAWED, GOOD, DiedError, World
@@ -244,3 +250,42 @@ def test_passing_trouble_is_an_error() -> None:
     store.unavailable_at(1, "list")
     with pytest.raises(StoreUnavailable):
         status(world, store)
+
+
+class SizedGlue(MemoryGlue):
+    """A job whose runs say what workers they have."""
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        return [replace(run, size=JobSize("G.2X", 10, "6.0")) for run in super().list(since)]
+
+
+def test_cost_at_glue() -> None:
+    """On Glue the cost is that of its runs, asked for once a minute; trouble of Glue hides nothing else."""
+    world = World()
+    glue = SizedGlue(world.clock)
+    glue.start()
+    app = world.app()
+    reader = app.status_reader
+    assert reader.read().cost.reason == "not on Glue"
+    reader._glue = lambda: glue
+    world.clock.advance(3_600)
+    assert [reader.read().cost.run_dollars for _ in range(3)] == [pytest.approx(6.16)] * 3
+    assert glue.calls == 2  # the start was the first
+    world.clock.advance(60)
+    with glue.trouble(AccessError("Glue job compactor:\naccess denied")):
+        found = reader.read()
+    assert (found.cost.reason, found.cost.run_dollars) == ("not known: Glue job compactor: access denied", None)
+    assert found.state.word == "empty"
+
+
+def test_a_job_on_s3_is_on_glue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the state is in S3 the next move is the control plane's, and Glue is connected to when it is asked."""
+    monkeypatch.setattr(ControlParts, "job", property(lambda _: pytest.fail("connected")))
+    root = "s3://lake"
+    world = World(root=root)
+    world.deliver("m", GOOD)
+    reader = world.app().status_reader
+    reader._memory.cost = (world.clock.now(), Spent("asked a moment ago"))
+    found = reader.read()
+    assert (found.state.word, found.state.next_move[:27]) == ("stopped", "compactor control --dry-run")
+    assert found.cost.reason == "asked a moment ago"
