@@ -289,3 +289,15 @@ def test_a_job_on_s3_is_on_glue(monkeypatch: pytest.MonkeyPatch) -> None:
     found = reader.read()
     assert (found.state.word, found.state.next_move[:27]) == ("stopped", "compactor control --dry-run")
     assert found.cost.reason == "asked a moment ago"
+
+
+def test_a_manifest_arrives_once() -> None:
+    """A manifest that is committed and not yet out of the watched prefix is not counted twice among what arrives."""
+    world = World()
+    uri = world.deliver("m", GOOD)
+    delivered = world.store.read(uri)
+    world.run_once()
+    world.clock.advance(10)
+    before = status(world).rates.arriving_bytes_per_second
+    world.store.put(uri, delivered)
+    assert status(world).rates.arriving_bytes_per_second == before > 0
