@@ -11,11 +11,17 @@ from pydantic import BaseModel
 _MINUTE_SECONDS = 60
 _HOUR_SECONDS = 3600
 _DAY_SECONDS = 86_400
+_JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout. Dataclasses, times and the ledger's documents become what they hold."""
-    click.echo(orjson.dumps(document, default=_plain, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+    click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS | orjson.OPT_INDENT_2).decode())
+
+
+def print_json_line(document: Mapping[str, Any]) -> None:
+    """Print one JSON document on one line of stdout, for who reads line by line."""
+    click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS).decode())
 
 
 def shallow(record: Any) -> dict[str, Any]:

@@ -72,7 +72,13 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "manifests": [
-            {"manifest_id": each.manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
+            # A dry run claims no id, so the one it would have is none to show.
+            {
+                "manifest_id": None if dry_run else each.manifest_id,
+                "date": each.date,
+                "files": len(each.files),
+                "bytes": _bytes(each),
+            }
             for each in made.manifests
         ],
         "skipped": made.skipped,
@@ -92,7 +98,6 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     verb = "Would write" if dry_run else "Wrote"
     click.echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
     for each in made.manifests[:SHOWN_MANIFESTS]:
-        # A dry run claims no id, so the one it would have is none to show.
         name = each.date if dry_run else each.manifest_id
         click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:

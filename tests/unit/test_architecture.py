@@ -22,6 +22,7 @@ VENDORS = {
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
     *("document_tables", "error_text", "log_events", "data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    *("measured_cost", "status.flow", "status.spent", "status.standing", "status.values"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice"),
     *(
