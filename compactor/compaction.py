@@ -325,7 +325,7 @@ class ManifestCompactor:
         done_at = self._publisher.roll_forward(accepted, outcome)
         if not isinstance(outcome, Commit):
             return CompactionResult(accepted.manifest_id, Ending.DEAD_LETTERED, outcome, attempts, new_columns)
-        arrivals = _arrival_seconds(accepted, outcome, done_at)
+        arrivals = arrival_seconds(accepted, outcome, done_at)
         return CompactionResult(accepted.manifest_id, Ending.COMMITTED, outcome, attempts, new_columns, arrivals)
 
 
@@ -347,7 +347,7 @@ def _check_access(reports: Sequence[FileReport]) -> None:
         raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
-def _arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
+def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
     """How long each compacted file took, from its event, else from its manifest's creation, to being visible."""
     manifest = accepted.manifest
     if manifest is None:
