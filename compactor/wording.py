@@ -34,15 +34,19 @@ def rate(length_bytes: float, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Time in the two largest units that say something, as in `2 min 5 s`."""
+    """Time in the two largest units that say something, as in `2 min 5 s`; one where that is all, as in `24 h`."""
     whole = round(seconds)
     if whole < _MINUTE_SECONDS:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004 - two digits are enough
     if whole < _HOUR_SECONDS:
-        return f"{whole // _MINUTE_SECONDS} min {whole % _MINUTE_SECONDS} s"
-    if whole < _DAY_SECONDS:
-        return f"{whole // _HOUR_SECONDS} h {whole % _HOUR_SECONDS // _MINUTE_SECONDS} min"
-    return f"{whole // _DAY_SECONDS} d {whole % _DAY_SECONDS // _HOUR_SECONDS} h"
+        return _two(whole // _MINUTE_SECONDS, "min", whole % _MINUTE_SECONDS, "s")
+    if whole <= _DAY_SECONDS:
+        return _two(whole // _HOUR_SECONDS, "h", whole % _HOUR_SECONDS // _MINUTE_SECONDS, "min")
+    return _two(whole // _DAY_SECONDS, "d", whole % _DAY_SECONDS // _HOUR_SECONDS, "h")
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large} {large_unit} {small} {small_unit}" if small else f"{large} {large_unit}"
 
 
 def percent(part: float, whole: float) -> str:

@@ -108,15 +108,16 @@ def _bench_result(named: Path | None) -> BenchResult | None:
 def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
     """The latest commits and how the work is cut; defaults where nobody named settings, or an engine."""
     if not invocation.has_settings:
-        return [], _shape(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
+        return [], shape_of(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
     app = App(invocation.settings())
     recent, settings = app.ledger.recent(), app.settings
     # Not `App.engine_name`: where costs are asked for, the wheel that the job has need not be installed.
     engine = engine or engine_of(settings.convert)
-    return recent, _shape(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
+    return recent, shape_of(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
 
 
-def _shape(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
+def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
+    """How settings cut the work; the usual ratio where none is known yet."""
     shape = Shape(
         engine=engine,
         target_manifest_bytes=builder.target_manifest_bytes,

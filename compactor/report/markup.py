@@ -40,7 +40,7 @@ def joined(parts: Iterable[Child]) -> Markup:
     return Markup("".join(part if isinstance(part, Markup) else escaped(part) for part in parts if part is not None))
 
 
-def element(name: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
+def element(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
     """An element.
 
     Args:
