@@ -51,7 +51,12 @@ class Browser:
         # The shell moves the handles to where Chromium expects them; a child gets them under their own numbers.
         options = [
             *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
-            *("--no-first-run", "--disable-background-networking", "--hide-scrollbars", f"--user-data-dir={self._profile.name}"),
+            *(
+                "--no-first-run",
+                "--disable-background-networking",
+                "--hide-scrollbars",
+                f"--user-data-dir={self._profile.name}",
+            ),
         ]
         script = f'exec "$0" "$@" {_IN}<&{to_browser} {_OUT}>&{from_browser}'
         self._process = subprocess.Popen(

@@ -8,18 +8,23 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.ledger import Ledger
+from compactor.cli.report import make_report
 from compactor.manifest import Manifest, ManifestFile
+from compactor.prices import JobSize
 from compactor.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.rejects import REJECTS_SCHEMA
+from compactor.report.period import Period
+from compactor.report.report import Report
 from tests.scenes import World
 
 MIDNIGHT = datetime(2025, 12, 21, tzinfo=UTC)
 DAY = "2025-12-21"
+WHOLE_DAY = Period(MIDNIGHT, MIDNIGHT + timedelta(days=1))
+TEN_WORKERS = JobSize("G.2X", 10, "6.0")
 MIB = 1024 * 1024
 REASONS = ("invalid_json", "invalid_utf8", "not_an_object", "line_too_long")
 RAW = {
-    "invalid_json": b'{"id": 17, "city": "K\xc3\xb6ln", "note": <script>alert("x")</script>, "amount": 12.50, "tail": 1',
+    "invalid_json": b'{"id": 17, "city": "K\xc3\xb6ln", "note": <script>alert("x")</script>, "amount": 12.50, "n": 1',
     "invalid_utf8": b'{"id": 18, "city": "K\xf6ln"}',
     "not_an_object": b'["id", 19]',
     "line_too_long": b'{"id": 20, "blob": "' + b"x" * 400,
@@ -38,7 +43,7 @@ class ReportDay:
     def __init__(self, world: World, *, seed: int = 1, files: int = 6) -> None:
         self.world = world
         self.layout = world.layout
-        self.ledger: Ledger = world.ledger
+        self.ledger = world.ledger
         self.chance = random.Random(seed)
         self.files = files
 
@@ -195,3 +200,8 @@ class ReportDay:
     def _columns(self, keys: list[str], *, at: float) -> None:
         self.world.clock.set(MIDNIGHT + timedelta(hours=at))
         self.world.app().registry.covering({key: f"s3://lake/raw/{key}-first.ndjson" for key in keys}, "m-000001")
+
+
+def report_on(world: World, period: Period = WHOLE_DAY, *, with_samples: bool = True) -> Report:
+    """What the command would make of a period."""
+    return make_report(world.app(), period, TEN_WORKERS, is_job_named=False, with_samples=with_samples)

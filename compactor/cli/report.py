@@ -72,7 +72,7 @@ def report(
     app = App(invocation.settings())
     period = _period(app.clock.now(), since, until, hours)
     job = JobSize(worker_type or COMMON_WORKER_TYPE, workers or COMMON_WORKERS, glue_version)
-    made = _report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
+    made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
         _write(page(made), target)
@@ -100,7 +100,16 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
     return Period(start, end)
 
 
-def _report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
+def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
+    """Everything about a period.
+
+    Args:
+        app: The parts of this process.
+        period: What is asked for.
+        job: The workers to reckon with.
+        is_job_named: Somebody named them.
+        with_samples: Show some rejected lines.
+    """
     gatherer = Gatherer(app.store, app.layout, app.ledger, app.registry, app.trail)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = gatherer.gather(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
@@ -132,7 +141,7 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
 def _write(text: str, target: str) -> None:
     data = text.encode()
     if target == STDOUT:
-        click.get_binary_stream("stdout").write(data)
+        click.echo(data, nl=False)
         return
     try:
         Path(target).write_bytes(data)

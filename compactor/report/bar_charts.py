@@ -12,7 +12,7 @@ from compactor.sizing import SIZE_TOLERANCE
 MIB = 1024 * 1024
 _ROW = 42.0  # pixels of a named bar with its name
 _BAR = 14.0
-_CHARACTER = 6.6
+_CHARACTER = 8.0
 
 
 def sizes_chart(canvas: Canvas, title: str, description: str, sizes: Sizes) -> Markup:

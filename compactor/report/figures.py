@@ -7,6 +7,9 @@ from typing import Literal
 from compactor.distributions import Distribution
 from compactor.report.period import Period
 
+SHOWN_BYTES = 80
+"""Of a rejected line."""
+
 Standing = Literal["nothing", "in_order", "look", "act"]
 """How a period went: nothing happened; all well; something to look at; something that only a person can settle."""
 

@@ -8,7 +8,7 @@ from compactor.report.markup import Child, Markup, element, joined
 from compactor.report.period import Period
 from compactor.report.scales import Axis, time_ticks
 
-_CHARACTER = 6.6  # pixels, of the font of labels; figures are as wide as they get
+_CHARACTER = 7.4  # pixels at most, of the font of labels
 _TOP, _BOTTOM, _RIGHT = 26.0, 38.0, 10.0
 
 
@@ -51,7 +51,7 @@ class Frame:
     @classmethod
     def of(cls, canvas: Canvas, axis: Axis) -> "Frame":
         """A frame with room for the labels of an axis."""
-        left = 12 + _CHARACTER * max(map(len, axis.labels))
+        left = 10 + _CHARACTER * max(map(len, axis.labels))
         return cls(canvas, axis, left, canvas.width - _RIGHT, _TOP, canvas.height - _BOTTOM)
 
     def y(self, value: float) -> float:

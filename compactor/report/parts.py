@@ -11,6 +11,7 @@ from compactor.report.period import Period
 from compactor.wording import count
 
 _CODE = re.compile(r"`([^`]+)`")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]B|MiB|MB/s|min|h|s|d)(?!\w))")
 _FULL_MINUTE = 60
 SHOWN_ENTRIES = 10
 DASH = "\N{EN DASH}"
@@ -28,6 +29,7 @@ class Table:
         columns: Headings; all columns but the first `words` hold numbers.
         foot: One more row, of sums.
         words: How many columns hold words.
+        summary: What it is called while it is folded.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     foot: Sequence[str] = ()
     words: int = 1
+    summary: str = "The data as a table"
 
 
 def section(key: str, heading: str, *children: Child) -> Markup:
@@ -47,7 +50,9 @@ def section(key: str, heading: str, *children: Child) -> Markup:
 
 def beside(words: Child, chart: Child, data: Child) -> Markup:
     """A chart with what it shows in words beside it, and its data beneath."""
-    return element("div", element("div", words), element("div", chart), element("div", data, class_="data"), class_="beside")
+    return element(
+        "div", element("div", words), element("div", chart), element("div", data, class_="data"), class_="beside"
+    )
 
 
 def prose(text: str) -> Markup:
@@ -56,14 +61,14 @@ def prose(text: str) -> Markup:
 
 
 def coded(text: str) -> Markup:
-    """Text in which what is between back-quotes is code."""
-    pieces = _CODE.split(text)
+    """Text in which what is between back-quotes is code, and a number stays beside its unit."""
+    pieces = _CODE.split(_UNIT.sub("\N{NO-BREAK SPACE}", text))
     return joined(element("code", piece) if number % 2 else piece for number, piece in enumerate(pieces))
 
 
 def folded_table(table: Table) -> Markup:
     """A table that is shown when somebody opens it. By keyboard it can be opened, and moved sideways."""
-    summary = element("summary", f"The data as a table ({count(len(table.rows), 'row')})")
+    summary = element("summary", f"{table.summary} ({count(len(table.rows), 'row')})")
     return element("details", summary, scrolled(table))
 
 

@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 from compactor.errors import StagingError
 from compactor.parquet_files import open_parquet
 from compactor.ports import ObjectStore
-from compactor.report.figures import Sample
+from compactor.report.figures import SHOWN_BYTES, Sample
 
-SHOWN_BYTES = 80
 _ROW_GROUPS = 4
 """Row groups of a file that are searched, each of 16 MiB of lines at most, or of one line."""
 

@@ -43,7 +43,8 @@ def number_axis(highest: float, unit: str, *, divisor: float = 1.0, max_steps: i
         divisor: How many of the values are one unit.
         max_steps: Steps at most.
     """
-    least = max(highest / divisor, 1e-9) / max_steps
+    highest = highest or divisor  # nothing to show still needs an axis
+    least = highest / divisor / max_steps
     power = 10.0 ** math.floor(math.log10(least))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
     return _axis(highest / divisor, step, unit, divisor)
@@ -71,7 +72,7 @@ def rate_axis(highest_bytes_per_second: float) -> Axis:
 
 def seconds_axis(highest_seconds: float, *, max_steps: int = 4) -> Axis:
     """An axis of times, in steps that clocks have."""
-    highest = max(highest_seconds, 1e-9)
+    highest = highest_seconds or 1.0
     if highest < max_steps:
         return number_axis(highest, "s", max_steps=max_steps)
     step = next((each for each in _SECONDS_STEPS if each * max_steps >= highest), None)

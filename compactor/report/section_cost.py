@@ -92,4 +92,5 @@ def _services(spent: Spending) -> Table:
         rows,
         ("all", "", "", f"{total:,.4f}"),
         words=3,
+        summary="Requests and other services",
     )

@@ -3,12 +3,11 @@
 from compactor.inspection import REASONS as REJECT_REASONS
 from compactor.manifest import REASONS as DEAD_LETTER_REASONS
 from compactor.report.bar_charts import NamedBar, bars_chart
-from compactor.report.figures import DeadLetterLine, RejectReason, Sample, SchemaChange, SetAsideFile
+from compactor.report.figures import SHOWN_BYTES, DeadLetterLine, RejectReason, Sample, SchemaChange, SetAsideFile
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, element, joined
 from compactor.report.parts import Table, beside, entries, folded_table, moment, prose, section, state
 from compactor.report.report import Report
-from compactor.report.samples import SHOWN_BYTES
 from compactor.report.time_charts import columns_chart
 from compactor.wording import by_name, count, percent, size
 
@@ -59,12 +58,9 @@ def _samples_of(reason: RejectReason) -> Markup:
 
 
 def _sample(sample: Sample) -> Markup:
-    where = element("p", element("code", sample.source_uri), f", line {sample.line_number:,}")
-    is_cut = sample.length_bytes > SHOWN_BYTES
-    whole = f" … {size(sample.length_bytes)} in all" if is_cut else ""
-    return joined(
-        [where, element("code", sample.head, class_="raw"), element("span", whole, class_="muted") if whole else None]
-    )
+    cut = f", {size(sample.length_bytes)} long" if sample.length_bytes > SHOWN_BYTES else ""
+    where = element("p", element("code", sample.source_uri), f", line {sample.line_number:,}{cut}")
+    return joined([where, element("code", sample.head, class_="raw")])
 
 
 def set_aside(report: Report) -> Markup:
@@ -82,7 +78,7 @@ def _dead_letters(report: Report) -> Markup:
     if not found.totals.dead_letters:
         return prose(f"No manifest became a dead letter in this period. {kept}")
     words = (
-        f"{count(found.totals.dead_letters, 'manifest')} became dead letters: {by_name(found.dead_letters_by_reason)}. "
+        f"{count(found.totals.dead_letters, 'dead letter')} in this period: {by_name(found.dead_letters_by_reason)}. "
     )
     items = [_dead_letter(each) for each in found.dead_letters]
     missing = found.totals.dead_letters - len(items)

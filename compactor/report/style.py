@@ -73,7 +73,7 @@ section{background:var(--card);border:1px solid var(--rule);border-radius:8px;pa
 .chart{display:block;max-width:100%;height:auto;font-size:12px}
 .chart text{fill:var(--muted);font-variant-numeric:tabular-nums}
 .chart .bar-name,.chart .bar-amount{fill:var(--text);font-size:13px}
-.chart .limit-label{fill:var(--limit)}
+.chart .limit-label{fill:var(--limit);paint-order:stroke;stroke:var(--card);stroke-width:4px}
 .chart .band-label{fill:var(--good)}
 .grid{stroke:var(--grid)}
 .base{stroke:var(--muted)}
