@@ -5,8 +5,9 @@ from compactor.report.markup import Markup, element, joined
 from compactor.report.parts import DASH, Table, coded, moment, prose, scrolled, section
 from compactor.report.report import Report
 from compactor.report.section_cost import cost
+from compactor.report.section_schema import schema
 from compactor.report.section_sizes import sizes
-from compactor.report.sections_faults import rejects, schema, set_aside
+from compactor.report.sections_faults import rejects, set_aside
 from compactor.report.sections_flow import arrivals, durations, throughput
 from compactor.report.style import SHEET
 from compactor.wording import count, dollars, duration, percent, size
