@@ -119,7 +119,8 @@ footer{color:var(--muted);font-size:13px;padding-bottom:32px}
  header,main,footer{padding-left:16px;padding-right:16px}section{padding:16px}
  .tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tiles dd{font-size:19px}h1{font-size:22px}}
 @media print{body{background:none;font-size:11pt}section{border:0;padding:0 0 12px;break-inside:avoid-page}
- nav,.skip{display:none}.scroll{overflow:visible}details::details-content{content-visibility:visible;display:block}
+ nav,.skip,details:not([open]){display:none}.scroll{overflow:visible}.verdict{padding-left:14px}
+ .tiles{grid-template-columns:repeat(4,minmax(0,1fr))}table{font-size:7.5pt}th,td{padding-right:7px}
  .wide{display:block}.narrow{display:none}.beside{grid-template-columns:minmax(0,1fr)}
  .chart *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
