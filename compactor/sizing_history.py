@@ -40,7 +40,7 @@ class SizingHistory:
             self._ledger.remember(summary)
         except TryAgainError as exc:
             # Only later runs would learn from it, and a decided manifest has to be published now.
-            log_event("commit.not_remembered", level="warning", manifest_id=commit.manifest_id, error=str(exc))
+            log_event("commit.not_remembered", manifest_id=commit.manifest_id, error=exc)
 
     def _loaded(self) -> list[RecentCommit]:
         if self._recent is None:

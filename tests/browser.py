@@ -45,7 +45,7 @@ class Browser:
         self.complaints: list[str] = []
 
     def __enter__(self) -> Self:
-        self._profile = tempfile.TemporaryDirectory(prefix="compactor-chromium-")
+        self._profile = tempfile.TemporaryDirectory(prefix="compactor-chromium-", ignore_cleanup_errors=True)
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
         # The shell moves the handles to where Chromium expects them; a child gets them under their own numbers.
@@ -77,8 +77,13 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.wait()
+        # Asked to, it ends its helpers as well, which else go on writing to the profile for a moment.
+        os.write(self._write, json.dumps({"id": next(self._numbers), "method": "Browser.close"}).encode() + b"\0")
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         os.close(self._write)
         os.close(self._read)
         self._profile.cleanup()

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.compaction import arrival_seconds
 from compactor.records import NEEDS_OPERATOR, Accepted, Commit, DeadLetter, Done, RecentCommit
 from compactor.sizing_history import summarised
+from compactor.work_time import arrival_seconds
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """How far the clock of a driver may be from that of the store. Beyond it, the store is believed."""

@@ -21,7 +21,8 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
-    *("data_files", "line_splitting", "lines", "s3_events", "work_time", "wording"),
+    *("document_tables", "error_text", "log_events", "data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    "wording",
     *("report.period", "report.tally", "report.figures", "report.markup", "report.scales", "report.frame"),
     *("report.time_charts", "report.bar_charts", "report.parts", "report.style", "report.verdict"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
