@@ -13,6 +13,7 @@ from compactor.cli.demo import demo
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
 from compactor.cli.redrive import redrive
+from compactor.cli.report import report
 from compactor.cli.run import run
 from compactor.cli.schema import schema
 from compactor.cli.status import status
@@ -44,7 +45,7 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
+for command in (run, plan, status, verify, redrive, clean, trace, schema, report, cost, stop, control, demo):
     compactor.add_command(command)
 
 

@@ -1,6 +1,6 @@
 """`compactor plan`: writes manifests for the files below a prefix."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -9,6 +9,7 @@ from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, print_json, size
+from compactor.cli.times import moment
 from compactor.layout import is_date
 from compactor.manifest import Manifest
 from compactor.places import parse_place
@@ -21,16 +22,6 @@ def _date(_context: click.Context, _option: click.Parameter, value: str | None) 
     if value is not None and not is_date(value):
         raise click.BadParameter(f"{value!r} is no calendar day; expected yyyy-mm-dd")
     return value
-
-
-def _moment(_context: click.Context, _option: click.Parameter, value: str | None) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as exc:
-        raise click.BadParameter(f"{value!r} is no time; expected ISO 8601, as in 2025-12-21T10:00:00Z") from exc
 
 
 def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
@@ -48,7 +39,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
-    "--since", metavar="TIME", callback=_moment, help="Only files written then or later (ISO 8601; UTC if not said)."
+    "--since", metavar="TIME", callback=moment, help="Only files written then or later (ISO 8601; UTC if not said)."
 )
 @json_option
 @body
