@@ -197,8 +197,9 @@ def test_the_module_is_the_command() -> None:
     assert done.stdout == f"compactor {compactor.__version__}\n"
 
 
+# It never waits for long: a signal that comes just before a call which blocks is seen only when that call is over.
 SIGNALLED = """
-import sys, threading
+import select, sys, threading
 from compactor.cli.signals import StopSignals
 stopped = threading.Event()
 with StopSignals() as signals:
@@ -209,9 +210,11 @@ with StopSignals() as signals:
         threading.Event().wait(0.01)
     if sys.argv[1] == "before":
         signals.attach(stopped.set)
-    stopped.wait()
+    while not stopped.wait(0.02):
+        pass
     print("stopped", flush=True)
-    sys.stdin.read()
+    while not select.select([sys.stdin], [], [], 0.02)[0]:
+        pass
 """
 
 
