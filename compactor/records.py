@@ -270,6 +270,21 @@ class OpenMarker(Document):
     date: str
 
 
+class ClaimsEntry(Document):
+    """One entry of the journal of claims. What holds is what all entries say, one after the other.
+
+    Attributes:
+        keys: What is claimed. Keys that an earlier entry gave to somebody stay with them.
+        from_holder: Who has held the keys, where they are taken over; the others stay as they are then.
+        holder: Who holds them from now on.
+    """
+
+    keys: list[str]
+    from_holder: str | None = None
+    holder: str
+    lease_until: AwareDatetime
+
+
 class RunBeat(Document):
     """A run's sign of life. The one record that is written over and over; it goes with the run.
 

@@ -1,0 +1,195 @@
+"""`compactor compact`: one folder into another, without a settings file."""
+
+import os
+import sys
+import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from compactor.adapters.stores import StoreSpec
+from compactor.adapters.thread_workers import threads_of_machine
+from compactor.adapters.watched_reads import WatchedReads
+from compactor.app import App
+from compactor.audit.report import AuditReport
+from compactor.backlog import Backlog, read_backlog
+from compactor.cli.byte_bar import ByteBar
+from compactor.cli.compact_report import Closing, show
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.output import duration, print_json
+from compactor.cli.progress import log_result
+from compactor.cli.run import check_java
+from compactor.cli.signals import StopSignals
+from compactor.cli.verify import counter
+from compactor.compaction import CompactionResult
+from compactor.errors import SettingsError
+from compactor.folder_settings import FolderSettings, folder_settings
+from compactor.layout import is_s3
+from compactor.one_folder import Options, ends_of
+from compactor.patient_planning import PatientPlanner
+from compactor.records import Commit
+from compactor.service import RunReport, Service
+
+
+class _Watch:
+    """What is shown while the work is going on: a bar on a terminal, log events elsewhere."""
+
+    def __init__(self, *, on_terminal: bool) -> None:
+        self._on_terminal = on_terminal
+        self._bar: ByteBar | None = None
+        self._store: WatchedReads | None = None
+
+    def store(self, spec: StoreSpec, source: str) -> WatchedReads:
+        """The store, whose reads of the source are watched."""
+        self._store = WatchedReads(spec, source, self._on_read)
+        return self._store
+
+    def bar(self, total_bytes: int) -> AbstractContextManager[object]:
+        """What is to be shown for so much work."""
+        self._bar = ByteBar(total_bytes) if self._on_terminal else None
+        return self._bar or nullcontext()
+
+    def on_result(self, result: CompactionResult) -> None:
+        if self._store is not None and isinstance(result.outcome, Commit):
+            for file in result.outcome.files:  # an engine in other processes reads past the store
+                self._store.note(file.uri, file.size_bytes)
+        if self._bar is not None:
+            self._bar.on_result(result)
+        else:
+            log_result(result)
+
+    def _on_read(self, length_bytes: int) -> None:
+        if self._bar is not None:
+            self._bar.on_read(length_bytes)
+
+
+@click.command("compact")
+@click.argument("source", metavar="SRC")
+@click.argument("destination", metavar="DST")
+@click.option("--deep", is_flag=True, help="Verify every value, not only the counts: reads all input again.")
+@click.option("--dry-run", is_flag=True, help="Say what would be compacted, and write nothing.")
+@click.option("--engine", type=click.Choice(("auto", "native", "spark")), help="auto: native where it is installed.")
+@click.option("--schema", metavar="FILE", help="Schema file (TOML): columns with their types.")
+@click.option("--names", type=click.Choice(("safe", "exact")), help="Of columns: for Athena and Glue, or as the keys.")
+@click.option("--state", metavar="PLACE", help="Where the compactor keeps its own; else beside DST, as DST.compactor.")
+@click.option("--claims", metavar="TABLE", help="A DynamoDB table of claims; S3 needs none.")
+@click.option("--region", help="Of AWS.")
+@click.option("--endpoint-url", metavar="URL", help="A server other than AWS.")
+@json_option
+@body
+def compact(
+    invocation: Invocation,
+    *,
+    source: str,
+    destination: str,
+    deep: bool,
+    dry_run: bool,
+    state: str | None,
+    as_json: bool,
+    **options: str | None,
+) -> ExitCode:
+    """Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.
+
+    SRC and DST are folders or s3://bucket/prefix; no settings file is needed. The same call again takes only what is
+    new, and goes on where one was interrupted. SIGTERM and Ctrl-C end it after what is in flight.
+
+    Exit codes: 2 also if there is nothing to take; 3 if something was set aside or does not add up; 130 if it was
+    interrupted.
+    """
+    if invocation.config is not None:
+        raise click.UsageError("compact takes no settings; with settings, use plan, run --once and verify")
+    folder = folder_settings(ends_of(source, destination, state), Options(**options), os.environ)
+    on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
+    if on_terminal:
+        invocation.start_log(level="warning")
+    closing = _compacted(folder, _Watch(on_terminal=on_terminal), deep=deep, dry_run=dry_run)
+    if as_json:
+        print_json(closing.document())
+    else:
+        show(closing)
+    return closing.exit_code
+
+
+def _compacted(folder: FolderSettings, watch: _Watch, *, deep: bool, dry_run: bool) -> Closing:
+    started = time.monotonic()
+    app = _app(folder, watch)
+    ends = folder.ends
+    _check_source(ends.source)
+    planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
+    survey = planner.survey(ends.source)
+    if not survey.has_data and folder.kept is None:
+        raise SettingsError(
+            [f"SRC: {ends.source}: holds no files with data -> expected NDJSON files, compressed or not"]
+        )
+    if not dry_run:
+        folder.keep(app.store, app.runs)
+    plan = planner.plan(ends.source, survey, dry_run=dry_run)
+    closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
+    if dry_run:
+        return closing
+    backlog = _backlog(app)
+    if not backlog.is_empty:
+        closing.run, closing.is_interrupted = _run(app, backlog, watch)
+        closing.left = _backlog(app)
+    if not closing.is_unfinished:
+        closing.audit = _audited(app, deep=deep)
+    closing.seconds = time.monotonic() - started
+    return closing
+
+
+def _app(folder: FolderSettings, watch: _Watch) -> App:
+    """The parts, checked for being able to do the work."""
+    app = App(folder.settings)
+    is_native = app.engine_name == "native"
+    settings = folder.with_threads(threads_of_machine()) if is_native else folder.settings
+    if not is_native:
+        check_java()
+    return App(settings, store=watch.store(app.store_spec, folder.ends.source), on_result=watch.on_result)
+
+
+def _check_source(source: str) -> None:
+    if is_s3(source) or Path(source).is_dir():
+        return
+    if Path(source).exists():
+        apart = f"mkdir one && ln {source} one/"
+        raise SettingsError(
+            [f"SRC: {source}: is a file -> expected the folder it is in, or one with it alone: {apart}"]
+        )
+    raise SettingsError([f"SRC: {source}: there is no such folder -> expected one with NDJSON files"])
+
+
+def _tell_of_wait(what: str, seconds: float) -> None:
+    say(f"waiting {duration(seconds)} for {what}")
+
+
+def _backlog(app: App) -> Backlog:
+    return read_backlog(app.store, app.layout, app.ledger, allowed_prefixes=app.settings.input.allowed_prefixes)
+
+
+def _run(app: App, backlog: Backlog, watch: _Watch) -> tuple[RunReport, bool]:
+    """Work off all that waits; and whether a signal put an end to it."""
+    with ExitStack() as stack:
+        signals = stack.enter_context(StopSignals())
+        service = _service(app, stack)
+        stack.enter_context(watch.bar(backlog.size_bytes))
+        signals.attach(service.stop)
+        return service.run(once=True), signals.requested
+
+
+def _service(app: App, stack: ExitStack) -> Service:
+    if app.engine_name == "native":
+        return app.threaded_service(app.settings.stream.manifests_in_flight)
+    from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+    say("starting Spark ...")
+    stack.callback(close_session)
+    return app.service()
+
+
+def _audited(app: App, *, deep: bool) -> AuditReport:
+    with Console(stderr=True).status("verifying") as progress:
+        deep_check = app.deep_check if deep else None
+        return app.auditor.audit_all(deep_check=deep_check, on_manifest=counter(progress.update))
