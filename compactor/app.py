@@ -9,7 +9,6 @@ from typing import Any
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.native_kernel import is_installed
 from compactor.adapters.processes import MachineProcesses
-from compactor.adapters.thread_workers import ThreadBinWorkers
 from compactor.audit.auditor import Auditor, DeepCheck
 from compactor.audit.contents import DeepAuditor
 from compactor.batches import BatchRunner
@@ -236,6 +235,8 @@ class App(Parts):
         Raises:
             SettingsError: The schema file is wrong, or contradicts what is on record.
         """
+        from compactor.adapters.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+
         self.job_registry.check_declared()
         in_flight = self.settings.stream.manifests_in_flight
         source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)

@@ -12,7 +12,9 @@ from compactor.ports import Clock, ObjectStore
 SETTLE_SECONDS = 2.0
 """A local file that was written to within so long may be incomplete. On S3 an object appears whole."""
 
-MAX_ROUNDS = 5
+FIRST_PAUSE_SECONDS = 0.5
+MAX_ROUNDS = 10
+"""Pauses that double, so more than any lease lasts: another planner writes within moments, or it has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,11 @@ class PatientPlanner:
         if survey.is_fresh:
             self._wait(f"{source} to be written", settle_seconds)
         plan = self.planner.plan(source, settle_seconds=settle_seconds, dry_run=dry_run)
-        for _ in range(MAX_ROUNDS):
+        for number in range(MAX_ROUNDS):
             if dry_run or not plan.held or plan.held_until is None:
                 break
-            self._wait("another planner", max(0.0, (plan.held_until - self.clock.now()).total_seconds()) + 0.1)
+            lease_seconds = (plan.held_until - self.clock.now()).total_seconds()
+            self._wait("another planner", min(FIRST_PAUSE_SECONDS * 2**number, max(lease_seconds, 0) + 0.1))
             plan = _after(plan, self.planner.plan(source, settle_seconds=settle_seconds))
         return plan
 

@@ -1,22 +1,11 @@
 """Does the tasks of the native engine in threads of this process: without Spark, for tests and small jobs."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from compactor.adapters.native_kernel import NativeKernel
 from compactor.bin_task import BinResult, BinTask, write_bin
 from compactor.ports import ObjectStore
-
-TASK_BYTES = 1_000_000_000
-"""Memory that a machine should have for each task: more than any was seen to take."""
-
-
-def threads_of_machine() -> int:
-    """How many tasks this machine does at once: one a core that this process may use, as far as memory goes."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(cores, memory_bytes // TASK_BYTES))
 
 
 class ThreadBinWorkers:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from compactor.adapters.machine import usable_threads
 from compactor.adapters.stores import StoreSpec
-from compactor.adapters.thread_workers import threads_of_machine
 from compactor.adapters.watched_reads import WatchedReads
 from compactor.app import App
 from compactor.audit.report import AuditReport
@@ -118,6 +118,8 @@ def _compacted(folder: FolderSettings, watch: _Watch, *, deep: bool, dry_run: bo
     app = _app(folder, watch)
     ends = folder.ends
     _check_source(ends.source)
+    _check_writable("DST", ends.output)
+    _check_writable("--state", ends.home)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
     survey = planner.survey(ends.source)
     if not survey.has_data and folder.kept is None:
@@ -131,6 +133,7 @@ def _compacted(folder: FolderSettings, watch: _Watch, *, deep: bool, dry_run: bo
     if dry_run:
         return closing
     backlog = _backlog(app)
+    closing.resumed = max(0, max(backlog.manifests, backlog.begun) - len(plan.manifests))
     if not backlog.is_empty:
         closing.run, closing.is_interrupted = _run(app, backlog, watch)
         closing.left = _backlog(app)
@@ -144,7 +147,7 @@ def _app(folder: FolderSettings, watch: _Watch) -> App:
     """The parts, checked for being able to do the work."""
     app = App(folder.settings)
     is_native = app.engine_name == "native"
-    settings = folder.with_threads(threads_of_machine()) if is_native else folder.settings
+    settings = folder.with_threads(usable_threads()) if is_native else folder.settings
     if not is_native:
         check_java()
     return App(settings, store=watch.store(app.store_spec, folder.ends.source), on_result=watch.on_result)
@@ -159,6 +162,18 @@ def _check_source(source: str) -> None:
             [f"SRC: {source}: is a file -> expected the folder it is in, or one with it alone: {apart}"]
         )
     raise SettingsError([f"SRC: {source}: there is no such folder -> expected one with NDJSON files"])
+
+
+def _check_writable(name: str, place: str) -> None:
+    """Find out before the work, as far as that can be found out on a local disk, what would stop it at its end."""
+    if is_s3(place):
+        return
+    path = Path(place)
+    above = next(each for each in (path, *path.parents) if each.exists())
+    if not above.is_dir():
+        raise SettingsError([f"{name}: {place}: {above} is a file -> expected a folder, or a place for one"])
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise SettingsError([f"{name}: {place}: {above} may not be written -> expected to be allowed to"])
 
 
 def _tell_of_wait(what: str, seconds: float) -> None:

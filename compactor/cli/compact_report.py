@@ -26,7 +26,8 @@ class Closing:
         plan: What was planned.
         dry_run: Nothing was done.
         is_deep: Every value was to be compared.
-        run: What was done; None where nothing waited.
+        resumed: Manifests that waited before this call planned any.
+        run: What was done.
         is_interrupted: A signal put an end to it.
         left: What still waits.
         audit: What was proved; None where the work is not at its end.
@@ -38,6 +39,7 @@ class Closing:
     plan: Plan
     dry_run: bool
     is_deep: bool
+    resumed: int = 0
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False
     left: Backlog = field(default_factory=lambda: Backlog(0, 0, 0))
@@ -73,6 +75,7 @@ class Closing:
             "planned_before": self.plan.planned_before,
             "replaced": self.plan.replaced,
             "skipped": self.plan.skipped,
+            "resumed_manifests": self.resumed,
             "held": self.plan.held,
             "run": shallow(self.run),
             "left": shallow(self.left),
@@ -91,6 +94,8 @@ def show(closing: Closing) -> None:
         return
     fields = [("from", closing.ends.source), ("to", closing.ends.output), ("new", _new(closing))]
     fields += _skipped(closing.plan)
+    if closing.resumed:
+        fields.append(("taken up", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
     run = closing.run
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
@@ -160,6 +165,6 @@ def _next_moves(closing: Closing) -> None:
         click.echo(f"\nsee why     {command} verify")
         click.echo(f"put back    {command} redrive files   (or: redrive manifests), then the same call again")
         return
-    glob = folder(ends.output) + "**/*.parquet"
+    glob = (folder(ends.output) + "**/*.parquet").replace("'", "''")
     click.echo(f"\nread it     duckdb -c \"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10\"")
     click.echo(f"more        {command} status   (or: verify, trace FILE, schema)")
