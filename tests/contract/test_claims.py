@@ -12,9 +12,11 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from compactor.adapters.aws import DynamoClaims, dynamodb_client
-from compactor.adapters.memory import MemoryClaims
+from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.local import LocalStore
+from compactor.adapters.memory import MemoryClaims, MemoryStore
 from compactor.adapters.sqlite_claims import SqliteClaims
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.errors import AccessError, RecordUnreadable, StoreUnavailable
 from compactor.ports import Claim
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -249,6 +251,64 @@ def test_sqlite_claims_take_a_file_uri(tmp_path: Path) -> None:
     claims = SqliteClaims(f"file://{tmp_path}/a b%20/claims.db")
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     assert holder_of(SqliteClaims(tmp_path / "a b%20" / "claims.db"), "a") == "m-1"
+
+
+def test_journals_of_many_planners_agree(tmp_path: Path) -> None:
+    """Eight planners with a journal of their own on one folder agree on who got which, entry by entry."""
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> dict[str, str]:
+        claims = JournalClaims(LocalStore(), f"{tmp_path}/claims/")
+        barrier.wait()
+        found = {}
+        for key in KEYS[number * 5 :] + KEYS[: number * 5]:
+            found |= holders(claims.claim([key], f"m-{number}", now=NOW, lease_seconds=90))
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(compete, range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert sorted(answers[0]) == sorted(KEYS)
+
+
+def test_journals_let_one_of_many_take_over(tmp_path: Path) -> None:
+    """Of eight planners with a journal of their own, one takes a key over; those who come late see who has it."""
+    JournalClaims(LocalStore(), f"{tmp_path}/claims/").claim(["a"], "m-0", now=NOW, lease_seconds=90)
+    planners = [JournalClaims(LocalStore(), f"{tmp_path}/claims/") for _ in range(8)]
+    for planner in planners:
+        assert holder_of(planner, "a") == "m-0"
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> bool:
+        barrier.wait()
+        return planners[number].take_over("a", from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90)
+
+    with ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(compete, range(8)))
+    assert won.count(True) == 1
+    assert {holder_of(planner, "a") for planner in planners} == {f"n-{won.index(True)}"}
+
+
+def test_a_journal_takes_one_object_for_many_claims() -> None:
+    """However many keys are claimed together; and none where nothing was free."""
+    store = MemoryStore()
+    claims = JournalClaims(store, "/claims/")
+    claims.claim(MANY, "m-1", now=NOW, lease_seconds=90)
+    claims.claim(MANY, "m-2", now=NOW, lease_seconds=90)
+    assert [info.uri for info in store.list("/claims/")] == ["/claims/000000000001.json"]
+
+
+def test_a_journal_with_a_gap_is_not_gone_by() -> None:
+    """Who holds what cannot be told without every entry, so a planner stops rather than compact a file twice."""
+    store = MemoryStore()
+    for key in "abc":
+        JournalClaims(store, "/claims/").claim([key], f"m-{key}", now=NOW, lease_seconds=90)
+    store.delete(["/claims/000000000002.json"])
+    with pytest.raises(RecordUnreadable, match=r"000000000002\.json: is gone"):
+        JournalClaims(store, "/claims/").get_many(["a"])
+    store.put("/claims/000000000002.json", b"{}")
+    with pytest.raises(RecordUnreadable, match="expected an entry of the journal"):
+        JournalClaims(store, "/claims/").get_many(["a"])
 
 
 def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:

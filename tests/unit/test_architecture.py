@@ -25,6 +25,7 @@ PURE = (
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice"),
     *(
+        "one_folder",
         "packing",
         "places",
         "prices",

@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.cli.entry import compactor as command
 from compactor.cli.verify import SHOWN
 from compactor.settings import load_settings
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 DAY = "2025-12-21"
 GOOD = b'{"id": 1, "price": 1.10}\n{"id": 2}\n\n'
@@ -49,7 +50,7 @@ class Site:
     def compact(self) -> None:
         """Do all there is to do."""
         app = App(load_settings(self.config, {}))
-        app.service_on(PlainEngine(app.store), ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+        app.service_on(PlainEngine(app.store), ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
 
 
 @pytest.fixture
