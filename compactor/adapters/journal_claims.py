@@ -47,15 +47,15 @@ class JournalClaims:
                 self._append(ClaimsEntry(keys=free, holder=holder, lease_until=lease_until))
             return {key: self._claims[key] for key in keys}
 
-    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
-        entry = ClaimsEntry(
-            keys=[key], from_holder=from_holder, holder=to_holder, lease_until=now + timedelta(seconds=lease_seconds)
-        )
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        until = now + timedelta(seconds=lease_seconds)
         with self._lock:
             self._catch_up()
-            while self._holder(key) == from_holder != to_holder:
-                self._append(entry)
-            return self._holder(key) == to_holder
+            while left := [key for key in dict.fromkeys(keys) if self._holder(key) == from_holder != to_holder]:
+                self._append(ClaimsEntry(keys=left, from_holder=from_holder, holder=to_holder, lease_until=until))
+            return {key for key in keys if self._holder(key) == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         with self._lock:

@@ -75,17 +75,30 @@ def test_taking_over(claims: Any) -> None:
     """A key passes from the holder that was named to another, with a lease of its own; repeating that is no error."""
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     for _ in range(2):
-        assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
+        assert claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
         assert claims.get_many(["a"]) == {"a": Claim("m-2", NOW + LEASE * 2)}
-    assert not claims.take_over("a", from_holder="m-1", to_holder="m-3", now=NOW, lease_seconds=90)
-    assert claims.take_over("a", from_holder="m-2", to_holder="m-3", now=NOW, lease_seconds=90)
+    assert not claims.take_over(["a"], from_holder="m-1", to_holder="m-3", now=NOW, lease_seconds=90)
+    assert claims.take_over(["a"], from_holder="m-2", to_holder="m-3", now=NOW, lease_seconds=90)
+
+
+def test_taking_over_many_keys_at_once(claims: Any) -> None:
+    """Of many keys, those pass on that the named holder has; the answer is all that the new one holds then."""
+    claims.claim(KEYS[:20], "m-1", now=NOW, lease_seconds=90)
+    claims.claim(KEYS[20:30], "m-0", now=NOW, lease_seconds=90)
+    claims.claim(KEYS[30:31], "m-2", now=NOW, lease_seconds=90)
+    won = claims.take_over(KEYS[10:], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+    assert won == {*KEYS[10:20], KEYS[30]}
+    found = holders(claims.get_many(KEYS))
+    expected = ["m-1"] * 10 + ["m-2"] * 10 + ["m-0"] * 10 + ["m-2"]
+    assert found == dict(zip(KEYS[:31], expected, strict=True))
+    assert claims.take_over([], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90) == set()
 
 
 def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
     """A key that somebody else holds, or that is free, is not taken over."""
     before = claims.claim(["other"], "m-1", now=NOW, lease_seconds=90)
     for key, holder in [("other", "m-0"), ("free", "m-1")]:
-        assert not claims.take_over(key, from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
+        assert not claims.take_over([key], from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
     assert claims.get_many(["other", "free"]) == before
 
 
@@ -111,7 +124,7 @@ def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
 
     def compete(number: int) -> bool:
         barrier.wait()
-        return bool(claims.take_over("a", from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90))
+        return bool(claims.take_over(["a"], from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90))
 
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(compete, range(8)))
@@ -160,7 +173,7 @@ def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> N
     for moment in (NOW, later):
         item = dynamodb.get_item(TableName=table, Key={"pk": {"S": "a"}})["Item"]
         assert item["expires_at"] == {"N": str(int((moment + timedelta(days=30)).timestamp()))}
-        claims.take_over("a", from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
+        claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
 
 
 def test_dynamodb_claims_that_expired_still_count(dynamodb: Any, table: str) -> None:
@@ -188,7 +201,7 @@ def test_dynamodb_claims_survive_a_lost_answer(aws_endpoint: str, table: str) ->
     session.send = losing_send
     claims = DynamoClaims(client, table, ttl_days=1)
     assert holders(claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)) == {"a": "m-1"}
-    assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+    assert claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
     assert len(lost) == 4
 
 
@@ -214,7 +227,7 @@ def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, statu
         with pytest.raises(expected, match=code):
             claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
-            claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+            claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
             claims.get_many(["a"])
 
@@ -281,7 +294,8 @@ def test_journals_let_one_of_many_take_over(tmp_path: Path) -> None:
 
     def compete(number: int) -> bool:
         barrier.wait()
-        return planners[number].take_over("a", from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90)
+        taken = planners[number].take_over(["a"], from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90)
+        return bool(taken)
 
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(compete, range(8)))
