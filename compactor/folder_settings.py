@@ -12,12 +12,12 @@ from compactor.one_folder import (
     Options,
     is_new_source,
     settings_document,
-    toml_of,
     variables_beside,
 )
 from compactor.ports import ObjectStore
 from compactor.presence import Runs
 from compactor.settings import Settings, parse_settings, parse_toml
+from compactor.toml_text import toml_of
 
 _COMMENT = (
     "Made by `compactor compact`, which reads it again for the same DST. May be edited; what is not here has its",

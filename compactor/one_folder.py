@@ -1,7 +1,6 @@
 """One folder, or prefix, into another: where everything is then, and the settings that come of it. No I/O."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,27 +132,6 @@ def is_new_source(source: str, kept: Mapping[str, Any] | None) -> bool:
     return bool(known) and not any(layout.is_within(layout.folder(source), each) for each in known)
 
 
-def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = ()) -> str:
-    """A document of sections as TOML.
-
-    Args:
-        document: Sections of strings, numbers, booleans, and lists or tables of them.
-        comment: Lines to begin with.
-    """
-    lines = [f"# {line}".rstrip() for line in comment]
-    for name, table in document.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are spelled as in JSON
-
-
 def _defaults(ends: Ends) -> Document:
     builder: dict[str, Any] = {"claim_lease_seconds": LEASE_SECONDS}
     if layout.is_s3(ends.home):
@@ -167,9 +145,9 @@ def _defaults(ends: Ends) -> Document:
     }
 
 
-def _parsed(name: str, text: str, parse: Any, faults: list[str]) -> str | None:
+def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:
     try:
-        return str(parse(text))
+        return parse(text)
     except ValueError as exc:
         faults.append(f"{name}: {text!r} -> expected {exc}")
         return None

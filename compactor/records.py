@@ -271,16 +271,14 @@ class OpenMarker(Document):
 
 
 class ClaimsEntry(Document):
-    """One entry of the journal of claims. What holds is what all entries say, one after the other.
+    """One entry of the journal of claims, written by somebody who knew all entries before it.
 
     Attributes:
-        keys: What is claimed. Keys that an earlier entry gave to somebody stay with them.
-        from_holder: Who has held the keys, where they are taken over; the others stay as they are then.
-        holder: Who holds them from now on.
+        keys: What was free, or held by somebody it could be taken over from.
+        holder: Who holds them from this entry on.
     """
 
     keys: list[str]
-    from_holder: str | None = None
     holder: str
     lease_until: AwareDatetime
 

@@ -54,7 +54,7 @@ class JournalClaims:
         with self._lock:
             self._catch_up()
             while left := [key for key in dict.fromkeys(keys) if self._holder(key) == from_holder != to_holder]:
-                self._append(ClaimsEntry(keys=left, from_holder=from_holder, holder=to_holder, lease_until=until))
+                self._append(ClaimsEntry(keys=left, holder=to_holder, lease_until=until))
             return {key for key in keys if self._holder(key) == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
@@ -90,10 +90,7 @@ class JournalClaims:
         return int(name.removesuffix(".json")), parse(expected="an entry of the journal of claims")
 
     def _apply(self, entry: ClaimsEntry) -> None:
-        claim = Claim(entry.holder, entry.lease_until)
-        for key in entry.keys:
-            if self._holder(key) == entry.from_holder:
-                self._claims[key] = claim
+        self._claims.update(dict.fromkeys(entry.keys, Claim(entry.holder, entry.lease_until)))
         self._entries += 1
 
     def _uri(self, number: int) -> str:

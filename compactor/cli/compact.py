@@ -3,67 +3,29 @@
 import os
 import sys
 import time
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from pathlib import Path
+from contextlib import ExitStack
 
 import click
 from rich.console import Console
 
 from compactor.adapters.machine import usable_threads
-from compactor.adapters.stores import StoreSpec
-from compactor.adapters.watched_reads import WatchedReads
 from compactor.app import App
 from compactor.audit.report import AuditReport
 from compactor.backlog import Backlog, read_backlog
-from compactor.cli.byte_bar import ByteBar
+from compactor.cli.byte_bar import Watch
 from compactor.cli.compact_report import Closing, show
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import duration, print_json
-from compactor.cli.progress import log_result
 from compactor.cli.run import check_java
 from compactor.cli.signals import StopSignals
 from compactor.cli.verify import counter
-from compactor.compaction import CompactionResult
 from compactor.errors import SettingsError
+from compactor.folder_checks import check_folders
 from compactor.folder_settings import FolderSettings, folder_settings
-from compactor.layout import is_s3
 from compactor.one_folder import Options, ends_of
 from compactor.patient_planning import PatientPlanner
-from compactor.records import Commit
 from compactor.service import RunReport, Service
-
-
-class _Watch:
-    """What is shown while the work is going on: a bar on a terminal, log events elsewhere."""
-
-    def __init__(self, *, on_terminal: bool) -> None:
-        self._on_terminal = on_terminal
-        self._bar: ByteBar | None = None
-        self._store: WatchedReads | None = None
-
-    def store(self, spec: StoreSpec, source: str) -> WatchedReads:
-        """The store, whose reads of the source are watched."""
-        self._store = WatchedReads(spec, source, self._on_read)
-        return self._store
-
-    def bar(self, total_bytes: int) -> AbstractContextManager[object]:
-        """What is to be shown for so much work."""
-        self._bar = ByteBar(total_bytes) if self._on_terminal else None
-        return self._bar or nullcontext()
-
-    def on_result(self, result: CompactionResult) -> None:
-        if self._store is not None and isinstance(result.outcome, Commit):
-            for file in result.outcome.files:  # an engine in other processes reads past the store
-                self._store.note(file.uri, file.size_bytes)
-        if self._bar is not None:
-            self._bar.on_result(result)
-        else:
-            log_result(result)
-
-    def _on_read(self, length_bytes: int) -> None:
-        if self._bar is not None:
-            self._bar.on_read(length_bytes)
 
 
 @click.command("compact")
@@ -105,7 +67,7 @@ def compact(
     on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
     if on_terminal:
         invocation.start_log(level="warning")
-    closing = _compacted(folder, _Watch(on_terminal=on_terminal), deep=deep, dry_run=dry_run)
+    closing = _compacted(folder, Watch(on_terminal=on_terminal), deep=deep, dry_run=dry_run)
     if as_json:
         print_json(closing.document())
     else:
@@ -113,13 +75,11 @@ def compact(
     return closing.exit_code
 
 
-def _compacted(folder: FolderSettings, watch: _Watch, *, deep: bool, dry_run: bool) -> Closing:
+def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: bool) -> Closing:
     started = time.monotonic()
     app = _app(folder, watch)
     ends = folder.ends
-    _check_source(ends.source)
-    _check_writable("DST", ends.output)
-    _check_writable("--state", ends.home)
+    check_folders(ends)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
     survey = planner.survey(ends.source)
     if not survey.has_data and folder.kept is None:
@@ -143,7 +103,7 @@ def _compacted(folder: FolderSettings, watch: _Watch, *, deep: bool, dry_run: bo
     return closing
 
 
-def _app(folder: FolderSettings, watch: _Watch) -> App:
+def _app(folder: FolderSettings, watch: Watch) -> App:
     """The parts, checked for being able to do the work."""
     app = App(folder.settings)
     is_native = app.engine_name == "native"
@@ -151,29 +111,6 @@ def _app(folder: FolderSettings, watch: _Watch) -> App:
     if not is_native:
         check_java()
     return App(settings, store=watch.store(app.store_spec, folder.ends.source), on_result=watch.on_result)
-
-
-def _check_source(source: str) -> None:
-    if is_s3(source) or Path(source).is_dir():
-        return
-    if Path(source).exists():
-        apart = f"mkdir one && ln {source} one/"
-        raise SettingsError(
-            [f"SRC: {source}: is a file -> expected the folder it is in, or one with it alone: {apart}"]
-        )
-    raise SettingsError([f"SRC: {source}: there is no such folder -> expected one with NDJSON files"])
-
-
-def _check_writable(name: str, place: str) -> None:
-    """Find out before the work, as far as that can be found out on a local disk, what would stop it at its end."""
-    if is_s3(place):
-        return
-    path = Path(place)
-    above = next(each for each in (path, *path.parents) if each.exists())
-    if not above.is_dir():
-        raise SettingsError([f"{name}: {place}: {above} is a file -> expected a folder, or a place for one"])
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise SettingsError([f"{name}: {place}: {above} may not be written -> expected to be allowed to"])
 
 
 def _tell_of_wait(what: str, seconds: float) -> None:
@@ -184,7 +121,7 @@ def _backlog(app: App) -> Backlog:
     return read_backlog(app.store, app.layout, app.ledger, allowed_prefixes=app.settings.input.allowed_prefixes)
 
 
-def _run(app: App, backlog: Backlog, watch: _Watch) -> tuple[RunReport, bool]:
+def _run(app: App, backlog: Backlog, watch: Watch) -> tuple[RunReport, bool]:
     """Work off all that waits; and whether a signal put an end to it."""
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())

@@ -37,6 +37,7 @@ PURE = (
         "spark_conf",
         "spark_names",
         "steps",
+        "toml_text",
     ),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.native_kernel import is_installed
-from compactor.cli import compact as command_module
+from compactor.cli.byte_bar import Watch
 from compactor.cli.entry import compactor as command
 from compactor.compaction import CompactionResult
 
@@ -28,7 +28,7 @@ DAYS = [f"2025-12-{day:02d}" for day in range(1, 13)]
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same batches on every machine."""
-    monkeypatch.setattr(command_module, "usable_threads", lambda: 1)
+    monkeypatch.setattr("compactor.adapters.machine.os.sched_getaffinity", lambda _pid: {0}, raising=False)
 
 
 @pytest.fixture
@@ -184,14 +184,14 @@ def test_ctrl_c_loses_nothing(raw: Path, out: Path, monkeypatch: pytest.MonkeyPa
     """What is in flight ends, the rest waits, and the same call goes on there."""
     for number, day in enumerate(DAYS):
         write(raw / f"{day}.ndjson", lines(number))
-    real = command_module._Watch.on_result
+    real = Watch.on_result
 
     def interrupt(watch: Any, result: CompactionResult) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         real(watch, result)
 
     with monkeypatch.context() as patched:
-        patched.setattr(command_module._Watch, "on_result", interrupt)
+        patched.setattr(Watch, "on_result", interrupt)
         patched.setattr("compactor.cli.signals.os._exit", lambda _code: None)
         result = call(raw, out)
     assert result.exit_code == 130
