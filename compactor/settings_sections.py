@@ -28,7 +28,10 @@ REFUSED_SPARK_CONF = {
 }
 """Spark properties that would break a promise, each with the reason. Spark's own names, which are case-sensitive."""
 
-_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB's rule
+JOURNAL_CLAIMS = "@journal"
+"""Of `builder.claims`: no table, but a journal of objects below the state."""
+
+_TABLE_NAME = re.compile(rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}")  # DynamoDB's rule, which takes no @
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _ENDPOINT = re.compile(r"https?://[^\s/?#]+/?")
 _QUEUE_URL = re.compile(r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")
@@ -211,7 +214,8 @@ class Builder(Section):
     """How files are claimed and grouped into manifests.
 
     Attributes:
-        claims: A DynamoDB table; nothing means SQLite below a local `paths.state`.
+        claims: A DynamoDB table; nothing means SQLite below a local `paths.state`; `@journal` means objects below
+            `paths.state`, which every planner reads to the end: for back-fills, not for a builder.
         pending: The prefix of parts that wait to be sealed into manifests; nothing means `pending` below `paths.state`.
         target_manifest_bytes: The size of one manifest's files together to aim at.
         max_wait_seconds: How long an announced file may wait for others before its manifest is written.
@@ -219,7 +223,9 @@ class Builder(Section):
         claim_ttl_days: How long a claim is remembered.
     """
 
-    claims: Annotated[str, _matching(_TABLE_NAME, "3 to 255 letters, digits, '_', '.' or '-', or nothing")] = ""
+    claims: Annotated[
+        str, _matching(_TABLE_NAME, "3 to 255 letters, digits, '_', '.' or '-', or @journal, or nothing")
+    ] = ""
     pending: Annotated[str, AfterValidator(_own_place_or_nothing)] = ""
     target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB)
     max_wait_seconds: Seconds = 120

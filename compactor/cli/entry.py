@@ -7,6 +7,7 @@ import click
 
 from compactor import __version__
 from compactor.cli.clean import clean
+from compactor.cli.compact import compact
 from compactor.cli.control import control
 from compactor.cli.cost import cost
 from compactor.cli.demo import demo
@@ -45,7 +46,7 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, redrive, clean, trace, schema, report, cost, stop, control, demo):
+for command in (compact, run, plan, status, verify, redrive, clean, trace, schema, report, cost, stop, control, demo):
     compactor.add_command(command)
 
 
