@@ -45,8 +45,7 @@ class CommitFacts:
 
     Attributes:
         summary: Its sums over compacted files.
-        started_at: When the winning attempt began.
-        duration_seconds: From then to its rows being visible.
+        duration_seconds: From the begin of the winning attempt to its rows being visible.
         lines: Of all files that were read.
         blank_lines: Of those.
         rows: Likewise; with rejects and blank lines, they are all lines.
@@ -60,7 +59,6 @@ class CommitFacts:
 
     finished: Finished
     summary: RecentCommit
-    started_at: datetime
     duration_seconds: float
     lines: int
     blank_lines: int
@@ -97,7 +95,6 @@ def commit_facts(finished: Finished, accepted: Accepted, commit: Commit, done: D
     return CommitFacts(
         finished=finished,
         summary=summary,
-        started_at=commit.started_at,
         # Clocks differ: what seems to end before it began took no time.
         duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
         lines=sum(report.lines for report in commit.files),

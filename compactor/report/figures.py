@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from compactor.distributions import Distribution
+from compactor.records import NEEDS_OPERATOR
 from compactor.report.period import Period
 
 SHOWN_BYTES = 80
@@ -68,7 +69,7 @@ class Totals:
         redrives: How often something was put back.
         lines: Of all files that were read: `rows + rejected_lines + blank_lines`.
         set_aside: Files that were set aside whole, by status.
-        at_work_seconds: Time within the period during which at least one manifest was in work.
+        at_work_seconds: Time within the period during which at least one of these manifests was in work.
         clocks_off: Manifests whose driver's clock was not believed.
     """
 
@@ -197,7 +198,7 @@ class Figures:
         dead_letters: The newest of the period.
         dead_letters_by_reason: All of the period.
         dead_letters_kept: All that are there now, of whatever time, redriven or not.
-        set_aside_files: The newest that needs an operator.
+        set_aside_files: The newest that need an operator.
         schema_version: The latest version there is now, with its columns in `columns`.
         unreadable: Records that could not be understood, as messages; `unreadable_records` is how many.
     """
@@ -217,3 +218,18 @@ class Figures:
     columns: int
     unreadable: tuple[str, ...]
     unreadable_records: int
+
+    @property
+    def older_dead_letters(self) -> int:
+        """Dead letters of the period of which it is not known whether they were put back."""
+        return self.totals.dead_letters - len(self.dead_letters)
+
+    @property
+    def files_for_operator(self) -> dict[str, int]:
+        """Files that were set aside whole and need a person, by status."""
+        return {status: files for status, files in self.totals.set_aside.items() if status in NEEDS_OPERATOR}
+
+    @property
+    def older_set_aside_files(self) -> int:
+        """Such files of the period of which it is not known whether they were put back."""
+        return sum(self.files_for_operator.values()) - len(self.set_aside_files)

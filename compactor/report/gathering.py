@@ -18,7 +18,7 @@ from compactor.report.period import Period
 from compactor.report.samples import samples_of
 from compactor.report.schema_changes import schema_changes
 from compactor.report.set_aside import dead_letter_lines, set_aside_files
-from compactor.report.tallies import SAMPLED_MANIFESTS, ReasonTally, Tallies
+from compactor.report.tallies import ReasonTally, Tallies
 from compactor.schema import SchemaVersion
 
 SHOWN_UNREADABLE = 10
@@ -138,8 +138,8 @@ class Gatherer:
 
     def _samples(self, reason: str, tally: ReasonTally) -> list[Sample]:
         manifests = list(tally.newest)
-        each = -(-SAMPLES // min(SAMPLED_MANIFESTS, len(manifests)))
-        found = [sample for facts in manifests for sample in samples_of(self._store, facts.reject_files, reason, each)]
+        each = -(-SAMPLES // len(manifests))
+        found = [sample for files in manifests for sample in samples_of(self._store, files, reason, each)]
         return found[:SAMPLES]
 
     def _schema(self, period: Period, unreadable: _Unreadable) -> tuple[tuple[SchemaChange, ...], SchemaVersion]:

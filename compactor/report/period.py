@@ -1,12 +1,14 @@
 """The time that a report is about, and how it is cut into buckets. No I/O."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 MAX_BUCKETS = 48
-"""What can be told apart in one chart. A bucket that the period cuts at either end comes on top."""
+"""What can be told apart in one chart. One that the period cuts at an end may come on top."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 STEPS_SECONDS = (
@@ -42,40 +44,44 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A period in pieces that begin at round times of UTC; the first and the last may be cut short.
+    """A period in pieces that begin at round times of UTC.
+
+    The first and the last may be cut short, but not below half a step: what is less goes with its neighbour, as a rate
+    over a few seconds says nothing about the rest.
 
     Attributes:
         period: All of it.
         step_seconds: The length of a whole piece.
+        starts: Of each piece, in order.
     """
 
     period: Period
     step_seconds: int
+    starts: tuple[datetime, ...]
 
     @classmethod
     def of(cls, period: Period) -> "Buckets":
         """The finest pieces of which there are at most `MAX_BUCKETS` whole ones."""
-        for step_seconds in STEPS_SECONDS:
-            if period.seconds <= step_seconds * MAX_BUCKETS:
-                return cls(period, step_seconds)
         longest = STEPS_SECONDS[-1]
-        return cls(period, longest * math.ceil(period.seconds / longest / MAX_BUCKETS))
-
-    @property
-    def _first(self) -> int:
-        return self._number(self.period.since)
-
-    def _number(self, moment: datetime) -> int:
-        return (moment - _EPOCH) // timedelta(seconds=self.step_seconds)
+        step_seconds = next(
+            (each for each in STEPS_SECONDS if period.seconds <= each * MAX_BUCKETS),
+            longest * math.ceil(period.seconds / longest / MAX_BUCKETS),
+        )
+        return cls(period, step_seconds, tuple(_starts(period, timedelta(seconds=step_seconds))))
 
     def index(self, moment: datetime) -> int:
         """Which piece, from 0, a moment of the period is in."""
-        return self._number(moment) - self._first
+        return bisect_right(self.starts, moment) - 1
 
     def pieces(self) -> Iterator[Period]:
         """All of them, in order."""
-        step = timedelta(seconds=self.step_seconds)
-        start = _EPOCH + self._first * step
-        while start < self.period.until:
-            yield Period(max(start, self.period.since), min(start + step, self.period.until))
-            start += step
+        return (Period(*edges) for edges in pairwise((*self.starts, self.period.until)))
+
+
+def _starts(period: Period, step: timedelta) -> Iterator[datetime]:
+    yield period.since
+    start = _EPOCH + ((period.since - _EPOCH) // step + 1) * step
+    while start < period.until:
+        if min(start - period.since, period.until - start) >= step / 2:
+            yield start
+        start += step

@@ -3,7 +3,7 @@
 from compactor.inspection import REASONS as REJECT_REASONS
 from compactor.manifest import REASONS as DEAD_LETTER_REASONS
 from compactor.report.bar_charts import NamedBar, bars_chart
-from compactor.report.figures import SHOWN_BYTES, DeadLetterLine, RejectReason, Sample, SetAsideFile
+from compactor.report.figures import SHOWN_BYTES, DeadLetterLine, Figures, RejectReason, Sample, SetAsideFile
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, element, joined
 from compactor.report.parts import Table, beside, entries, folded_table, moment, prose, section, state
@@ -65,9 +65,7 @@ def _sample(sample: Sample) -> Markup:
 def set_aside(report: Report) -> Markup:
     """Dead letters, and files that were set aside whole."""
     found = report.figures
-    return section(
-        "set-aside", "Set aside", _dead_letters(report), _files(found.set_aside_files, found.totals.set_aside)
-    )
+    return section("set-aside", "Set aside", _dead_letters(report), _files(found))
 
 
 def _dead_letters(report: Report) -> Markup:
@@ -80,14 +78,18 @@ def _dead_letters(report: Report) -> Markup:
         f"{count(found.totals.dead_letters, 'dead letter')} in this period: {by_name(found.dead_letters_by_reason)}. "
     )
     items = [_dead_letter(each) for each in found.dead_letters]
-    missing = found.totals.dead_letters - len(items)
-    tail = prose(f"{count(missing, 'older one')} of the period are not listed here.") if missing else None
+    tail = _not_listed(found.older_dead_letters)
     rows = [
         (each.manifest_id, each.reason, moment(each.since), _redriven(each.is_redriven)) for each in found.dead_letters
     ]
     columns = ("manifest", "reason", "since (UTC)", "put back")
     table = Table("dead-letters", "Dead letters, the newest first", columns, rows, words=4)
     return joined([prose(words + kept), entries(items, "dead letters"), tail, folded_table(table)])
+
+
+def _not_listed(older: int) -> Markup | None:
+    verb = "is" if older == 1 else "are"
+    return prose(f"{count(older, 'older one')} of the period {verb} not listed here.") if older else None
 
 
 def _redriven(is_redriven: bool | None) -> str:
@@ -106,13 +108,15 @@ def _dead_letter(letter: DeadLetterLine) -> Markup:
     )
 
 
-def _files(files: tuple[SetAsideFile, ...], statuses: dict[str, int]) -> Markup:
+def _files(found: Figures) -> Markup:
+    statuses = found.totals.set_aside
     if not statuses:
         return prose("No file was set aside whole.")
     words = f"Files that were set aside whole while the rest of their manifest went on: {by_name(statuses)}."
     if statuses.get("changed"):
         words += " A changed file needs nobody: its new version brings its own event."
-    return joined([element("h3", "Files"), prose(words), entries([_file(each) for each in files], "files")])
+    items = entries([_file(each) for each in found.set_aside_files], "files")
+    return joined([element("h3", "Files"), prose(words), items, _not_listed(found.older_set_aside_files)])
 
 
 def _file(file: SetAsideFile) -> Markup:

@@ -21,7 +21,7 @@ def throughput(report: Report) -> Markup:
         f"{size(totals.input_bytes)} in {count(totals.input_files, 'file')} came in, and {size(totals.output_bytes)} "
         f"of Parquet in {count(totals.output_files, 'file')} went out: {average} of "
         f"input on average, {rate(busiest.input_bytes, busiest.seconds)} in the busiest "
-        f"{duration(found.step_seconds)}, from {_when(busiest, found.step_seconds)}. "
+        f"{duration(busiest.seconds)}, from {_when(busiest, found.step_seconds)}. "
     )
     if totals.input_bytes:
         words += f"A byte of input makes {totals.output_bytes / totals.input_bytes:.3f} bytes of Parquet. "

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from compactor.report.facts import CommitFacts, DeadLetterFacts, Finished
 from compactor.report.figures import Bucket, SizeBin, Sizes, Totals, spread_of
@@ -65,11 +66,11 @@ class _Sums:
 
 @dataclass(slots=True)
 class ReasonTally:
-    """The rejects of one reason, and the newest manifests that have some."""
+    """The rejects of one reason; `newest` has the files of rejects of the newest manifests that have some."""
 
     lines: int = 0
     manifests: int = 0
-    newest: Newest[CommitFacts] = field(default_factory=lambda: Newest(SAMPLED_MANIFESTS))
+    newest: Newest[tuple[str, ...]] = field(default_factory=lambda: Newest(SAMPLED_MANIFESTS))
 
 
 class Tallies:
@@ -121,7 +122,8 @@ class Tallies:
         self._blank_lines += facts.blank_lines
         self._clocks_off += facts.finished.is_clock_off
         self._set_aside.update(facts.set_aside)
-        self._at_work.add(max(facts.started_at, self._period.since), min(moment, self._period.until))
+        # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
+        self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
         self._add_sizes(facts.output_sizes)
         self._add_rejects(facts)
         if facts.needs_operator:
@@ -139,7 +141,7 @@ class Tallies:
             tally = self.reasons.setdefault(_one_of(self.reasons, reason), ReasonTally())
             tally.lines += lines
             tally.manifests += 1
-            tally.newest.add(facts.finished.moment, facts)
+            tally.newest.add(facts.finished.moment, facts.reject_files)
 
     def buckets(self) -> tuple[Bucket, ...]:
         return tuple(sums.bucket(piece) for sums, piece in zip(self._sums, self._pieces, strict=True))

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from compactor.report.figures import Bucket, SchemaChange, Spread
 from compactor.report.frame import Canvas, Frame, drawing, line, text
 from compactor.report.markup import Child, Markup, element, joined
+from compactor.report.parts import moment
 from compactor.report.period import Period
 from compactor.report.scales import count_axis, rate_axis, seconds_axis
 from compactor.wording import duration, rate
@@ -25,7 +26,9 @@ def rates_chart(canvas: Canvas, title: str, description: str, period: Period, bu
     bars = [
         element(
             "rect",
-            element("title", f"{each.since:%H:%M} to {each.until:%H:%M}: {rate(each.input_bytes, each.seconds)} in"),
+            element(
+                "title", f"{moment(each.since)} to {moment(each.until)} UTC: {rate(each.input_bytes, each.seconds)} in"
+            ),
             class_="in",
             x=place(each.since) + _GAP / 2,
             width=max(place(each.until) - place(each.since) - _GAP, _GAP),
@@ -71,7 +74,7 @@ def times_chart(
 
     def points(value_of: Callable[[Spread], float]) -> list[tuple[float, float] | None]:
         middles = [(piece.since + timedelta(seconds=piece.seconds / 2), each) for piece, each in spreads]
-        return [(place(moment), frame.y(value_of(each))) if each else None for moment, each in middles]
+        return [(place(middle), frame.y(value_of(each))) if each else None for middle, each in middles]
 
     parts = [
         frame.grid(),
@@ -128,6 +131,6 @@ def columns_chart(
     return drawing(canvas, "columns", title, description, [frame.grid(), steps, *dots, frame.times(period)])
 
 
-def _within(moment: datetime, period: Period) -> datetime:
+def _within(when: datetime, period: Period) -> datetime:
     """The nearest moment of a period; the clock that dated a version may have been wrong."""
-    return min(max(moment, period.since), period.until)
+    return min(max(when, period.since), period.until)

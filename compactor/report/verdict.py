@@ -60,8 +60,7 @@ def judge(figures: Figures, sla_seconds: float) -> Verdict:
 
 
 def _to_act(figures: Figures) -> Iterator[Point]:
-    not_shown = figures.totals.dead_letters - len(figures.dead_letters)
-    waiting = sum(letter.is_redriven is not True for letter in figures.dead_letters) + not_shown
+    waiting = sum(letter.is_redriven is not True for letter in figures.dead_letters)
     if waiting:
         verb = "was" if waiting == 1 else "were"
         yield Point(
@@ -69,14 +68,16 @@ def _to_act(figures: Figures) -> Iterator[Point]:
             f"{count(waiting, 'manifest')} {verb} set aside as dead letters and not put back. Mend the cause, then "
             "`compactor redrive manifests`.",
         )
-    files = sum(file.is_redriven is not True for file in figures.set_aside_files)
-    if files:
-        statuses = {name: number for name, number in figures.totals.set_aside.items() if name != "changed"}
+    if older := figures.older_dead_letters:
+        yield _not_looked_at(count(older, "older dead letter"))
+    if any(file.is_redriven is not True for file in figures.set_aside_files):
         yield Point(
             "act",
-            f"Files were set aside whole and not all put back ({by_name(statuses)}). See why, then "
+            f"Files were set aside whole and not all put back ({by_name(figures.files_for_operator)}). See why, then "
             "`compactor redrive files`.",
         )
+    if older := figures.older_set_aside_files:
+        yield _not_looked_at(f"{count(older, 'older file')} that {'was' if older == 1 else 'were'} set aside")
     if figures.unreadable_records:
         yield Point(
             "act",
@@ -85,18 +86,24 @@ def _to_act(figures: Figures) -> Iterator[Point]:
         )
 
 
+def _not_looked_at(things: str) -> Point:
+    return Point(
+        "act", f"Whether {things} came back was not looked at. Report on a shorter period, one after the other."
+    )
+
+
 def _to_look(figures: Figures, sla_seconds: float) -> Iterator[Point]:
     totals, sizes = figures.totals, figures.sizes
     if totals.arrivals and totals.arrivals.p99_seconds > sla_seconds:
         yield Point(
             "look",
-            f"One file in a hundred took longer than {duration(totals.arrivals.p99_seconds)} to be visible; the SLA "
+            f"One file in a hundred took {duration(totals.arrivals.p99_seconds)} or longer to be visible; the SLA "
             f"is {duration(sla_seconds)}. Old files that were put back count with their full age.",
         )
     if totals.durations and totals.durations.p99_seconds > sla_seconds / 2:
         yield Point(
             "look",
-            f"One manifest in a hundred took longer than {duration(totals.durations.p99_seconds)}; half the SLA is "
+            f"One manifest in a hundred took {duration(totals.durations.p99_seconds)} or longer; half the SLA is "
             f"{duration(sla_seconds / 2)}. Add workers, or make manifests smaller.",
         )
     read_lines = totals.lines - totals.blank_lines

@@ -10,11 +10,13 @@ from typing import Any
 import orjson
 import pytest
 
-from compactor.records import Accepted, Commit, Done, FileStatus
+from compactor.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.redrive.selection import Scope
 from compactor.report.figures import Figures
 from compactor.report.gathering import Gatherer
 from compactor.report.period import MAX_BUCKETS, Buckets, Period
+from compactor.report.set_aside import SHOWN_FILES
+from compactor.report.tallies import NEWEST_DEAD_LETTERS
 from compactor.report.tally import MAX_DISTINCT, CoveredTime, Newest, Tally
 from tests.report_day import MIB, MIDNIGHT, WHOLE_DAY, ReportDay, report_on
 from tests.scenes import FLAWED, GOOD, World
@@ -199,6 +201,46 @@ def test_clocks_that_jump() -> None:
     assert report_on(world, before).figures.totals.manifests == 0
 
 
+def test_records_that_were_copied() -> None:
+    """Records that the store wrote long after the work, as a copy does, make no work of the time in between."""
+    world = World()
+    commit = ReportDay(world, files=1).commit("m", 5, wait_seconds=10, load=1)
+    uri = world.layout.done(commit.date, "m")
+    done = world.store.read(uri)
+    world.clock.set(MIDNIGHT + timedelta(hours=15))
+    world.store.put(uri, done)
+    totals = report_on(world).figures.totals
+    assert (totals.manifests, totals.clocks_off) == (1, 1)
+    assert totals.durations is not None
+    assert totals.at_work_seconds == pytest.approx(totals.durations.p50_seconds, abs=0.1)
+
+
+def test_what_was_not_looked_at() -> None:
+    """Where more was set aside than is looked at, nothing is said of the rest but that it was not looked at."""
+    world = World()
+    day = ReportDay(world, files=1)
+    commit = day.commit("m", 5, wait_seconds=10, load=1)
+    gone = [
+        FileReport(uri=f"s3://lake/raw/gone-{number}", status=FileStatus.MISSING, detail="gone")
+        for number in range(SHOWN_FILES + 2)
+    ]
+    changed = FileReport(uri="s3://lake/raw/new", status=FileStatus.CHANGED, detail="another version")
+    world.store.put(
+        world.layout.outcome(commit.date, "m"),
+        commit.model_copy(update={"files": [*commit.files, *gone, changed]}).model_dump_json().encode(),
+    )
+    for number in range(NEWEST_DEAD_LETTERS + 1):
+        day.dead_letter(f"bad-{number}", 6, "not_json", "no JSON")
+    report = report_on(world)
+    assert (report.figures.older_dead_letters, report.figures.older_set_aside_files) == (1, 2)
+    assert [point.text.partition(".")[0] for point in report.verdict.points if point.standing == "act"] == [
+        f"{NEWEST_DEAD_LETTERS} manifests were set aside as dead letters and not put back",
+        "Whether 1 older dead letter came back was not looked at",
+        f"Files were set aside whole and not all put back ({SHOWN_FILES + 2} missing)",
+        "Whether 2 older files that were set aside came back was not looked at",
+    ]
+
+
 def test_nothing_in_the_period() -> None:
     """A period without work has figures of zero, and a verdict that says so."""
     report = report_on(World())
@@ -314,6 +356,21 @@ def test_buckets_of_any_period(hours: float) -> None:
         assert buckets.index(piece.since) == number
         assert buckets.index(piece.until - timedelta(microseconds=1)) == number
     assert all(before.until == after.since for before, after in itertools.pairwise(pieces))
+    if len(pieces) > 1:
+        assert min(piece.seconds for piece in pieces) >= buckets.step_seconds / 2
+
+
+def test_a_cut_piece_is_no_peak() -> None:
+    """A manifest in the few seconds that a period takes of a piece makes no rate of hundreds of times the real one."""
+    world = World()
+    day = ReportDay(world, files=1)
+    for number in range(8):
+        day.commit(f"m{number}", 5 + number / 2, wait_seconds=10, load=1)
+    end = MIDNIGHT + timedelta(hours=8.5, seconds=2)
+    found = report_on(world, Period(end - timedelta(days=1), end)).figures
+    rates = [each.input_bytes / each.seconds for each in found.buckets if each.input_bytes]
+    assert (found.step_seconds, len(found.buckets), found.buckets[-1].manifests) == (1800, 48, 2)
+    assert max(rates) < 3 * min(rates)
 
 
 def test_a_tally_does_not_grow() -> None:
