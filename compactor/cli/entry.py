@@ -10,6 +10,7 @@ from compactor.cli.clean import clean
 from compactor.cli.control import control
 from compactor.cli.cost import cost
 from compactor.cli.demo import demo
+from compactor.cli.init import init
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
 from compactor.cli.redrive import redrive
@@ -44,7 +45,7 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
+for command in (init, run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
     compactor.add_command(command)
 
 
