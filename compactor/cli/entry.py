@@ -10,6 +10,7 @@ from compactor.cli.clean import clean
 from compactor.cli.control import control
 from compactor.cli.cost import cost
 from compactor.cli.demo import demo
+from compactor.cli.doctor import doctor
 from compactor.cli.init import init
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
@@ -45,7 +46,7 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (init, run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
+for command in (init, doctor, run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
     compactor.add_command(command)
 
 

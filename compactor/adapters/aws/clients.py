@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from boto3.session import Session
+from botocore import UNSIGNED
 from botocore.config import Config
 
 from compactor.adapters.aws.errors import translated
@@ -21,6 +22,7 @@ def aws_client(
     *,
     attempts: int = _ATTEMPTS,
     timeout_seconds: float = _TIMEOUT_SECONDS,
+    is_signed: bool = True,
 ) -> Any:
     """A client that is safe to share between threads, but not between processes.
 
@@ -30,6 +32,7 @@ def aws_client(
         endpoint_url: A server other than AWS; None for AWS itself.
         attempts: How often a request is sent at most, with growing pauses. Throttling and 5xx are repeated.
         timeout_seconds: How long to wait for the answer to a request before it is sent again.
+        is_signed: Whether requests are signed, which needs credentials.
 
     Raises:
         AccessError: There is no region, or the surroundings are set up wrong.
@@ -41,6 +44,7 @@ def aws_client(
         read_timeout=timeout_seconds,
         # Only AWS gives every bucket a host name of its own.
         s3={"addressing_style": "path" if endpoint_url else "auto"},
+        signature_version=None if is_signed else UNSIGNED,
     )
     with translated(endpoint_url or service):
         make_client: Any = Session(region_name=region).client
