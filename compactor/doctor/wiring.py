@@ -8,7 +8,7 @@ from functools import cache
 
 from compactor.adapters.clock import SystemClock
 from compactor.adapters.machine import ThisMachine
-from compactor.adapters.stores import StoreSpec
+from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.doctor.checkup import Surroundings, machine_checks_of, places_checks_of
 from compactor.doctor.findings import Finding
 from compactor.doctor.ports import Account, Machine
@@ -66,4 +66,4 @@ def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Surroun
 
         return AwsAccount(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, attempts=ATTEMPTS)
 
-    return Surroundings(machine, account, spec.open(), clock, secrets.token_hex(4))
+    return Surroundings(machine, account, RoutedStore(spec), clock, secrets.token_hex(4))

@@ -23,7 +23,7 @@ PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
     *("data_files", "line_splitting", "lines", "s3_events", "work_time"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
-    *("control.decisions", "control.alarms", "control.advice"),
+    *("control.decisions", "control.alarms", "control.advice", "doctor.findings"),
     *(
         "packing",
         "places",

@@ -49,6 +49,7 @@ class AwsAccount:
     def __init__(self, region: str | None, endpoint_url: str | None, *, timeout_seconds: float, attempts: int) -> None:
         self._where = (region, endpoint_url)
         self._patience: dict[str, Any] = {"attempts": attempts, "timeout_seconds": timeout_seconds}
+        self._session = Session()
         self._clients: dict[tuple[str, bool], Any] = {}
 
     @property
@@ -73,7 +74,7 @@ class AwsAccount:
 
     def credentials(self) -> str | None:
         with translated("credentials"):
-            found = Session().get_credentials()
+            found = self._session.get_credentials()
         return str(found.method) if found else None
 
     def refusal(self, bucket: str) -> str:
@@ -147,6 +148,6 @@ class AwsAccount:
     def _of(self, service: str, *, is_signed: bool = True) -> Any:
         found = self._clients.get((service, is_signed))
         if found is None:
-            found = aws_client(service, *self._where, **self._patience, is_signed=is_signed)
+            found = aws_client(service, *self._where, **self._patience, is_signed=is_signed, session=self._session)
             self._clients[service, is_signed] = found
         return found
