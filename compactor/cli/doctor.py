@@ -65,7 +65,7 @@ def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     try:
         settings = invocation.settings()
     except SettingsError as exc:
-        return None, settings_findings(exc.faults)
+        return None, settings_findings(exc.faults, invocation.place)
     except CompactorError as exc:
         return None, [fault("settings", " ".join(str(exc).split()), "name settings that can be read")]
     return settings, [ok("settings", invocation.place or "from COMPACTOR_ variables")]

@@ -24,7 +24,7 @@ def endpoint(account: Account, bucket: str) -> Finding:
     except CompactorError as exc:
         found = " ".join(str(exc).split())
         return fault(
-            "endpoint", found, "look at network, proxy and VPC endpoints, and at aws.endpoint_url and aws.region"
+            "endpoint", found, "look at the network, HTTP_PROXY and NO_PROXY, VPC endpoints, and aws.endpoint_url"
         )
     return ok("endpoint", f"{account.endpoint} answers")
 
@@ -50,7 +50,7 @@ def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding
     way = "behind" if there > after else "ahead"
     mend = "let the machine keep time: timedatectl set-ntp true (or chronyc makestep)"
     if off > SIGNATURE_SECONDS:
-        found = f"{off:,.0f} s {way} of the server: AWS refuses requests that are more than 5 min off"
+        found = f"{off / 60:,.0f} min {way} of the server: AWS refuses requests that are more than 5 min off"
         return fault("clock", found, mend)
     if off > SIGNS_SECONDS:
         found = f"{off:.0f} s {way} of the server: other runs may take one here for dead after {LIFE_SECONDS:.0f} s"
@@ -58,11 +58,21 @@ def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding
     return ok("clock", f"agrees with the server within {SIGNS_SECONDS:.0f} s")
 
 
+def region(account: Account) -> Finding:
+    """Whether there is a region, without which only S3 can be asked."""
+    found = account.region()
+    if found is None:
+        return fault("region", "none is named", "set aws.region, or AWS_REGION in the environment")
+    return ok("region", found)
+
+
 def credentials(account: Account, bucket: str) -> Finding:
     """Whether there are credentials, and S3 takes them."""
     source = account.credentials()
     if source is None:
-        return fault("credentials", "none are found", "aws configure sso, AWS_PROFILE, or the keys in the environment")
+        return fault(
+            "credentials", "none are found", "log in (aws sso login), set AWS_PROFILE, or put keys into the environment"
+        )
     refusal = account.refusal(bucket) if bucket else ""
     if refusal:
         return fault("credentials", f"those from {source} are refused: {refusal}", "log in again, or renew the keys")

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from compactor.doctor import account_checks, machine_checks
-from compactor.doctor.findings import Finding, ok, skipped, warning
+from compactor.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.doctor.ports import Account, Machine
-from compactor.doctor.rights import ADD_ONLY, ALL, Right, try_input, try_own_place
+from compactor.doctor.rights import ADD_ONLY, ALL, Right, reason, try_input, try_own_place
 from compactor.doctor.runner import Check
+from compactor.errors import StoreUnavailable
 from compactor.layout import canonical, is_s3
 from compactor.ports import Clock, ObjectStore
 from compactor.schema_file import parse_schema_file
 from compactor.settings import Settings
 from compactor.settings_sections import Builder, Convert, Stream
 
-_ON_AWS = ("endpoint", "clock", "credentials")
+_ON_S3 = ("endpoint", "clock", "credentials")
+_ON_AWS = (*_ON_S3, "region")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,11 @@ def _try_own(around: Surroundings, name: str, place: str, key: str, rights: tupl
     token = f"-{around.token}" if "delete" in rights else ""
     if is_s3(place):
         return try_own_place(around.store, name, place, key, rights, token)
-    with around.machine.tidied(place):
-        return try_own_place(around.store, name, place, key, rights, token)
+    try:
+        with around.machine.tidied(place):
+            return try_own_place(around.store, name, place, key, rights, token)
+    except StoreUnavailable as exc:
+        return fault(name, f"{place}: {reason(exc)}", f"free space or mend that disk, or put {key} right")
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
@@ -119,6 +124,7 @@ def _aws_checks(around: Surroundings, settings: Settings) -> Iterator[Check]:
     named = _buckets(settings)
     # S3 tells the time whether or not there is such a bucket.
     any_bucket = next(iter(named), "compactor")
+    yield Check("region", lambda: account_checks.region(around.account()))
     yield Check("endpoint", lambda: account_checks.endpoint(around.account(), any_bucket))
     yield Check("clock", lambda: account_checks.clock(around.account(), any_bucket, around.clock), ("endpoint",))
     yield Check(
@@ -127,7 +133,7 @@ def _aws_checks(around: Surroundings, settings: Settings) -> Iterator[Check]:
         ("endpoint", "clock"),
     )
     for name, keys in named.items():
-        yield Check(f"bucket {name}", partial(_bucket, around.account, name, " and ".join(keys)), _ON_AWS)
+        yield Check(f"bucket {name}", partial(_bucket, around.account, name, " and ".join(keys)), _ON_S3)
 
 
 def _bucket(account: Callable[[], Account], name: str, keys: str) -> Finding:
@@ -210,4 +216,4 @@ def _bucket_of(place: str) -> str:
 
 
 def _needs(place: str) -> tuple[str, ...]:
-    return (*_ON_AWS, f"bucket {_bucket_of(place)}") if is_s3(place) else ()
+    return (*_ON_S3, f"bucket {_bucket_of(place)}") if is_s3(place) else ()

@@ -44,13 +44,21 @@ def skipped(name: str, found: str, next_move: str = "") -> Finding:
     return Finding(name, "skipped", found, next_move)
 
 
-def settings_findings(faults: Iterable[str]) -> list[Finding]:
-    """The faults of settings, as `SettingsError` words them: what is set comes first, then what was expected."""
-    return [_settings_finding(each) for each in faults]
+def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
+    """The faults of settings, as `SettingsError` words them: what is set comes first, then what was expected.
+
+    Args:
+        faults: One line each.
+        place: Where the settings are; nothing if they are variables alone.
+    """
+    return [_settings_finding(each, place) for each in faults]
 
 
-def _settings_finding(text: str) -> Finding:
+def _settings_finding(text: str, place: str) -> Finding:
     found, _, expected = text.partition(" -> expected ")
     choices, _, meant = expected.rpartition("; did you mean ")
     move = f"did you mean {meant} It is one of {choices.removeprefix('one of ')}" if meant and choices else ""
-    return fault("settings", found, move or (f"expected {expected}" if expected else "put it right and look again"))
+    where = f"{place}: " if place and place not in found else ""
+    return fault(
+        "settings", where + found, move or (f"expected {expected}" if expected else "put it right and look again")
+    )

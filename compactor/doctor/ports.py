@@ -123,6 +123,9 @@ class Account(Protocol):
             bucket: Any; it need not exist.
         """
 
+    def region(self) -> str | None:
+        """The region that is spoken to; None if none is named anywhere."""
+
     def credentials(self) -> str | None:
         """Where the credentials come from; None if there are none."""
 

@@ -54,7 +54,7 @@ class _Tried:
         except StoreUnavailable:
             raise
         except CompactorError as exc:
-            wrong = str(exc)
+            wrong = reason(exc)
         if wrong:
             self.refused[right] = wrong
         else:
@@ -143,7 +143,7 @@ def _finding(name: str, place: str, key: str, rights: tuple[Right, ...], tried: 
     left = f"; left behind, and in nobody's way: {', '.join(tried.left)}" if tried.left else ""
     if not refused:
         return ok(name, f"{place}: may {_listing(rights)}{left}")
-    because = "; ".join(dict.fromkeys(_reason(why) for why in refused.values()))
+    because = "; ".join(dict.fromkeys(refused.values()))
     not_tried = f" (not tried: {_listing(untried)})" if untried else ""
     return fault(name, f"{place}: cannot {_listing(refused)}: {because}{not_tried}{left}", _mend(place, key, refused))
 
@@ -162,8 +162,9 @@ def _mend(place: str, key: str, refused: Mapping[Right, str]) -> str:
     return f"allow {' and '.join(grants)} (policies of role, bucket and KMS key), or put {key} right"
 
 
-def _reason(text: str) -> str:
+def reason(exc: CompactorError) -> str:
     """What went wrong, without the name of the object it was tried with."""
+    text = " ".join(str(exc).split())
     return text.partition(": ")[2] or text
 
 

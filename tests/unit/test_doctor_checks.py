@@ -9,11 +9,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local import LocalStore
+from compactor.adapters.machine import ThisMachine
 from compactor.adapters.memory import ManualClock, MemoryStore
 from compactor.app import App
 from compactor.audit.surplus import SurplusFinder
 from compactor.cli.entry import compactor as command
 from compactor.doctor.account_checks import clock_finding
+from compactor.doctor.checkup import Surroundings, places_checks_of
 from compactor.doctor.findings import Finding, fault, ok, settings_findings, warning
 from compactor.doctor.machine_checks import disks, native, python, s3a, spark
 from compactor.doctor.ports import Disk, SparkFound
@@ -22,7 +24,7 @@ from compactor.doctor.runner import Check, examine
 from compactor.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.java import Java
 from compactor.layout import is_delivery, is_seen_by_stream, probe
-from compactor.settings import parse_settings
+from compactor.settings import load_settings, parse_settings
 from compactor.status import read_status
 
 GIB = 1024**3
@@ -224,13 +226,20 @@ def test_faults_of_settings_are_taken_apart() -> None:
             "a.c: unknown key -> expected one of x, y; did you mean x?",
             "a.d: unknown key -> expected one of x, y",
             "no settings",
-        ]
+        ],
+        "",
     ) == [
         fault("settings", "a.b: 5", "expected a string"),
         fault("settings", "a.c: unknown key", "did you mean x? It is one of x, y"),
         fault("settings", "a.d: unknown key", "expected one of x, y"),
         fault("settings", "no settings", "put it right and look again"),
     ]
+
+
+def test_a_fault_of_settings_says_where_they_are() -> None:
+    """The file is named once."""
+    found = settings_findings(["a.b: 5 -> expected a string", "c.toml: bad -> expected TOML"], "c.toml")
+    assert [each.found for each in found] == ["c.toml: a.b: 5", "c.toml: bad"]
 
 
 @pytest.mark.parametrize(
@@ -240,8 +249,8 @@ def test_faults_of_settings_are_taken_apart() -> None:
         (20, "ok", "within 20 s"),
         (21, "warning", "21 s behind"),
         (-300, "warning", "300 s ahead"),
-        (301, "fault", "301 s behind"),
-        (-3600, "fault", "3,600 s ahead"),
+        (301, "fault", "5 min behind"),
+        (-3600, "fault", "60 min ahead"),
     ],
 )
 def test_clocks(seconds: float, state: str, said: str) -> None:
@@ -310,6 +319,19 @@ def test_disks(free_bytes: int, has_files: bool, state: str) -> None:
     found = disks(box, [("/a", "scratch"), ("/b", "paths.state"), ("/c", "paths.output")], 2 * GIB)
     assert [each.state for each in found] == [state, "ok"]
     assert found[0].found.endswith("/a (scratch), /b (paths.state)")
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """A local place on a full disk is told to be freed, not to be tried again."""
+    full = Refusing(put=StoreUnavailable(f"{tmp_path}/x: the disk is full (No space left on device)"))
+    around = Surroundings(ThisMachine({}), lambda: pytest.fail("nothing is on AWS"), full, ManualClock(), "1")
+    checks = places_checks_of(around, load_settings(config_of(tmp_path), {}), "")
+    found = {each.name: each for each in examine(checks, lambda: True)}
+    assert found["state"] == fault(
+        "state",
+        f"{tmp_path}/own/state: the disk is full (No space left on device)",
+        "free space or mend that disk, or put paths.state right",
+    )
 
 
 def raising(error: Exception) -> Finding:

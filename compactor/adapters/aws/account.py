@@ -6,6 +6,7 @@ from typing import Any
 
 from boto3.session import Session
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import error_code, translated
@@ -36,6 +37,10 @@ _REFUSED = {
 """How S3 says that it does not take the credentials themselves [S3 API, error responses]."""
 
 
+_CRASHED = "500"
+"""S3 itself may answer so, and a stand-in that minds a request without signature."""
+
+
 class AwsAccount:
     """An account, by way of the credentials that AWS tools find.
 
@@ -60,17 +65,26 @@ class AwsAccount:
         client = self._of("s3", is_signed=False)
         try:
             with translated(f"S3 at {self.endpoint}"):
-                answer = client.head_bucket(Bucket=bucket)
+                answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
+        except ResponseParserError as exc:
+            raise self._no_s3("its answer is no XML") from exc
         except CompactorError as exc:
             # Refused is answered too, and that is all that is wanted.
             if not isinstance(exc.__cause__, ClientError):
                 raise
             answer = exc.__cause__.response
+            if (code := error_code(exc.__cause__)).isdigit() and code != _CRASHED:
+                raise self._no_s3(f"HTTP {code}, and nothing that S3 would say") from exc
         try:
             told = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
         except (KeyError, ValueError) as exc:
-            raise AccessError(f"S3 at {self.endpoint}: its answer has no date; is it a server of S3?") from exc
+            raise self._no_s3("its answer has no date") from exc
         return told.astimezone(UTC)
+
+    def region(self) -> str | None:
+        with translated("region"):
+            found = self._where[0] or self._session.region_name
+        return str(found) if found else None
 
     def credentials(self) -> str | None:
         with translated("credentials"):
@@ -129,6 +143,9 @@ class AwsAccount:
     def metrics(self, namespace: str) -> Absent | None:
         asked = self._ask("CloudWatch", lambda: self._of("cloudwatch").list_metrics(Namespace=namespace))
         return asked if isinstance(asked, Absent) else None
+
+    def _no_s3(self, why: str) -> AccessError:
+        return AccessError(f"S3 at {self.endpoint}: something else answers there, a proxy perhaps ({why})")
 
     def _ask(self, what: str, call: Any) -> Any:
         """What a call answers, or why there is nothing to be seen."""
