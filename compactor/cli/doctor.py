@@ -10,7 +10,7 @@ from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, print_json, shallow
 from compactor.doctor.findings import Finding, fault, ok, settings_findings, skipped
-from compactor.doctor.wiring import look_around
+from compactor.doctor.wiring import ANSWER_SECONDS, ATTEMPTS, look_around
 from compactor.errors import CompactorError, SettingsError
 from compactor.settings import Settings
 
@@ -63,7 +63,7 @@ def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
         move = "write some with compactor init, or name them with --config FILE"
         return None, [skipped("settings", "none are named, so only the machine is looked at", move)]
     try:
-        settings = invocation.settings()
+        settings = invocation.settings(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
     except SettingsError as exc:
         return None, settings_findings(exc.faults, invocation.place)
     except CompactorError as exc:

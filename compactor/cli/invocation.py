@@ -56,14 +56,17 @@ class Invocation:
         """Where the settings are; nothing if no file was named."""
         return self.config or os.environ.get("COMPACTOR_CONFIG", "")
 
-    def settings(self) -> Settings:
+    def settings(self, **patience: Any) -> Settings:
         """The settings of this command.
+
+        Args:
+            patience: How long to wait for S3, as `settings_at` takes it.
 
         Raises:
             SettingsError: There are none, or with every fault that they have.
         """
         if self.place:
-            return settings_at(self.place, os.environ)
+            return settings_at(self.place, os.environ, **patience)
         if self.has_settings:
             return load_settings(None, os.environ)
         raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])

@@ -341,6 +341,20 @@ def test_missing_services(site: Site) -> None:
     }
 
 
+def test_settings_in_s3(site: Site) -> None:
+    """Settings may be in S3; a job that reads others is a warning."""
+    s3 = site.client("s3")
+    s3.put_object(Bucket=f"{site.name}-own", Key="settings.toml", Body=site.config.read_bytes())
+    place = f"s3://{site.name}-own/settings.toml"
+    env = {**site.env, "COMPACTOR_AWS__ENDPOINT_URL": site.endpoint, "COMPACTOR_AWS__REGION": REGION}
+    result = CliRunner().invoke(command, ["--config", place, "doctor", "--elsewhere"], env=env)
+    assert result.exit_code == 0, result.stdout
+    assert "-> name those with --config s3://settings/prod.toml" in result.stdout
+    missing = CliRunner().invoke(command, ["--config", f"{place}.no", "doctor", "--elsewhere"], env=env)
+    assert missing.exit_code == 2
+    assert "there is no such object" in missing.stdout
+
+
 def test_what_settings_do_not_name(site: Site) -> None:
     """What is not named is skipped; claims that plan will miss are a warning, and a job may run elsewhere."""
     site.write(control="", builder="", metrics='sink = "log"')
