@@ -9,6 +9,7 @@ from compactor.app import App
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.cli.progress import log_result
 from compactor.cli.run import run_job
+from compactor.errors import CompactorError
 from compactor.job_arguments import job_arguments, overriding, resolved
 from compactor.logs import configure_logs, log_event
 from compactor.remote_settings import settings_at
@@ -35,8 +36,17 @@ def main() -> None:
 
 
 def _run() -> ExitCode:
+    try:
+        return _job()
+    except CompactorError as exc:
+        log_event("job.failed", error=exc)
+        raise
+
+
+def _job() -> ExitCode:
     arguments = job_arguments(sys.argv, resolve)
-    log_event("job.started", arguments=arguments)
+    # Names alone: what overrides a setting may be a secret.
+    log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
     settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
     return run_job(
         App(settings, on_result=log_result), once=False, session_context=lambda app: _glue_job(app, arguments)

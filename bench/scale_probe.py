@@ -23,7 +23,6 @@ from compactor.manifest import Manifest, ManifestFile
 from compactor.recovery import Recovery
 from compactor.service import Service
 from compactor.settings import Settings, parse_settings
-from compactor.status import read_status
 
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.002
@@ -139,8 +138,7 @@ def measure(root: Path, engine: str, *, open_manifests: int) -> dict[str, float]
 
 
 def _status(settings: Settings) -> None:
-    app = App(settings)
-    read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
+    App(settings).status_reader.read()
 
 
 def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> float:

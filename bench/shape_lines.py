@@ -8,7 +8,6 @@ from itertools import count
 from compactor.demo.events import make_event_lines
 
 WIDE_COLUMNS = 2_000
-TINY_LINE_BYTES = 40
 HUGE_VALUE_BYTES = 5_000_000
 DEEP_LEVELS = 1_000
 """Of the 1,024 that a line may have."""
@@ -23,7 +22,7 @@ _TEXT_LINES = 4_000
 
 
 def tiny(seed: int) -> Iterator[bytes]:
-    """Objects of three short values, each `TINY_LINE_BYTES` long with its line feed."""
+    """Objects of three short values, each 40 bytes long with its line feed."""
     rng = random.Random(f"tiny/{seed}")
     for first in count(0, _TINY_LINES):
         numbers = range(first, first + _TINY_LINES)

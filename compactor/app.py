@@ -15,6 +15,7 @@ from compactor.cleaning.cleaner import Cleaner
 from compactor.cleaning.daily import DailyCleaning
 from compactor.cleaning.retention import Retention
 from compactor.compaction import CompactionResult, CompactionRules, ManifestCompactor
+from compactor.control.wiring import ControlParts
 from compactor.engine import Engine, EngineName
 from compactor.errors import ObjectNotFound, SettingsError
 from compactor.file_search import FileSearch
@@ -40,6 +41,8 @@ from compactor.service import ManifestSource, Service
 from compactor.settings import Settings
 from compactor.settings_sections import Convert
 from compactor.spark_conf import master_is_given, spark_properties
+from compactor.status.reading import StatusReader
+from compactor.status.standing import Rules
 from compactor.steps import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
 from compactor.tracing.tracer import Tracer
 
@@ -196,6 +199,29 @@ class App(Parts):
             self.claims_if_any,
             self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
+        )
+
+    @cached_property
+    def status_reader(self) -> StatusReader:
+        """What tells how the job stands."""
+        control, builder = self.settings.control, self.settings.builder
+        is_on_glue = is_s3(self.layout.state)
+        return StatusReader(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            runs=self.runs,
+            trail=self.trail,
+            clock=self.clock,
+            rules=Rules(
+                sla_seconds=control.sla_seconds,
+                stall_seconds=control.stall_seconds,
+                max_wait_seconds=builder.max_wait_seconds,
+                is_on_glue=is_on_glue,
+            ),
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            registry=lambda: self._registry(()),
+            glue=(lambda: ControlParts(self.settings).job) if is_on_glue else None,
         )
 
     @cached_property

@@ -170,10 +170,10 @@ def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | N
     except (OperatorError, EngineLost):
         raise
     except StuckError as exc:
-        log_event("manifest.stuck", level="error", manifest_id=manifest_id, error=str(exc))
+        log_event("manifest.stuck", manifest_id=manifest_id, error=exc)
         batch.stuck[manifest_id] = exc
         return None
     except Exception as exc:  # noqa: BLE001 - whatever it is, such as a record of another release that cannot be read
-        log_event("manifest.failed", level="error", manifest_id=manifest_id, error=str(exc)[:500])
+        log_event("manifest.failed", manifest_id=manifest_id, error=exc)
         batch.failures[manifest_id] = exc
         return None

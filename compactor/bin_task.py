@@ -233,5 +233,8 @@ def _refused(block: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[R
         for index, ((number, start, _), raw) in enumerate(zip(part, raws, strict=True)):
             reason = reasons.get(index)
             if reason is None:
-                raise StagingError(f"the native kernel refused a record: {raw[:100]!r}; expected it to take it")
+                raise StagingError(
+                    f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of a block of "
+                    f"{len(block)}; expected it to take it"
+                )
             yield Refused(number, start, reason, raw)

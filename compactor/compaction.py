@@ -3,14 +3,15 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 
 from compactor.attempts import AttemptState, held_against, last_error
 from compactor.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.error_text import described
 from compactor.errors import (
     AccessError,
     CompactorError,
+    EngineFailed,
     EngineLost,
     ManifestError,
     OperatorError,
@@ -30,12 +31,13 @@ from compactor.schema import SchemaVersion
 from compactor.sizing_history import SizingHistory
 from compactor.staged_files import VerifiedFile, verify_staged
 from compactor.steps import OnStep, Step, ignore_step
+from compactor.work_time import arrival_seconds
 
 COMMON_FAILURES = 3
 """Where so many different manifests fail for reasons that nobody foresaw and none is committed, none of them is to
 blame: the surroundings are, or the code."""
 
-_ERROR_MAX_CHARACTERS = 2_000  # Spark's messages carry whole stack traces; the head says what happened
+_ERROR_MAX_CHARACTERS = 2_000  # of a text on record; the head says what happened
 
 
 class Ending(StrEnum):
@@ -316,7 +318,7 @@ class ManifestCompactor:
         self._on_step(Step.DECIDED, accepted.manifest_id)
         if winner == outcome and isinstance(outcome, Commit):
             self._has_committed = True
-            self._history.add(outcome)
+            self._history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
         return self._finished(accepted, winner, attempts=attempts, new_columns=new_columns)
 
     def _finished(
@@ -325,7 +327,7 @@ class ManifestCompactor:
         done_at = self._publisher.roll_forward(accepted, outcome)
         if not isinstance(outcome, Commit):
             return CompactionResult(accepted.manifest_id, Ending.DEAD_LETTERED, outcome, attempts, new_columns)
-        arrivals = _arrival_seconds(accepted, outcome, done_at)
+        arrivals = arrival_seconds(accepted, outcome, done_at)
         return CompactionResult(accepted.manifest_id, Ending.COMMITTED, outcome, attempts, new_columns, arrivals)
 
 
@@ -347,17 +349,6 @@ def _check_access(reports: Sequence[FileReport]) -> None:
         raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
-def _arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
-    """How long each compacted file took, from its event, else from its manifest's creation, to being visible."""
-    manifest = accepted.manifest
-    if manifest is None:
-        return ()
-    compacted = {report.uri for report in commit.files if report.status is FileStatus.COMPACTED}
-    arrived = [file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted]
-    # Clocks differ: what seems to be visible before it came took no time.
-    return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)
-
-
 def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:
     return StagedFile(
         staged=file.uri,
@@ -373,5 +364,5 @@ def _own_version(output: StagedOutput, staged: Staged) -> int | None:
 
 
 def _described(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"
-    return text if len(text) <= _ERROR_MAX_CHARACTERS else text[: _ERROR_MAX_CHARACTERS - 3] + "..."
+    text = described(error, max_characters=_ERROR_MAX_CHARACTERS)
+    return f"{type(error).__name__}: {text}" if isinstance(error, CompactorError | EngineFailed) else text

@@ -17,6 +17,7 @@ REASONS = {
     "invalid_json": "the line is not exactly one JSON value",
     "too_deep": "arrays and objects are nested more than 1024 levels deep",
     "not_an_object": "the line is a JSON value, but not an object",
+    "key_too_long": "a top-level key has more than 10,000 characters, so that it can name no column",
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
     "parsers_disagree": "the JSON reader of the engine could not read what inspection accepted",
 }
@@ -28,6 +29,10 @@ begins with a brace for a record, and leaves it to the engine to prove that it i
 
 MAX_KEYS = 20_000
 """Distinct top-level keys of one file or manifest. More of them are values that were written as keys."""
+
+MAX_KEY_CHARACTERS = 10_000
+"""Of a top-level key. A longer one is a value that was written as a key; keys are held in memory and in every schema
+version, so that their length has to be bounded. The native kernel has the same number."""
 
 BLANK = b" \t\r"
 """What a blank line may consist of; also the white space that may stand around a record."""
@@ -162,6 +167,10 @@ class _Inspection:
             # Measured: learning all keys and comparing the counts is faster than asking whether all are known.
             learn(document)
             if len(known) != known_count:
+                if max(map(len, document)) > MAX_KEY_CHARACTERS:
+                    known.difference_update([key for key in document if key not in self._keys])
+                    faults.append((index, "key_too_long"))
+                    continue
                 known_count = len(known)
                 if known_count > MAX_KEYS:
                     raise too_many_keys()

@@ -119,7 +119,12 @@ class Ledger:
 
     def open_ids(self) -> Iterator[str]:
         """Every manifest that was begun and is not done."""
-        return (base_name(info.uri).removesuffix(".json") for info in self._records(self._layout.open_folder))
+        return (manifest_id for manifest_id, _ in self.opened())
+
+    def opened(self) -> Iterator[tuple[str, datetime]]:
+        """Every manifest that was begun and is not done, and since when."""
+        found = self._records(self._layout.open_folder)
+        return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
 
     def begin(self, day: str, manifest_id: str, *, after: int, alone: bool) -> Attempt:
         """Put a new attempt on record, before any work.

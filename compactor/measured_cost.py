@@ -48,10 +48,6 @@ class MeasuredCost:
     def dollars_elapsed(self) -> float:
         return self.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
 
-    @property
-    def bytes_per_second_at_work(self) -> float:
-        return self.input_bytes / self.at_work_seconds if self.at_work_seconds else 0.0
-
     def per_terabyte(self, dollars: float) -> float | None:
         """Dollars over the input; None where there was none."""
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None

@@ -3,9 +3,10 @@
 import sys
 from pathlib import Path
 
+from compactor import document_tables
 from compactor.metrics import CATALOGUE
 
-BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operating.md -->"
+BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operations.md -->"
 END = "<!-- metrics end -->"
 
 
@@ -21,11 +22,7 @@ def with_table(document: str) -> str:
     Raises:
         ValueError: The marks are not there.
     """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"expected a line {BEGIN} and a later one {END}")
-    return f"{before}{begin}\n\n{table()}\n\n{end}{after}"
+    return document_tables.with_table(document, BEGIN, END, table())
 
 
 if __name__ == "__main__":

@@ -7,19 +7,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.column_types import ColumnType
 from compactor.errors import StagingError
 from compactor.ports import ObjectStore
 
-_ARROW_TYPES = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
+_NAMES = {
+    pa.string(): "string",
+    pa.int64(): "long",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
 }
-_NAMES = {arrow: name for name, arrow in _ARROW_TYPES.items()}
+"""Types as `compactor.column_types` names them. A timestamp is INT64 in UTC; INT96 looks otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +111,6 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
         types=tuple(map(type_name, schema.types)),
         size_bytes=size_bytes,
     )
-
-
-def arrow_type(column_type: ColumnType) -> pa.DataType:
-    """How Parquet holds values of a type, as pyarrow shows it. A timestamp is INT64 in UTC; INT96 looks otherwise."""
-    if column_type.kind == "decimal":
-        return pa.decimal128(column_type.precision, column_type.scale)
-    return _ARROW_TYPES[column_type.kind]
 
 
 def type_name(found: pa.DataType) -> str:

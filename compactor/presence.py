@@ -96,7 +96,7 @@ class Presence:
         self._store = store
         self._layout = layout
         self._clock = clock
-        self._run_id = run_id
+        self.run_id = run_id
         self._process = process
         self._started_at = clock.now()
         self._ended = threading.Event()
@@ -122,9 +122,9 @@ class Presence:
         if self._thread is not None:
             self._thread.join()
         try:
-            self._store.delete([self._layout.run(self._run_id), self._layout.stop_request(self._run_id)])
+            self._store.delete([self._layout.run(self.run_id), self._layout.stop_request(self.run_id)])
         except CompactorError as exc:
-            log_event("run.not_signed_off", level="warning", run_id=self._run_id, error=str(exc)[:500])
+            log_event("run.not_signed_off", error=exc)
 
     def _go_on(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
@@ -132,16 +132,16 @@ class Presence:
 
     def _beat(self) -> None:
         beat = RunBeat(
-            run_id=self._run_id,
+            run_id=self.run_id,
             host=self._process.host,
             process_id=self._process.process_id,
             started_at=self._started_at,
             beat_at=self._clock.now(),
         )
         try:
-            self._store.put(self._layout.run(self._run_id), beat.model_dump_json().encode())
-            if self._store.stat(self._layout.stop_request(self._run_id)) is not None:
-                log_event("run.asked_to_stop", run_id=self._run_id)
+            self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())
+            if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
+                log_event("run.asked_to_stop")
                 self._on_stop_request()
         except CompactorError as exc:  # without a sign this run is taken for dead, which costs nothing but an attempt
-            log_event("run.sign_not_given", level="warning", run_id=self._run_id, error=str(exc)[:500])
+            log_event("run.sign_not_given", error=exc)

@@ -43,7 +43,7 @@ def _value(source: str, start: int) -> tuple[str | None, int]:
         return source[start:end], end
     match = (_TEXT if source[start] == '"' else _WORD).match(source, start)
     if match is None:
-        raise ValueError(f"character {start}: expected a JSON value, found {source[start : start + 20]!r}")
+        raise ValueError(f"character {start}: expected a JSON value")
     written = match.group()
     if written[0] == '"':
         return _decoded(written), match.end()

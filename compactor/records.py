@@ -292,7 +292,14 @@ class LastCleaning(Document):
 
 
 class RecentCommit(Document):
-    """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows."""
+    """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows.
+
+    Attributes:
+        seconds: From the begin of the winning attempt to the decision.
+        arrived_at: When the manifest came to be; None in summaries of older releases.
+        rejects: Rejected lines by reason; None likewise.
+        set_aside: Files that were set aside whole and need an operator, by status; None likewise.
+    """
 
     manifest_id: str
     date: str
@@ -305,3 +312,6 @@ class RecentCommit(Document):
     rejected_lines: int
     seconds: float
     decided_at: datetime
+    arrived_at: datetime | None = None
+    rejects: dict[str, int] | None = None
+    set_aside: dict[str, int] | None = None

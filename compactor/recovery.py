@@ -54,4 +54,4 @@ class Recovery:
         try:
             self._store.delete([info.uri for info in listed if info.uri.startswith(mine)])
         except CompactorError as exc:
-            log_event("checkpoints.kept", level="warning", error=str(exc)[:500])
+            log_event("checkpoints.kept", error=exc)

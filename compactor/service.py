@@ -11,9 +11,10 @@ from compactor.batch_metrics import batch_metrics
 from compactor.batches import BatchResult, BatchRunner
 from compactor.cleaning.daily import DailyCleaning
 from compactor.compaction import CompactionResult, Ending, is_passing
+from compactor.error_text import described
 from compactor.errors import CompactorError, EngineLost, OperatorError, TryAgainError
 from compactor.layout import Layout, is_delivery, is_seen_by_stream
-from compactor.logs import log_event
+from compactor.logs import log_event, run_in_log
 from compactor.ports import FLUSH_SECONDS, Clock, MetricsSink, ObjectStore
 from compactor.presence import Presence, Runs
 from compactor.records import NEEDS_OPERATOR, Commit
@@ -39,7 +40,7 @@ class BatchFailed(TryAgainError):
 
     def __init__(self, failures: Mapping[str, Exception]) -> None:
         manifest_id, error = next(iter(failures.items()))
-        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {error}")
+        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {described(error)}")
         self.is_passing = all(is_passing(each) for each in failures.values())
 
 
@@ -103,8 +104,8 @@ class RunReport:
                 self._add_result(result)
             self.failures.pop(result.manifest_id, None)
             self.stuck.pop(result.manifest_id, None)
-        self.failures.update({manifest_id: str(error) for manifest_id, error in batch.failures.items()})
-        self.stuck.update({manifest_id: str(error) for manifest_id, error in batch.stuck.items()})
+        self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
+        self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
 
     def _add_result(self, result: CompactionResult) -> None:
         if not isinstance(result.outcome, Commit):
@@ -172,6 +173,7 @@ class Service:
         self._batch_lock = Lock()
         self._consecutive_failures = 0
         self._unrecovered: BatchFailed | None = None
+        self._batch_failed: BatchFailed | None = None
         self._final_error: OperatorError | EngineLost | None = None
         self._report = RunReport()
 
@@ -187,7 +189,7 @@ class Service:
             EngineLost: The engine is gone.
             CompactorError: The stream failed too many times in a row.
         """
-        with self._presence:
+        with run_in_log(self._presence.run_id), self._presence:
             try:
                 self._run(once=once)
             finally:
@@ -283,6 +285,7 @@ class Service:
             if self._stopping.is_set():
                 return  # what passes by unworked stays in the prefix, where the next run finds it
             started = self._clock.now()
+            self._batch_failed = None
             try:
                 batch = batch_of_work()
             except (OperatorError, EngineLost) as exc:
@@ -301,9 +304,16 @@ class Service:
                     target_file_bytes=self._target_file_bytes,
                 )
                 self._metrics.emit(values)
-                log_event("batch.finished", manifests=len(batch.results), failed=len(batch.failures), seconds=seconds)
+                log_event(
+                    "batch.finished",
+                    manifests=len(batch.results),
+                    failed=len(batch.failures),
+                    stuck=len(batch.stuck),
+                    seconds=round(seconds, 3),
+                )
         if batch.failures:
-            raise BatchFailed(batch.failures) from next(iter(batch.failures.values()))
+            self._batch_failed = BatchFailed(batch.failures)
+            raise self._batch_failed from next(iter(batch.failures.values()))
 
     def _record_failures(self) -> None:
         """Do not leave before attempts that failed in passing are told from deaths; but do not wait for ever."""
@@ -315,16 +325,18 @@ class Service:
     def _back_off(self, error: Exception) -> None:
         if self._final_error is not None:
             raise self._final_error
+        # Spark wraps what ended a batch in words that hold a stack trace.
+        why = self._batch_failed or error
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
-            raise CompactorError(f"the stream failed {self._consecutive_failures} times in a row: {error}") from error
+            times = f"the stream failed {self._consecutive_failures} times in a row"
+            raise CompactorError(f"{times}: {described(why)}") from error
         seconds = _pause_seconds(self._consecutive_failures)
         log_event(
             "stream.restarting",
-            level="warning",
             failures=self._consecutive_failures,
-            seconds=seconds,
-            error=str(error)[:500],
+            pause_seconds=round(seconds, 3),
+            error=why,
         )
         self._stopping.wait(seconds)
 

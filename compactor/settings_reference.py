@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
+from compactor.document_tables import with_table
 from compactor.settings import SECTIONS
 from compactor.settings_words import binary_size, comment, default_of, environment_name, toml, type_in_words, unit
 
@@ -39,11 +40,7 @@ def with_reference(document: str) -> str:
     Raises:
         ValueError: The marks are not there.
     """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"expected a line {BEGIN} and a later one {END}")
-    return f"{before}{begin}\n\n{reference()}\n\n{end}{after}"
+    return with_table(document, BEGIN, END, reference())
 
 
 def with_comments(text: str) -> str:

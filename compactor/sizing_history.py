@@ -1,11 +1,13 @@
 """What was learned about sizes so far: read once from the ledger's ring of recent commits, then kept up to date."""
 
+from collections import Counter
+from datetime import datetime
 from threading import Lock
 
 from compactor.errors import TryAgainError
 from compactor.ledger import RECENT_SLOTS, Ledger
 from compactor.logs import log_event
-from compactor.records import Commit, FileStatus, RecentCommit
+from compactor.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
 from compactor.sizing import learned_ratio, stored_ratio
 
 
@@ -31,16 +33,21 @@ class SizingHistory:
         with self._lock:
             return stored_ratio(self._loaded())
 
-    def add(self, commit: Commit) -> None:
-        """Learn from a commit of this run, and keep its summary for later ones."""
-        summary = summarised(commit)
+    def add(self, commit: Commit, *, arrived_at: datetime | None = None) -> None:
+        """Learn from a commit of this run, and keep its summary for later ones.
+
+        Args:
+            commit: The commit.
+            arrived_at: When its manifest came to be.
+        """
+        summary = summarised(commit, arrived_at=arrived_at)
         with self._lock:
             self._recent = [*self._loaded(), summary][-RECENT_SLOTS:]
         try:
             self._ledger.remember(summary)
         except TryAgainError as exc:
             # Only later runs would learn from it, and a decided manifest has to be published now.
-            log_event("commit.not_remembered", level="warning", manifest_id=commit.manifest_id, error=str(exc))
+            log_event("commit.not_remembered", manifest_id=commit.manifest_id, error=exc)
 
     def _loaded(self) -> list[RecentCommit]:
         if self._recent is None:
@@ -48,9 +55,12 @@ class SizingHistory:
         return self._recent
 
 
-def summarised(commit: Commit) -> RecentCommit:
+def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentCommit:
     """The figures of a commit, without its files."""
     compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
+    rejects = Counter[str]()
+    for report in compacted:
+        rejects.update(report.rejects)
     return RecentCommit(
         manifest_id=commit.manifest_id,
         date=commit.date,
@@ -63,4 +73,7 @@ def summarised(commit: Commit) -> RecentCommit:
         rejected_lines=sum(report.rejected_lines for report in compacted),
         seconds=(commit.decided_at - commit.started_at).total_seconds(),
         decided_at=commit.decided_at,
+        arrived_at=arrived_at,
+        rejects=dict(rejects),
+        set_aside=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
     )

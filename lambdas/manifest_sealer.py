@@ -17,15 +17,19 @@ def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """
     parts = function_parts()
     report = parts.sealer().seal()
-    done: dict[str, Any] = {
-        "manifests": len(report.manifests),
-        "sealed_parts": report.sealed_parts,
-        "waiting_parts": report.waiting_parts,
-        "oldest_seconds": report.oldest_seconds,
-        "discarded_parts": report.discarded,
-        "unreadable_parts": len(report.unreadable),
-    }
-    log_event("parts.sealed", **done)
+    log_event(
+        "parts.sealed",
+        manifests=len(report.manifests),
+        sealed_parts=report.sealed_parts,
+        waiting_parts=report.waiting_parts,
+        oldest_seconds=report.oldest_seconds,
+        discarded_parts=report.discarded,
+        unreadable_parts=len(report.unreadable),
+    )
     parts.metrics.emit(seal_metrics(report))
     parts.metrics.flush(FLUSH_SECONDS)
-    return done
+    return {
+        "manifests": len(report.manifests),
+        "waiting_parts": report.waiting_parts,
+        "unreadable_parts": len(report.unreadable),
+    }

@@ -144,6 +144,14 @@ DEEP_LINES = tuple(
 )
 """Lines round about the limit of nesting."""
 
+LONG_KEY_LINES = tuple(
+    template % (character * length)
+    for length in (9_999, 10_000, 10_001)
+    for character in (b"k", "ü".encode(), b"\\u00fc", b"\\ud83d\\ude00", b"\\n")
+    for template in (b'{"%s":1,"id":2}', b'{"id":1,"a":{"%s":2}}')
+)
+"""Lines round about the limit of the length of top-level keys, and nested keys as long, which have none."""
+
 FRAGMENTS = (
     *(b"{", b"}", b"[", b"]", b'"', b":", b",", b"\n", b"\n\n", b"\r\n", b" ", b"\t", b"\\", b"\\u", b"\\ud83d", b"\\ude00"),
     *(b"\xff", b"\xef\xbb\xbf", b"\x00", b"\x1f", b"\x7f", b"\xc3", b"\xa9", b"1", b"0", b"-", b"+", b".", b"e", b"E", b"null"),

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.adapters.memory import MemoryWriter
-from compactor.column_types import value_of
+from compactor.column_types import ColumnType, value_of
 from compactor.engine import Staged, StagedOutput, StageRequest
 from compactor.errors import AccessError, StoreUnavailable
 from compactor.input_files import InspectTask, inspect_files
 from compactor.lines import Limits
-from compactor.parquet_files import arrow_type
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.rawjson import texts
 from compactor.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, first_sources
@@ -275,3 +274,18 @@ class FaultyStore:
         if lost is not None:
             raise StoreUnavailable(f"{uri}: the answer to {method} did not come")
         return result  # type: ignore[return-value] # the work was done
+
+
+def arrow_type(column_type: ColumnType) -> pa.DataType:
+    """How Parquet holds values of a type, as pyarrow shows it."""
+    if column_type.kind == "decimal":
+        return pa.decimal128(column_type.precision, column_type.scale)
+    kinds = {
+        "string": pa.string(),
+        "long": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
+    return kinds[column_type.kind]

@@ -9,7 +9,7 @@ Equal sums of 128-bit digests with equal counts mean equal rows, each as often; 
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -209,8 +209,12 @@ def _rows(
         # By column and then zipped: building a dictionary for each row takes several times as long.
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
             if names:
-                nulls = [None] * batch.num_rows
-                columns = [nulls if name in later else _values(batch.column(name), types.get(name)) for name in names]
+                columns = [
+                    itertools.repeat(None, batch.num_rows)
+                    if name in later
+                    else _values(batch.column(name), types.get(name))
+                    for name in names
+                ]
                 yield from zip(*columns, strict=True)
             else:
                 yield from itertools.repeat((), batch.num_rows)
@@ -218,7 +222,7 @@ def _rows(
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
 
 
-def _values(column: pa.Array, column_type: ColumnType | None) -> list[Any]:
+def _values(column: pa.Array, column_type: ColumnType | None) -> Iterable[Any]:
     values: list[Any] = column.to_pylist()
     if column_type is None:
         return values

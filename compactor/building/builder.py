@@ -113,7 +113,7 @@ class Builder:
         try:
             announcement = self._read_body(body)
         except EventError as exc:
-            log_event("message.unreadable", level="error", message_id=message_id, error=str(exc)[:_SHOWN_CHARACTERS])
+            log_event("message.unreadable", message_id=message_id, error=exc)
             report.failed[message_id] = str(exc)
             return
         report.skipped.update(announcement.ignored)
@@ -137,11 +137,11 @@ class Builder:
                 is_full = group.is_full and is_worth_a_manifest(won, target_bytes)
                 self._write(day, manifest_id, won, report, is_full=is_full)
         except (TryAgainError, StuckError) as exc:
-            log_event("group.failed", level="warning", manifest_id=manifest_id, files=len(keys), error=str(exc)[:500])
+            log_event("group.not_built", manifest_id=manifest_id, files=len(keys), error=exc)
             return dict.fromkeys(keys, f"trouble that should pass: {exc}")
         if claimed.held:
-            fields = {"files": len(claimed.held), "first": min(claimed.held), "until": max(claimed.held.values())}
-            log_event("files.held", level="warning", **fields)
+            until = max(claimed.held.values())
+            log_event("files.held", files=len(claimed.held), first=min(claimed.held), until=until)
         return {key: f"claimed by another one until {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
 
     def _write(

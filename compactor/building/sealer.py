@@ -100,7 +100,7 @@ class Sealer:
             if isinstance(part, Manifest):
                 yield part
             elif part is not None:
-                log_event("part.unreadable", level="error", uri=info.uri, error=str(part))
+                log_event("part.unreadable", uri=info.uri, error=part)
                 report.unreadable[info.uri] = str(part)
 
     def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | None]:
@@ -121,7 +121,7 @@ class Sealer:
         try:
             return self._seal_group(day, parts, report)
         except (TryAgainError, StuckError) as exc:
-            log_event("group.failed", level="warning", date=day, parts=len(parts), error=str(exc)[:500])
+            log_event("group.not_sealed", date=day, parts=len(parts), error=exc)
             return ()
 
     def _seal_group(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:

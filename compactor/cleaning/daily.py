@@ -57,7 +57,7 @@ class DailyCleaning:
         except CompactorError as exc:  # the next one finds what this one leaves
             self._steps = None
             self._next_look = now + timedelta(seconds=AGAIN_SECONDS)
-            log_event("cleaning.failed", level="warning", error=str(exc)[:500])
+            log_event("cleaning.failed", error=exc)
 
     def _go_on(self, steps: Iterator[None], now: datetime) -> None:
         for _ in steps:
@@ -65,7 +65,12 @@ class DailyCleaning:
         self._steps = None
         self._remember(now)
         report = self._report
-        log_event("cleaning.finished", removed=dict(report.removed), bytes=report.removed_bytes, kept=dict(report.kept))
+        log_event(
+            "cleaning.finished",
+            removed=dict(report.removed),
+            removed_bytes=report.removed_bytes,
+            kept=dict(report.kept),
+        )
 
     def _is_due(self, now: datetime) -> bool:
         try:

@@ -21,6 +21,7 @@ from compactor.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH
 from compactor.records import RecentCommit
 from compactor.settings_sections import Builder, Convert, Output, Stream
 from compactor.sizing import learned_ratio
+from compactor.wording import dollars
 
 LAST_BENCH = Path(".bench/last.json")
 """Where `python -m bench` leaves its result, below the folder that it is run in."""
@@ -107,15 +108,16 @@ def _bench_result(named: Path | None) -> BenchResult | None:
 def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
     """The latest commits and how the work is cut; defaults where nobody named settings, or an engine."""
     if not invocation.has_settings:
-        return [], _shape(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
+        return [], shape_of(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
     app = App(invocation.settings())
     recent, settings = app.ledger.recent(), app.settings
     # Not `App.engine_name`: where costs are asked for, the wheel that the job has need not be installed.
     engine = engine or engine_of(settings.convert)
-    return recent, _shape(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
+    return recent, shape_of(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
 
 
-def _shape(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
+def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
+    """How settings cut the work; the usual ratio where none is known yet."""
     shape = Shape(
         engine=engine,
         target_manifest_bytes=builder.target_manifest_bytes,
@@ -179,7 +181,7 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
     click.echo()
     Console(highlight=False).print(_table(found))
     click.echo()
-    per_terabyte = f"{_dollars(found.dollars_per_terabyte)} a terabyte of input"
+    per_terabyte = f"{dollars(found.dollars_per_terabyte)} a terabyte of input"
     share = f"these workers are {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
     print_fields(
         [
@@ -199,7 +201,7 @@ def _a_hour(load: Load) -> str:
 
 
 def _a_month(dollars_per_hour: float) -> str:
-    return f"{_dollars(dollars_per_hour)} an hour, {_dollars(dollars_per_hour * HOURS_A_MONTH)} a month"
+    return f"{dollars(dollars_per_hour)} an hour, {dollars(dollars_per_hour * HOURS_A_MONTH)} a month"
 
 
 def _table(found: Estimate) -> Table:
@@ -233,11 +235,7 @@ def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]
     ]
 
 
-def _spent(found: MeasuredCost, seconds: float, dollars: float) -> str:
-    per_terabyte = found.per_terabyte(dollars)
-    rest = "" if per_terabyte is None else f" ({_dollars(per_terabyte)} a terabyte)"
-    return f"{_dollars(dollars)}{rest} for {duration(seconds)}"
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.2g}"  # noqa: PLR2004 - a cent
+def _spent(found: MeasuredCost, seconds: float, amount: float) -> str:
+    per_terabyte = found.per_terabyte(amount)
+    rest = "" if per_terabyte is None else f" ({dollars(per_terabyte)} a terabyte)"
+    return f"{dollars(amount)}{rest} for {duration(seconds)}"

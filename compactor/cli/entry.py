@@ -15,6 +15,7 @@ from compactor.cli.init import init
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
 from compactor.cli.redrive import redrive
+from compactor.cli.report import report
 from compactor.cli.run import run
 from compactor.cli.schema import schema
 from compactor.cli.status import status
@@ -46,7 +47,23 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (init, doctor, run, plan, status, verify, redrive, clean, trace, schema, cost, stop, control, demo):
+for command in (
+    init,
+    doctor,
+    run,
+    plan,
+    status,
+    verify,
+    redrive,
+    clean,
+    trace,
+    schema,
+    report,
+    cost,
+    stop,
+    control,
+    demo,
+):
     compactor.add_command(command)
 
 

@@ -1,13 +1,14 @@
 """How a command ends: exit codes, and one clear line for whatever went wrong."""
 
-import sys
 from collections.abc import Callable
 from enum import IntEnum
 
 import click
 
+from compactor.error_text import described
 from compactor.errors import CompactorError, SettingsError
-from compactor.logs import LOGGER
+from compactor.log_events import CATALOGUE
+from compactor.logs import log_event
 
 
 class ExitCode(IntEnum):
@@ -26,8 +27,13 @@ def say(message: str) -> None:
     click.echo(f"compactor: {next(filter(None, lines), message)}", err=True)
 
 
+def say_next(move: str) -> None:
+    """Tell the user on stderr what to do about it, in a line below."""
+    click.echo(f"next: {move}", err=True)
+
+
 def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
-    """Do a command's work; an error becomes a line on stderr and an exit code.
+    """Do a command's work; an error becomes a line on stderr, the next move in another one, and an exit code.
 
     Args:
         work: Returns the code of a normal end.
@@ -42,11 +48,15 @@ def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
     except SettingsError as exc:
         for fault in exc.faults:
             say(fault)
+        say_next(exc.next_move)
         return ExitCode.WRONG_USAGE
     except CompactorError as exc:
         say(str(exc))
+        say_next(exc.next_move)
         return ExitCode.FAILED
     except Exception as exc:  # noqa: BLE001 - nobody foresaw it, so all that is known has to be told
-        LOGGER.error("command.failed", exc_info=True, extra={"fields": {"arguments": sys.argv[1:]}})
-        say(f"unexpected {type(exc).__name__}: {exc}")
+        context = click.get_current_context(silent=True)
+        log_event("command.failed", command=context.command_path if context else "job", error=exc)
+        say(f"unexpected {described(exc)}")
+        say_next(CATALOGUE["command.failed"].next_move)
         return ExitCode.FAILED

@@ -11,7 +11,8 @@ import click
 
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.errors import SettingsError
-from compactor.logs import Level, configure_logs
+from compactor.log_events import Level
+from compactor.logs import configure_logs
 from compactor.remote_settings import settings_at
 from compactor.settings import Settings, load_settings
 

@@ -1,6 +1,6 @@
 """`compactor plan`: writes manifests for the files below a prefix."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -9,6 +9,7 @@ from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.output import count, print_json, size
+from compactor.cli.times import moment
 from compactor.layout import is_date
 from compactor.manifest import Manifest
 from compactor.places import parse_place
@@ -21,16 +22,6 @@ def _date(_context: click.Context, _option: click.Parameter, value: str | None) 
     if value is not None and not is_date(value):
         raise click.BadParameter(f"{value!r} is no calendar day; expected yyyy-mm-dd")
     return value
-
-
-def _moment(_context: click.Context, _option: click.Parameter, value: str | None) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as exc:
-        raise click.BadParameter(f"{value!r} is no time; expected ISO 8601, as in 2025-12-21T10:00:00Z") from exc
 
 
 def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
@@ -48,7 +39,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
-    "--since", metavar="TIME", callback=_moment, help="Only files written then or later (ISO 8601; UTC if not said)."
+    "--since", metavar="TIME", callback=moment, help="Only files written then or later (ISO 8601; UTC if not said)."
 )
 @json_option
 @body
@@ -72,7 +63,13 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "manifests": [
-            {"manifest_id": each.manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
+            # A dry run claims no id, so the one it would have is none to show.
+            {
+                "manifest_id": None if dry_run else each.manifest_id,
+                "date": each.date,
+                "files": len(each.files),
+                "bytes": _bytes(each),
+            }
             for each in made.manifests
         ],
         "skipped": made.skipped,
@@ -92,7 +89,6 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     verb = "Would write" if dry_run else "Wrote"
     click.echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
     for each in made.manifests[:SHOWN_MANIFESTS]:
-        # A dry run claims no id, so the one it would have is none to show.
         name = each.date if dry_run else each.manifest_id
         click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:

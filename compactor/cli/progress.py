@@ -42,8 +42,12 @@ def log_result(result: CompactionResult) -> None:
             seconds=round((outcome.decided_at - outcome.started_at).total_seconds(), 3),
         )
     elif outcome is not None:
-        fields = {"manifest_id": result.manifest_id, "reason": outcome.reason, "message": outcome.message}
-        log_event("manifest.dead_lettered", level="warning", **fields)
+        log_event(
+            "manifest.dead_lettered",
+            manifest_id=result.manifest_id,
+            reason=outcome.reason,
+            message=outcome.message,
+        )
 
 
 @dataclass

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 import click
 
 from compactor.app import App
-from compactor.cli.failures import ExitCode, say
+from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.output import count, duration, print_fields, rate, size
 from compactor.cli.progress import LiveLine, log_result
 from compactor.cli.signals import StopSignals
-from compactor.errors import SettingsError
+from compactor.errors import SettingsError, StuckError, TryAgainError
 from compactor.java import java_fault
 from compactor.service import RunReport
 from compactor.spark_conf import is_submitted
@@ -103,6 +103,9 @@ def _show(report: RunReport, seconds: float) -> None:
         say(f"manifest {manifest_id} is not done: {error}")
     for manifest_id, fault in report.stuck.items():
         say(f"manifest {manifest_id} waits for somebody to put it right: {fault}")
+    for left, kind in ((report.failures, TryAgainError), (report.stuck, StuckError)):
+        if left:
+            say_next(kind.next_move)
     if report.dead_lettered or report.files_set_aside:
         say("something was set aside: `compactor verify` counts it, `compactor trace URI` says why")
 

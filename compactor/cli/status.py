@@ -1,87 +1,67 @@
 """`compactor status`: how the job stands, on one screen."""
 
+import sys
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from compactor.app import App
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.output import by_name, count, duration, print_fields, print_json, shallow
-from compactor.layout import Layout
-from compactor.status import Status, read_status
+from compactor.cli.output import print_json, shallow
+from compactor.cli.status_screen import MOST_WIDTH, screen
+from compactor.cli.watching import JsonWatch, LiveWatch, PlainWatch, watch
+from compactor.status.values import Status
 
-SHOWN_COMMITS = 10
+WATCH_SECONDS = 5.0
 
 
 @click.command("status")
+@click.option(
+    "--watch",
+    "interval_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    is_flag=False,
+    flag_value=WATCH_SECONDS,
+    metavar="[SECONDS]",
+    help=f"Look again every so many seconds, else every {WATCH_SECONDS:g}, until Ctrl-C.",
+)
 @json_option
 @body
-def status(invocation: Invocation, *, as_json: bool) -> ExitCode:
-    """Show backlog, latest commits, dead letters and schema."""
-    app = App(invocation.settings())
-    found = read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
-    if as_json:
-        print_json(_document(found))
+def status(invocation: Invocation, *, interval_seconds: float | None, as_json: bool) -> ExitCode:
+    """Show how the job stands and what to do next.
+
+    One screen: state, jobs, backlog and when it is drained, rates, latency, rejects, dead letters, files set aside,
+    schema, cost, latest commits.
+    """
+    reader = App(invocation.settings()).status_reader
+    if interval_seconds is not None:
+        seen = JsonWatch(document) if as_json else LiveWatch() if sys.stdout.isatty() else PlainWatch()
+        watch(reader.read, seen, interval_seconds)
+    elif as_json:
+        print_json(document(reader.read()))
     else:
-        _show(found, app.layout)
+        console = Console(highlight=False)
+        height = console.height if console.is_terminal else 40
+        console.print(screen(reader.read(), width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
     return ExitCode.DONE
 
 
-def _document(found: Status) -> dict[str, Any]:
-    return {**shallow(found), "input_bytes_per_second": found.input_bytes_per_second}
-
-
-def _show(found: Status, layout: Layout) -> None:
-    waiting = count(found.waiting_manifests, "manifest")
-    if found.waiting_manifests:
-        waiting += f", the oldest for {duration(found.oldest_waiting_seconds)}"
-    if found.pending_parts:
-        waiting += f"\n{count(found.pending_parts, 'pending part')} of announced files"
-    letters = f"{found.dead_letters:,}"
-    if found.dead_letters:
-        letters += f": {by_name(found.dead_letters_by_reason)}\n{layout.failed_folder}"
-    schema = f"version {found.schema_version}, {count(found.columns, 'column')}"
-    if found.newest_column:
-        schema += f", the newest: {found.newest_column}"
-    rate = f"{found.input_bytes_per_second / 1e6:,.1f} MB/s of input while at work" if found.recent else "not known yet"
-    ratio = f"{found.ratio:.3f} Parquet bytes for each input byte" if found.ratio is not None else "not known yet"
-    print_fields(
-        [
-            ("as of", f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"),
-            (
-                "running",
-                "\n".join(f"{run.run_id}, since {run.started_at:%m-%d %H:%M:%S}" for run in found.runs) or "no job",
-            ),
-            ("waiting", waiting),
-            ("begun, not done", count(found.open_manifests, "manifest")),
-            ("dead letters", letters),
-            ("schema", schema),
-            ("rate", rate),
-            ("size", ratio),
-        ]
-    )
-    if found.recent:
-        click.echo()
-        Console(highlight=False).print(_commits(found))
-
-
-def _commits(found: Status) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("latest commits", no_wrap=True)
-    table.add_column("manifest", overflow="fold")
-    for name in ("MB in", "MB out", "files", "rows", "rejects"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for commit in reversed(found.recent[-SHOWN_COMMITS:]):
-        table.add_row(
-            f"{commit.decided_at:%m-%d %H:%M:%S}",
-            commit.manifest_id,
-            f"{commit.input_bytes / 1e6:,.1f}",
-            f"{commit.output_bytes / 1e6:,.1f}",
-            f"{commit.output_files:,}",
-            f"{commit.records:,}",
-            f"{commit.rejected_lines:,}",
-        )
-    return table
+def document(found: Status) -> dict[str, Any]:
+    """The status as JSON."""
+    backlog, cost = found.backlog, found.cost
+    return {
+        **shallow(found),
+        "state": shallow(found.state),
+        "runs": [shallow(run) for run in found.runs],
+        "backlog": {**shallow(backlog), "is_extrapolated": backlog.is_extrapolated},
+        "rates": shallow(found.rates),
+        "drain": shallow(found.drain),
+        "latency": None if found.latency is None else shallow(found.latency),
+        "rejects": shallow(found.rejects),
+        "dead_letters": shallow(found.dead_letters),
+        "files_set_aside": shallow(found.files_set_aside),
+        "schema": shallow(found.schema),
+        "cost": {**shallow(cost), "job": None if cost.job is None else shallow(cost.job)},
+    }

@@ -1,6 +1,7 @@
 """Shows how many workers a load needs at the speed of the last benchmark: a part of `compactor cost`."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any
 
 from rich.console import Console
@@ -19,7 +20,12 @@ _HEADINGS = ("workers", "vCPU", "busy", "$ an hour", "$ a month", "$ a TB", "of 
 def needs_document(result: BenchResult, load: Load, common: JobSize) -> dict[str, Any]:
     """The speeds, and for each engine what the load needs on each version of Glue and worker type."""
     return {
-        "bench": result.model_dump(mode="json"),
+        "bench": {
+            "bytes_per_second": {engine: speed * 1e6 for engine, speed in result.megabytes_per_second.items()},
+            "cores": result.cores,
+            "machine": result.machine,
+            "measured_at": result.measured_at.astimezone(UTC),
+        },
         "busy_share_at_most": BUSY_SHARE,
         "engines": {
             engine: {

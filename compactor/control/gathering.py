@@ -67,7 +67,7 @@ class Sources:
                 return read()
             except CompactorError as exc:
                 unknown[source] = " ".join(str(exc).split())[:_SHOWN_ERROR_CHARACTERS]
-                log_event("control.source_unknown", level="warning", source=source, error=unknown[source])
+                log_event("control.source_unknown", source=source, error=exc)
                 return None
 
         depth = known(Source.QUEUE, self._depth)

@@ -48,7 +48,7 @@ class Notices:
         try:
             told = self._told()
         except CompactorError as exc:
-            log_event("control.notices_unread", level="warning", error=str(exc)[:500])
+            log_event("control.notices_unread", error=exc)
             told, alarms = {}, {}
         new = [words for about, words in alarms.items() if about not in told]
         over = [words for about, words in told.items() if about not in alarms]
@@ -59,7 +59,7 @@ class Notices:
             if new or over:
                 self._store.put(self._uri, Told(alarms=dict(alarms)).model_dump_json().encode())
         except CompactorError as exc:
-            log_event("control.not_told", level="warning", error=str(exc)[:500])
+            log_event("control.not_told", error=exc)
 
     def _told(self) -> dict[str, str]:
         try:

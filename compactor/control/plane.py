@@ -81,7 +81,7 @@ class ControlPlane:
                 outcome = self._carry_out(action)
             except CompactorError as exc:
                 failed.append(f"{_words(action)} failed: {exc}")
-                log_event("control.action_failed", level="warning", kind=action.kind, error=str(exc)[:500])
+                log_event("control.action_failed", kind=action.kind, error=exc)
             else:
                 starts += action.kind is ActionKind.START and bool(outcome)
                 done += [f"{outcome}: {action.reason}"] if outcome else []

@@ -7,36 +7,6 @@ from dataclasses import dataclass, field
 
 from compactor.demo import pools
 
-KEYS = (
-    "id",
-    "event",
-    "time",
-    "received_at",
-    "step",
-    "session",
-    "visitor",
-    "ip",
-    "user_id",
-    "member",
-    "device",
-    "os",
-    "browser",
-    "version",
-    "agent",
-    "country",
-    "city",
-    "locale",
-    "page",
-    "referrer",
-    "sku",
-    "category",
-    "price",
-    "currency",
-    "units",
-    "custom_data",
-)
-"""The top-level keys of every event, in the order in which they are written."""
-
 LATE_KEY = "coupon_code"
 FILE_BYTES = 3_670_016  # 3.5 MiB, the size that the reference producers write
 DAY = "2025-12-21"

@@ -119,8 +119,7 @@ class Redriver:
             else:
                 self._redrive_files(run, batch)
         for refused in run.report.refused:
-            fields = {"manifest_id": refused.manifest_id, "uri": refused.uri, "why": refused.why}
-            log_event("redrive.refused", level="warning", **fields)
+            log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
         return run.report
 
     def _left(

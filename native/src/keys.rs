@@ -2,6 +2,8 @@
 
 use hashbrown::HashMap;
 
+use crate::scan::MAX_KEY_CHARACTERS;
+
 /// Keys by number: first those of the columns, then others as they are seen.
 #[derive(Debug)]
 pub struct Keys {
@@ -71,10 +73,12 @@ impl Keys {
         self.order[place] = self.expectable(number);
     }
 
-    /// Nobody for a key that has to be escaped, and so never stands in a line as it is.
+    /// Nobody for a key that has to be escaped, and so never stands in a line as it is, and for one that may be too long
+    /// for a record, which is for the scan to tell.
     fn expectable(&self, number: usize) -> u32 {
-        let is_plain = self.text(number).iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_plain { u32::try_from(number).unwrap_or(NOBODY) } else { NOBODY }
+        let text = self.text(number);
+        let is_plain = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
+        if is_plain && text.len() <= MAX_KEY_CHARACTERS { u32::try_from(number).unwrap_or(NOBODY) } else { NOBODY }
     }
 
     fn add(&mut self, key: &[u8]) -> usize {

@@ -192,7 +192,7 @@ def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # n
         sink.emit({"Heartbeat": 1})
         assert time.monotonic() - started < 1
         assert not sink.flush(1.5)
-    assert fields_of(events, "metrics.not_flushed") == [{"level": "warning", "metrics": 2, "timeout_seconds": 1.5}]
+    assert fields_of(events, "metrics.not_flushed") == [{"metrics": 2, "timeout_seconds": 1.5}]
     released = threading.Event()
     released.set()
     with server(released, port) as (_, requests):
@@ -281,7 +281,7 @@ def test_a_request_that_is_refused(events: list[Any]) -> None:
     sink.emit({"RecordsIn": 2})
     assert sink.flush(10)
     assert client.values() == {"MetricsDropped": [2], "RecordsIn": [2]}
-    assert fields_of(events, "metrics.dropped") == [{"level": "warning", "values": 2, "of_all": 2}]
+    assert fields_of(events, "metrics.dropped") == [{"values": 2, "of_all": 2}]
 
 
 def test_what_is_too_old() -> None:

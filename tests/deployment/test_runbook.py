@@ -1,33 +1,71 @@
-"""What operators read is what the alarms say."""
+"""What operators read is what the alarms say, and what the code knows of reasons, states and exit codes."""
 
+import json
 import re
 
+from compactor import inspection, manifest
+from compactor.cli.failures import ExitCode
 from compactor.cost import Assumptions
+from compactor.errors import StuckError
+from compactor.records import FileStatus
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
 
-README = (ROOT / "deploy" / "README.md").read_text()
-_ROW = re.compile(r"\| `(?P<name>[a-z-]+)` \| (?P<means>.+) \| (?P<do>.+) \|")
+DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+
+
+def table(heading: str) -> dict[str, list[str]]:
+    """The rows of the table below a heading: by their first cell, the others."""
+    _, found, rest = OPERATIONS.partition(f"{heading}\n")
+    assert found, f"no heading {heading}"
+    section = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:2] == "| "
+    ]
+    return {row[0].strip("`"): row[1:] for row in rows[1:]}
 
 
 def test_the_table_of_alarms() -> None:
-    """Every alarm has one row that tells in the alarm's own words what it means and what to do."""
+    """Every alarm has one row that tells in the alarm's own words what it means and what to do, and where to look."""
     parameters = parameters_of("prod")
     found = resources(template(), parameters).values()
     alarms = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
     told = {alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"] for alarm in alarms}
-    rows = {row["name"]: f"{row['means']} {row['do']}" for row in _ROW.finditer(README)}
-    assert rows == told
+    rows = table("## Alarms")
+    assert {name: f"{means} {do}" for name, (means, _, do) in rows.items()} == told
+    dashboards = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Dashboard"]
+    widgets = {each["properties"].get("title") for each in json.loads(dashboards[0]["DashboardBody"])["widgets"]}
+    for name, (_, look, _) in rows.items():
+        named = set(re.findall(r"\*([^*]+)\*", look))
+        assert named, f"{name} names no widget"
+        assert named <= widgets, f"{name} names {named - widgets}"
+    queues = {each["Properties"]["QueueName"] for each in found if each["Type"] == "AWS::SQS::Queue"}
+    for queue in re.findall(r"the queue `<job>-([a-z-]+)`", OPERATIONS):
+        assert f"{parameters['JobName']}-{queue}" in queues
+
+
+def test_every_reason_has_its_next_move() -> None:
+    """Whatever can be set aside, get stuck or end a command has one row, and no row is about anything else."""
+    for heading, reasons in (("### Dead letters", manifest.REASONS), ("### Lines", inspection.REASONS)):
+        (full,) = re.findall(rf"^{heading}.*$", OPERATIONS, re.MULTILINE)
+        rows = table(full)
+        assert {reason: cells[0] for reason, cells in rows.items()} == reasons
+        assert all(len(cells) == 2 and cells[1] for cells in rows.values())
+    (files,) = re.findall(r"^### Files.*$", OPERATIONS, re.MULTILINE)
+    assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
+    assert set(table("### Stuck manifests")) == {each.__name__ for each in (StuckError, *StuckError.__subclasses__())}
+    assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}
 
 
 def test_commands_and_parameters_exist() -> None:
     """Commands of make, files and parameters that the page names are there."""
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^make ([a-z-]+)", README, re.MULTILINE):
+    for target in re.findall(r"^make ([a-z-]+)", DEPLOYING, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for path in re.findall(r"^deploy/\S+", README, re.MULTILINE):
+    for path in re.findall(r"^deploy/\S+", DEPLOYING, re.MULTILINE):
         assert (ROOT / path).is_file(), path
     known = template()["Parameters"]
-    for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", README):
+    for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", DEPLOYING):
         assert name in known, name
 
 

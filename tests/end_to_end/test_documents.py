@@ -1,31 +1,49 @@
 """What the documents say is so: commands run, names exist."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from compactor.demo.events import make_event_lines
-
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
-DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("deploy/*.yaml")]
+from compactor.steps import BuildStep, RedriveStep, Step
+from tests.document_commands import check_command
+from tests.document_lake import ENVIRONMENT, make_lake
+from tests.documents import (
+    EXAMPLES,
+    TAGS,
+    Block,
+    anchors,
+    blocks,
+    blocks_of,
+    check_printed,
+    documents,
+    links,
+    open_database,
+    run,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+DOCUMENTS = [*documents(), *ROOT.glob("deploy/*.yaml")]
 
-def shell_blocks(text: str) -> list[str]:
-    return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+
+def name_of(found: object) -> str:
+    """What a test about a document is called."""
+    return found.relative_to(ROOT).as_posix() if isinstance(found, Path) else str(found)
 
 
 def test_every_make_target_of_the_documents_exists() -> None:
     """`make X` in a document is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {name for path in DOCUMENTS for name in re.findall(r"\bmake ([a-z-]+)`", path.read_text())}
-    named |= {name for block in shell_blocks(README) for name in re.findall(r"^make ([a-z-]+)", block, re.MULTILINE)}
+    shells = [block.text for path in documents() for block in blocks_of(path, "sh", "sh aws")]
+    named |= {name for text in shells for name in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)}
     assert {"demo", "test", "install"} <= named <= targets
 
 
@@ -34,6 +52,21 @@ def test_every_file_that_the_documents_name_exists() -> None:
     for path in DOCUMENTS:
         for name in re.findall(r"`((?:tests|config|compactor|deploy|lambdas|bench|docs)/[\w./*]+)`", path.read_text()):
             assert list(ROOT.glob(name)), f"{path.name} names {name}"
+
+
+def test_the_internals_tell_every_step() -> None:
+    """Each step of a manifest's life, of building and of a redrive has one row, and no row is about anything else."""
+    text = (ROOT / "docs" / "internals.md").read_text()
+    tables = [
+        re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
+    ]
+    assert [rows for rows in tables if rows] == [list(Step), list(BuildStep), list(RedriveStep)]
+
+
+def test_every_page_is_in_the_index() -> None:
+    """The index of the documents names each of them."""
+    index = ROOT / "docs" / "README.md"
+    assert {path.name for path in index.parent.glob("*.md")} - {index.name} <= set(links(index))
 
 
 def test_every_module_of_the_layer_map_exists() -> None:
@@ -46,6 +79,81 @@ def test_every_module_of_the_layer_map_exists() -> None:
         assert any(re.fullmatch(name.replace("*", ".*"), module) for name in named), f"{module} is not on the map"
 
 
+@pytest.mark.parametrize("path", documents(), ids=name_of)
+def test_every_example_is_of_a_kind_that_is_tried(path: Path) -> None:
+    """Each fenced block has a tag that says how it is checked; data can be read as what it says it is."""
+    for block in blocks(path):
+        assert block.tag in TAGS, f"{block.where}: {block.tag}"
+        if block.tag == "toml":
+            tomllib.loads(block.text)
+        elif block.tag == "json":
+            json.loads(block.text)
+
+
+@pytest.mark.parametrize("path", documents(), ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    """A link within the repository leads to a file, and to a heading of it if it names one."""
+    for link in links(path):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), f"{name_of(path)} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{name_of(path)} links to {link}"
+
+
+@pytest.mark.parametrize("path", [each for each in documents() if blocks_of(each, "sh aws")], ids=name_of)
+def test_commands_that_need_an_account_exist(path: Path) -> None:
+    """What is not run is at least there: target, command or operation, and each of its options."""
+    for block in blocks_of(path, "sh aws"):
+        for line in block.lines:
+            check_command(line)
+
+
+def test_a_command_that_is_not_there_is_noticed() -> None:
+    """The check itself finds wrong targets, commands, operations and options."""
+    for line in ("make nothing", "compactor nothing", "compactor plan --nothing s3://b", "aws sqs nothing", "rm -r /"):
+        with pytest.raises(Exception, match=r"nothing|rm"):
+            check_command(line)
+    with pytest.raises(AssertionError, match="--nothing"):
+        check_command("aws sqs receive-message --nothing x")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake that the examples of all documents are about."""
+    folder = tmp_path_factory.mktemp("lake")
+    make_lake(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "path", [each for each in documents() if each != README and blocks_of(each, *EXAMPLES)], ids=name_of
+)
+def test_examples_run(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands, Python and SQL of a document work on a real lake, in their order, and print what it says."""
+    monkeypatch.chdir(lake)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    namespace: dict[str, object] = {}
+    with open_database() as database:
+        for block in blocks_of(path, *EXAMPLES):
+            check_printed(block, run(block, namespace, database))
+
+
+def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of what is printed finds what differs, and takes `...` for anything."""
+    monkeypatch.chdir(lake)
+    with open_database() as database:
+        right, wrong = (Block("here", "python", "print(1, 2)", says) for says in ("1 ...\n", "1 3\n"))
+        check_printed(right, run(right, {}, database))
+        with pytest.raises(AssertionError, match="here prints"):
+            check_printed(wrong, run(wrong, {}, database))
+        with pytest.raises(AssertionError, match="finds no rows"):
+            run(Block("here", "sql athena", "SELECT * FROM events WHERE false"), {}, database)
+        with pytest.raises(AssertionError, match="exit code 2"):
+            run(Block("here", "sh", "compactor nothing"), {}, database)
+
+
 @pytest.mark.timeout(400)
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     """The walk through one's own files, and what an operator asks after it, as written, in an empty folder."""
@@ -53,7 +161,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
-    lines = [line for block in shell_blocks(README) for line in block.splitlines()]
+    lines = [line for block in blocks_of(README, "sh") for line in block.text.splitlines()]
     script = "set -e\n" + "\n".join(line for line in lines if not line.startswith("make "))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(

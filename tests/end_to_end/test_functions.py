@@ -18,6 +18,7 @@ from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, 
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.errors import SettingsError
 from compactor.functions import forget_parts
+from compactor.log_events import CATALOGUE
 from compactor.manifest import Manifest
 from tests.s3_messages import notification
 
@@ -61,8 +62,11 @@ def handler(name: str) -> Any:
     return importlib.import_module(f"lambdas.{name}").handler
 
 
-def test_from_object_to_manifest(aws: str) -> None:
-    """Objects that are put are announced, claimed, and named in manifests once; poison stays in the queue."""
+def test_from_object_to_manifest(aws: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Objects that are put are announced, claimed, and named in manifests once; poison stays in the queue.
+
+    The log is one JSON object a line, and what went wrong has its next move.
+    """
     queue_url = make_event_queue("events", "raw", region=REGION, endpoint_url=aws)
     s3, sqs = s3_client(REGION, aws), sqs_client(REGION, aws)
     keys = [f"2026-01-02/a b+{number}é.ndjson" for number in range(25)] + ["_SUCCESS"]
@@ -77,6 +81,9 @@ def test_from_object_to_manifest(aws: str) -> None:
     bodies = [s3.get_object(Bucket="lake", Key=each["Key"])["Body"].read() for each in listed]
     named = Counter(file.uri for body in bodies for file in Manifest.model_validate_json(body).files)
     assert named == {f"s3://raw/{key}": 1 for key in keys[:-1]}
+    logged = {entry["event"]: entry for entry in map(json.loads, capsys.readouterr().err.splitlines())}
+    assert set(logged) == {"messages.built", "message.unreadable", "parts.sealed", "metrics.emitted"}
+    assert logged["message.unreadable"]["next"] == CATALOGUE["message.unreadable"].next_move
 
 
 def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,11 @@ VENDORS = {
 
 PURE = (
     *("attempts", "backoff", "column_types", "distributions", "errors", "inspection", "layout", "manifest", "metrics"),
-    *("data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    *("document_tables", "error_text", "log_events", "data_files", "line_splitting", "lines", "s3_events", "work_time"),
+    *("measured_cost", "status.flow", "status.spent", "status.standing", "status.values"),
+    "wording",
+    *("report.period", "report.tally", "report.figures", "report.markup", "report.scales", "report.frame"),
+    *("report.time_charts", "report.bar_charts", "report.parts", "report.style", "report.verdict"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice", "doctor.findings"),
     *(

@@ -13,7 +13,6 @@ from bench.scale_table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local import LocalStore
 from compactor.app import App
 from compactor.layout import digest
-from compactor.status import read_status
 from tests.twins import FaultyStore
 
 MEASURES = (Measure("a", "the first", "ms", 1e-3), Measure("b", "the second", "MiB", 2.0**20))
@@ -62,8 +61,7 @@ def test_status_asks_no_more_after_more(tmp_path: Path):
         settings = settings_at(tmp_path / str(manifests))
         write_finished(settings.layout(), manifests, "/raw")
         store = FaultyStore(LocalStore())
-        app = App(settings, store=store)
-        read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
+        App(settings, store=store).status_reader.read()
         asked.append(store.calls)
     assert asked[0] == asked[1]
 

@@ -1,69 +1,20 @@
 """Promises of plan, status, verify and trace: what they print, as JSON and as text, and which code they end with."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-from compactor.app import App
-from compactor.cli.entry import compactor as command
 from compactor.cli.verify import SHOWN
-from compactor.settings import load_settings
-from tests.twins import ListSource, PlainEngine
-
-DAY = "2025-12-21"
-GOOD = b'{"id": 1, "price": 1.10}\n{"id": 2}\n\n'
-FLAWED = b'{"id": 3}\nnot json\n'
-
-
-@dataclass(frozen=True)
-class Site:
-    """Settings on plain folders, with input."""
-
-    root: Path
-    config: Path
-
-    def call(self, *arguments: str) -> Result:
-        return CliRunner().invoke(command, ["--config", str(self.config), *arguments])
-
-    def json(self, *arguments: str) -> tuple[Any, int]:
-        """The one document that a command prints, and its exit code."""
-        result = self.call(*arguments, "--json")
-        return json.loads(result.stdout), result.exit_code
-
-    def raw(self, name: str) -> str:
-        return str(self.root / "raw" / name)
-
-    def plan(self) -> str:
-        """Plan everything, into the one manifest whose id is given back."""
-        document, code = self.json("plan", str(self.root / "raw"))
-        assert code == 0
-        [manifest] = document["manifests"]
-        return str(manifest["manifest_id"])
-
-    def compact(self) -> None:
-        """Do all there is to do."""
-        app = App(load_settings(self.config, {}))
-        app.service_on(PlainEngine(app.store), ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+from tests.sites import DAY, FLAWED, GOOD, Site, make_site
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     """Two input files, one of them with a bad line, and nothing planned."""
-    config = tmp_path / "settings.toml"
-    config.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[metrics]\nsink = "none"\n'
-    )
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
-    (tmp_path / "raw" / f"{DAY}-flawed.ndjson").write_bytes(FLAWED)
-    return Site(tmp_path, config)
+    return make_site(tmp_path)
 
 
 def test_plan_as_json(site: Site) -> None:
@@ -113,22 +64,32 @@ def test_status_of_nothing(site: Site) -> None:
     before = sorted(site.root.rglob("*"))
     document, code = site.json("status")
     assert code == 0
-    assert (document["waiting_manifests"], document["open_manifests"], document["recent"]) == (0, 0, [])
+    backlog = document["backlog"]
+    assert (backlog["manifests"], backlog["begun_manifests"], document["recent"]) == (0, 0, [])
+    assert document["state"]["word"] == "empty"
     assert sorted(site.root.rglob("*")) == before
 
 
 def test_status_as_json(site: Site) -> None:
     """Status counts what waits, what was committed and what was set aside."""
     site.plan()
-    assert site.json("status")[0]["waiting_manifests"] == 1
+    waiting = site.json("status")[0]
+    assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
+        "stopped",
+        "compactor run goes on where it was left",
+    )
+    assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (site.root / "m" / "broken.json").write_text("{")
     site.compact()
     document, code = site.json("status")
     assert code == 0
-    assert (document["waiting_manifests"], document["dead_letters_by_reason"]) == (0, {"not_json": 1})
-    assert (document["columns"], document["newest_column"]) == (2, "price")
+    assert (document["backlog"]["manifests"], document["dead_letters"]["by_reason"]) == (0, {"not_json": 1})
+    assert document["state"]["word"] == "needs_you"
+    assert (document["schema"]["columns"], document["schema"]["newest_column"]) == (2, "price")
     assert [commit["records"] for commit in document["recent"]] == [3]
-    assert document["input_bytes_per_second"] > 0
+    assert document["rejects"] == {"commits": 1, "lines": 1, "by_reason": {"invalid_json": 1}}
+    assert document["rates"]["at_work_bytes_per_second"] > 0
+    assert (document["latency"]["commits"], document["latency"]["files"]) == (1, 2)
 
 
 def test_status_fits_a_terminal(site: Site) -> None:

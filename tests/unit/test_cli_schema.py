@@ -10,6 +10,7 @@ from compactor.adapters.local import LocalStore
 from compactor.adapters.memory import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.cli.schema import SHOWN_COLUMNS, SHOWN_VERSIONS
+from compactor.errors import RecordUnreadable
 from compactor.layout import Layout
 from compactor.registry import SchemaRegistry
 from compactor.schema import DeclaredColumn
@@ -83,7 +84,7 @@ def test_a_wide_version(config: Path) -> None:
 
 
 def test_a_damaged_version(config: Path) -> None:
-    """A record that cannot be read is one line that names it, and no stack trace."""
+    """A record that cannot be read is told in one line that names it, with the next move, and no stack trace."""
     registry(config).covering({"a": "/raw/1"}, "m1")
     record = config.parent / "s" / "schemas" / "1.json"
     record.write_bytes(record.read_bytes()[:-20])
@@ -91,4 +92,4 @@ def test_a_damaged_version(config: Path) -> None:
         result = call(config, *options)
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(f"compactor: {record}: ")
-        assert len(result.stderr.splitlines()) == 1
+        assert result.stderr.splitlines()[1:] == [f"next: {RecordUnreadable.next_move}"]

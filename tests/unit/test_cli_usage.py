@@ -13,6 +13,9 @@ import compactor
 from compactor.cli.entry import compactor as command
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.errors import AccessError, InputError, SettingsError, StoreUnavailable
+from compactor.log_events import CATALOGUE
+
+MEND = f"next: {SettingsError.next_move}\n"
 
 
 def call(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
@@ -80,7 +83,7 @@ def test_no_settings() -> None:
     """Without settings a command says how to name them."""
     result = call("status")
     assert result.exit_code == 2
-    assert result.stderr == "compactor: no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one\n"
+    assert result.stderr == "compactor: no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one\n" + MEND
 
 
 def test_all_faults_at_once(tmp_path: Path) -> None:
@@ -89,7 +92,8 @@ def test_all_faults_at_once(tmp_path: Path) -> None:
     path.write_text('[paths]\nmanifests = "ftp://x"\noutput = 3\n[stream]\nmax_attempts = 0\n')
     result = call("--config", str(path), "status")
     assert result.exit_code == 2
-    lines = result.stderr.splitlines()
+    *lines, last = result.stderr.splitlines()
+    assert f"{last}\n" == MEND
     assert all(line.startswith("compactor: ") for line in lines)
     for key in ("paths.manifests", "paths.output", "paths.state", "input.allowed_prefixes", "stream.max_attempts"):
         assert sum(f" {key}" in line for line in lines) == 1, key
@@ -122,10 +126,26 @@ def test_settings_by_variables_alone(tmp_path: Path) -> None:
 
 
 ENDS = {
-    "settings": (SettingsError(["a: 1", "b: 2"]), ExitCode.WRONG_USAGE, ["compactor: a: 1", "compactor: b: 2"]),
-    "operator": (AccessError("s3://x: denied"), ExitCode.FAILED, ["compactor: s3://x: denied"]),
-    "passing": (StoreUnavailable("slow down"), ExitCode.FAILED, ["compactor: slow down"]),
-    "input": (InputError("\nfirst\n  at java.lang"), ExitCode.FAILED, ["compactor: first"]),
+    "settings": (
+        SettingsError(["a: 1", "b: 2"]),
+        ExitCode.WRONG_USAGE,
+        ["compactor: a: 1", "compactor: b: 2", MEND.strip()],
+    ),
+    "operator": (
+        AccessError("s3://x: denied"),
+        ExitCode.FAILED,
+        ["compactor: s3://x: denied", f"next: {AccessError.next_move}"],
+    ),
+    "passing": (
+        StoreUnavailable("slow down"),
+        ExitCode.FAILED,
+        ["compactor: slow down", f"next: {StoreUnavailable.next_move}"],
+    ),
+    "input": (
+        InputError("\nfirst\n  at java.lang"),
+        ExitCode.FAILED,
+        ["compactor: first", f"next: {InputError.next_move}"],
+    ),
     "interrupt": (KeyboardInterrupt(), ExitCode.INTERRUPTED, ["compactor: interrupted"]),
 }
 
@@ -134,7 +154,7 @@ ENDS = {
 def test_errors_become_codes(
     error: BaseException, code: ExitCode, lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every kind of error has its exit code, and one line on stderr for each fault."""
+    """Every kind of error has its exit code, one line on stderr for each fault, and the next move in a last one."""
 
     def work() -> ExitCode:
         raise error
@@ -144,26 +164,30 @@ def test_errors_become_codes(
 
 
 def test_a_bug_leaves_its_traceback_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
-    """What nobody foresaw ends with 1; the log has all of it, the last line the gist."""
+    """What nobody foresaw ends with 1; the log has the way to it, the last lines the gist and the next move."""
     call("--log-format", "json", "status")  # starts the log
 
+    quoted = "by nothing"
+
     def work() -> ExitCode:
-        raise ZeroDivisionError("by nothing")
+        raise ZeroDivisionError(quoted)
 
     assert exit_code_of(work) is ExitCode.FAILED
-    *log, last = capsys.readouterr().err.splitlines()
-    assert last == "compactor: unexpected ZeroDivisionError: by nothing"
+    *log, gist, last = capsys.readouterr().err.splitlines()
+    assert gist.startswith("compactor: unexpected ZeroDivisionError in ")
+    assert last == f"next: {CATALOGUE['command.failed'].next_move}"
+    assert "by nothing" not in log[-1]
     assert "command.failed" in log[-1]
     assert "Traceback" in log[-1]
 
 
 @pytest.mark.parametrize("arguments", [["run", "--once"], ["demo"]], ids=" ".join)
 def test_no_java_is_told_before_anything_starts(config: Path, arguments: list[str], tmp_path: Path) -> None:
-    """Without Java a command that needs it ends with 2 and one clear line."""
+    """Without Java a command that needs it ends with 2, one clear line, and the next move."""
     env: dict[str, str | None] = {"COMPACTOR_CONFIG": str(config), "PATH": str(tmp_path), "JAVA_HOME": None}
     result = call(*arguments, env=env)
     assert result.exit_code == 2
-    assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n"
+    assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n" + MEND
     assert not (tmp_path / "m").exists()
 
 
@@ -175,8 +199,9 @@ def test_the_module_is_the_command() -> None:
     assert done.stdout == f"compactor {compactor.__version__}\n"
 
 
+# It never waits for long: a signal that comes just before a call which blocks is seen only when that call is over.
 SIGNALLED = """
-import sys, threading
+import select, sys, threading
 from compactor.cli.signals import StopSignals
 stopped = threading.Event()
 with StopSignals() as signals:
@@ -187,9 +212,11 @@ with StopSignals() as signals:
         threading.Event().wait(0.01)
     if sys.argv[1] == "before":
         signals.attach(stopped.set)
-    stopped.wait()
+    while not stopped.wait(0.02):
+        pass
     print("stopped", flush=True)
-    sys.stdin.read()
+    while not select.select([sys.stdin], [], [], 0.02)[0]:
+        pass
 """
 
 

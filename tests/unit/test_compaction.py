@@ -181,7 +181,8 @@ def test_retries_exhausted(world: World) -> None:
     report = world.run_once(engine=engine)
     letter = world.dead_letter("bad")
     assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
-    assert "3 attempts failed; the last: RuntimeError: boom" in letter.message
+    assert "3 attempts failed; the last: RuntimeError in " in letter.message
+    assert "boom" not in letter.message  # which might be a value that something choked on
     assert engine.tries == 4  # the first was not alone, so it proved nothing
     world.check_exact(["/w/raw/a-0.ndjson", "/w/raw/c-0.ndjson"])
 

@@ -25,7 +25,6 @@ from compactor.errors import AccessError, CompactorError, SettingsError, StoreUn
 from compactor.java import Java
 from compactor.layout import is_delivery, is_seen_by_stream, probe
 from compactor.settings import load_settings, parse_settings
-from compactor.status import read_status
 
 GIB = 1024**3
 PLACES = {"manifests": "s3://own/manifests", "output": "s3://lake/events", "state": "s3://own/state"}
@@ -143,8 +142,8 @@ def test_nobody_takes_a_probe_for_anything() -> None:
             assert not is_delivery(uri)
             assert not is_seen_by_stream(uri.removeprefix(f"{place}/"), 6)
             app.store.put(uri, b"doctor")
-    status = read_status(app.store, app.layout, app.ledger, app.registry, app.runs, app.clock)
-    assert (status.waiting_manifests, status.open_manifests, status.dead_letters, status.runs) == (0, 0, 0, ())
+    status = app.status_reader.read()
+    assert (status.backlog.manifests, status.backlog.begun_manifests, status.dead_letters.manifests) == (0, 0, 0)
     assert not list(SurplusFinder(app.store, app.layout, app.ledger).everywhere())
 
 

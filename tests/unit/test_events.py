@@ -5,7 +5,37 @@ from datetime import datetime
 import orjson
 import pytest
 
-from compactor.demo.events import BAD_LINES, KEYS, LATE_KEY, Flaws, make_event_lines, write_day
+from compactor.demo.events import BAD_LINES, LATE_KEY, Flaws, make_event_lines, write_day
+
+KEYS = (
+    "id",
+    "event",
+    "time",
+    "received_at",
+    "step",
+    "session",
+    "visitor",
+    "ip",
+    "user_id",
+    "member",
+    "device",
+    "os",
+    "browser",
+    "version",
+    "agent",
+    "country",
+    "city",
+    "locale",
+    "page",
+    "referrer",
+    "sku",
+    "category",
+    "price",
+    "currency",
+    "units",
+    "custom_data",
+)
+"""The top-level keys of every event, in the order in which they are written."""
 
 SMALL = {"total_bytes": 500_000, "file_bytes": 100_000}
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compactor.errors import FileError
-from compactor.inspection import MAX_KEYS, REASONS, Inspected, inspect_lines
+from compactor.inspection import MAX_KEY_CHARACTERS, MAX_KEYS, REASONS, Inspected, inspect_lines
 from compactor.lines import Limits, Reject
 
 BOM = b"\xef\xbb\xbf"
@@ -216,6 +216,15 @@ def test_keys_of_rejected_lines_do_not_count():
     assert found.keys == ("a", "c")
     assert rejects == [Reject(2, 8, "parsers_disagree", b' \t{"b":2}\r')]
     assert good == b'{"a":1}\n{"c":3}\n'
+
+
+def test_a_line_with_a_key_too_long_for_a_name_is_a_reject_that_leaves_no_key():
+    """Neither its long keys nor its others make columns; at the limit all is well, and characters count, not bytes."""
+    longest = "ü" * MAX_KEY_CHARACTERS
+    lines = [{"a": 1}, {"b": 1, longest + "x": 2}, {longest: 1}, {"a": 2, longest + "x": 2}, {"c": 1, "a": 2}]
+    found, rejects, _ = run(b"\n".join(map(orjson.dumps, lines)), Limits(1 << 20, 1 << 30))
+    assert found.keys == ("a", longest, "c")
+    assert [(reject.line_number, reject.reason) for reject in rejects] == [(2, "key_too_long"), (4, "key_too_long")]
 
 
 def test_as_many_keys_as_any_table_has_columns_are_kept():

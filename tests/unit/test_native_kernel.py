@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compactor.errors import FileError, StagingError
 from compactor.inspection import MAX_KEYS
 from tests.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
-from tests.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, mutated
+from tests.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
 pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
 
@@ -47,7 +47,7 @@ def test_lines_that_are_nearly_records_are_taken_as_inspection_takes_them(data):
 
 def test_torture_lines_are_taken_as_inspection_takes_them():
     """All at once, so that each is read with the expectations that the others left; and each alone."""
-    lines = [*GOOD_LINES, *(line for line, _ in BAD_LINES), *DEEP_LINES, *GOOD_LINES]
+    lines = [*GOOD_LINES, *(line for line, _ in BAD_LINES), *DEEP_LINES, *LONG_KEY_LINES, *GOOD_LINES]
     check(b"\n".join(lines))
     for line in lines:
         check(line)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.memory import MemoryStore
@@ -64,7 +64,6 @@ def written(store: MemoryStore, uris: list[str], reasons: frozenset[str] = REASO
 
 
 @given(files=st.lists(LINES, min_size=1, max_size=3))
-@settings(deadline=None)
 def test_any_lines(tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]) -> None:
     """Whatever was rejected comes back byte for byte, in its order, one file for each source, over-long lines whole."""
     contents = {f"/w/raw/{number}": b"\n".join(lines) for number, lines in enumerate(files)}

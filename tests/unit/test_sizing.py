@@ -114,10 +114,12 @@ def test_summary_of_a_commit() -> None:
     world.runner().run([uri])
     outcome = world.outcome("m1")
     assert isinstance(outcome, Commit)
-    summary = summarised(outcome)
+    [created_at] = {uri.created_at for uri in [world.ledger.accepted("m1").manifest]}
+    summary = summarised(outcome, arrived_at=created_at)
     assert (summary.input_files, summary.records, summary.rejected_lines) == (2, 4, 2)
     assert summary.decoded_bytes == summary.input_bytes == len(GOOD) + len(FLAWED)
     assert (summary.output_files, summary.output_bytes) == (2, sum(file.size_bytes for file in outcome.outputs))
+    assert (summary.rejects, summary.set_aside) == ({"invalid_json": 1, "not_an_object": 1}, {"missing": 1})
     assert world.ledger.recent() == [summary]
 
 

@@ -11,12 +11,12 @@ from compactor.column_types import parse_type
 from compactor.engine import Staged, StagedOutput
 from compactor.errors import StagingError, StoreUnavailable
 from compactor.manifest import Manifest, ManifestFile
-from compactor.parquet_files import arrow_type, parquet_facts
+from compactor.parquet_files import parquet_facts
 from compactor.records import FileReport, FileStatus
 from compactor.registry import EMPTY_SCHEMA
 from compactor.schema import DeclaredColumn, extend
 from compactor.staged_files import verify_staged
-from tests.twins import FaultyStore
+from tests.twins import FaultyStore, arrow_type
 
 NOW = ManualClock().now()
 SCHEMA = extend(EMPTY_SCHEMA, {"a": "/r/1", "b": "/r/2"}, names="safe", max_columns=9, manifest_id="m", now=NOW)

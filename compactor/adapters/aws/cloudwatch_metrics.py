@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from compactor.adapters.aws.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
-from compactor.adapters.aws.errors import error_code
+from compactor.adapters.aws.errors import error_code, own_error
 from compactor.backoff import pause_seconds
 from compactor.distributions import Distribution
 from compactor.logs import log_event
@@ -92,10 +92,10 @@ class CloudWatchMetrics:
         try:
             data, unfit = measured(values, self._clock.now())
         except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
-            log_event("metrics.not_understood", level="warning", error=str(exc)[:500])
+            log_event("metrics.not_understood", error=exc)
             data, unfit = [], dict.fromkeys(values, 1)
         if unfit:
-            log_event("metrics.unfit", level="warning", values=unfit)
+            log_event("metrics.unfit", values=unfit)
         with self._changed:
             self._lost_values += sum(unfit.values())
             self._lost_values_logged += sum(unfit.values())
@@ -114,7 +114,7 @@ class CloudWatchMetrics:
             self._flushing -= 1
             left = len(self._queue) + self._in_flight
         if left:
-            log_event("metrics.not_flushed", level="warning", metrics=left, timeout_seconds=timeout_seconds)
+            log_event("metrics.not_flushed", metrics=left, timeout_seconds=timeout_seconds)
         return not left
 
     def _send_all(self) -> None:
@@ -151,7 +151,7 @@ class CloudWatchMetrics:
             )
         except Exception as exc:  # noqa: BLE001 - the thread lives on, whatever it is
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
-            log_event("metrics.not_sent", level="warning", metrics=len(data), refused=refused, error=str(exc)[:500])
+            log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
             return _Answer.REFUSED if refused else _Answer.NONE
         return _Answer.TAKEN
 
@@ -169,7 +169,7 @@ class CloudWatchMetrics:
             self._lost_values_logged = self._lost_values
             self._changed.notify_all()
         if lost:
-            log_event("metrics.dropped", level="warning", values=lost, of_all=self._lost_values)
+            log_event("metrics.dropped", values=lost, of_all=self._lost_values)
 
     def _shorten(self) -> None:
         while len(self._queue) > self._max_queued:

@@ -110,12 +110,24 @@ def translated(place: str) -> Iterator[None]:
     """
     try:
         yield
-    except ClientError as exc:
-        code = error_code(exc)
-        detail = exc.response.get("Error", {}).get("Message", "")
-        status = exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        raise error_for(code, f"{place}: {exc.operation_name} was answered with {code}: {detail}", status) from exc
-    except _SET_UP_WRONG as exc:
-        raise AccessError(f"{place}: {exc}") from exc
-    except (BotoCoreError, Boto3Error, HTTPError) as exc:
-        raise StoreUnavailable(f"{place}: {exc}") from exc
+    except (ClientError, BotoCoreError, Boto3Error, HTTPError) as exc:
+        raise own_error(place, exc) from exc
+
+
+def own_error(place: str, error: Exception) -> Exception:
+    """The compactor's own error for one of AWS, or of the way to it; any other one as it is.
+
+    Args:
+        place: The URI, table or service that it is about.
+        error: What was raised.
+    """
+    if isinstance(error, ClientError):
+        code = error_code(error)
+        detail = error.response.get("Error", {}).get("Message", "")
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return error_for(code, f"{place}: {error.operation_name} was answered with {code}: {detail}", status)
+    if isinstance(error, _SET_UP_WRONG):
+        return AccessError(f"{place}: {error}")
+    if isinstance(error, BotoCoreError | Boto3Error | HTTPError):
+        return StoreUnavailable(f"{place}: {error}")
+    return error

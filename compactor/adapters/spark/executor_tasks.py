@@ -6,11 +6,16 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from compactor.adapters.stores import StoreSpec
+from compactor.error_text import described
 from compactor.errors import CompactorError
 from compactor.ports import ObjectStore
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class TaskFailed(Exception):
+    """A task met what nobody foresaw. Spark writes its text into logs, so it holds nothing of the data."""
 
 
 def run_tasks(
@@ -35,6 +40,7 @@ def run_tasks(
 
     Raises:
         CompactorError: What a task raised on purpose, as it raised it.
+        PySparkException: What nobody foresaw, as `TaskFailed` in Spark's words.
     """
     context = session.sparkContext
     context.setLocalProperty("spark.job.description", description)
@@ -45,6 +51,8 @@ def run_tasks(
             return work(store.open(), task)
         except CompactorError as exc:
             return exc
+        except Exception as exc:  # noqa: BLE001 - Spark is to try it again, whatever it is
+            raise TaskFailed(described(exc)).with_traceback(exc.__traceback__) from None
 
     results: list[R] = []
     for outcome in context.parallelize(tasks, len(tasks)).map(attempt).collect():

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
+from compactor.adapters.spark.failures import summarised
 from compactor.adapters.spark.session import loss_told
 from compactor.errors import EngineLost
 from compactor.layout import canonical, folder
@@ -80,7 +81,7 @@ class SparkManifestSource:
         """Whether the stream has ended; raises what ended it."""
         if self._query is None:
             return True
-        with loss_told():
+        with summarised(), loss_told():
             return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
 
     def is_idle(self) -> bool:

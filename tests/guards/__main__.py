@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.guard_list import GUARDS, Guard
+from tests.guards import GUARDS, Guard
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("compactor", "lambdas", "tests", "config", "pyproject.toml")
 PASSED, FAILED = 0, 1  # exit codes of pytest
 NOT_ENDED = -1
@@ -70,7 +70,7 @@ def tried(guard: Guard, copy: Path) -> Trial:
     code = module.read_text()
     found = code.count(guard.text)
     if found != 1:
-        fault = f"tests/guard_list.py is out of date: its text is in {guard.module} {found} times, expected once"
+        fault = f"tests/guards is out of date: its text is in {guard.module} {found} times, expected once"
         return Trial(guard, fault=fault)
     started = time.monotonic()
     module.write_text(code.replace(guard.text, guard.without))

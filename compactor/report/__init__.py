@@ -1,0 +1,1 @@
+"""What a period of work came to, as figures and as one page of HTML."""

@@ -1,0 +1,64 @@
+"""Numbers as people read them: counts with their things, bytes, rates and times. No I/O."""
+
+from collections.abc import Mapping
+
+_MINUTE_SECONDS = 60
+_HOUR_SECONDS = 3600
+_DAY_SECONDS = 86_400
+
+
+def count(number: int, thing: str, things: str = "") -> str:
+    """A number of things, as in `1 file` and `2,000 files`."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def by_name(counts: Mapping[str, int]) -> str:
+    """Counts with their names, the largest first, as in `2 missing, 1 unreadable`."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {name}" for name, number in ordered if number)
+
+
+def size(length_bytes: float) -> str:
+    """Bytes in decimal units, as in `3.7 MB`."""
+    amount = float(length_bytes)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:  # noqa: PLR2004 - the step between units
+            return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} TB"
+
+
+def rate(length_bytes: float, seconds: float) -> str:
+    """Bytes over time, as in `45.2 MB/s`."""
+    return f"{length_bytes / seconds / 1e6:,.1f} MB/s" if seconds > 0 else "0.0 MB/s"
+
+
+def duration(seconds: float) -> str:
+    """Time in the two largest units that say something, as in `2 min 5 s`; one where that is all, as in `24 h`."""
+    whole = round(seconds)
+    if whole < _MINUTE_SECONDS:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004 - two digits are enough
+    if whole < _HOUR_SECONDS:
+        return _two(whole // _MINUTE_SECONDS, "min", whole % _MINUTE_SECONDS, "s")
+    if whole <= _DAY_SECONDS:
+        return _two(whole // _HOUR_SECONDS, "h", whole % _HOUR_SECONDS // _MINUTE_SECONDS, "min")
+    return _two(whole // _DAY_SECONDS, "d", whole % _DAY_SECONDS // _HOUR_SECONDS, "h")
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large} {large_unit} {small} {small_unit}" if small else f"{large} {large_unit}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share, as in `12.5 %`; a dash where there is no whole. What is little is never shown as nothing."""
+    if not whole:
+        return "\N{EN DASH}"
+    share = 100 * part / whole
+    if 0 < share < 0.01:  # noqa: PLR2004 - what two digits can show
+        return "under 0.01 %"
+    return f"{share:.2f} %" if 0 < share < 1 else f"{share:.1f} %"
+
+
+def dollars(amount: float) -> str:
+    """Dollars, as in `$1,234.50`; what is less than a cent keeps two digits."""
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.2g}"  # noqa: PLR2004 - a cent

@@ -1,0 +1,102 @@
+"""The page of a report in a real browser: quiet, self-sufficient, narrow enough, and usable by keyboard."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compactor.report.page import page
+from compactor.report.report import Report
+from tests.browser import NAMES, Browser, found_browser
+from tests.report_day import ReportDay, report_on
+from tests.scenes import World
+from tests.unit.test_report_page import HOSTILE
+
+PROGRAM = found_browser()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is installed")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    """A day with all that can be shown, hostile names included."""
+    world = World()
+    day = ReportDay(world)
+    day.fill(120)
+    day.dead_letter("hostile", 12, "not_json", HOSTILE + "x" * 500)
+    day.commit("long", 13, wait_seconds=60, load=1, bad=1, uri="s3://lake/" + "long-name-" * 60 + "{id}-{number}")
+    return report_on(world)
+
+
+@pytest.fixture(scope="module")
+def saved(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page(report))
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser(str(PROGRAM)) as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: int, dark: bool) -> None:
+    """No complaint, no request, nothing to move sideways for, one drawing of each chart, and the numbers are there."""
+    browser.open(saved, width=width, dark=dark)
+    browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert browser.complaints == []
+    assert browser.requests == []
+    assert browser.value("document.documentElement.scrollWidth") == width
+    shown = browser.value(
+        "[...document.querySelectorAll('svg.chart')].filter(each => each.getClientRects().length).length"
+    )
+    assert shown == 7
+    text = browser.value("document.body.innerText")
+    totals = report.figures.totals
+    for number in (totals.input_bytes, totals.output_bytes, totals.lines, totals.rows, totals.rejected_lines):
+        assert f"{number:,}" in text
+    background = browser.value("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(17, 20, 24)" if dark else "rgb(244, 245, 247)")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_labels_do_not_overlap(browser: Browser, saved: Path, width: int) -> None:
+    """No label of a chart lies on another one or beyond the edge."""
+    browser.open(saved, width=width)
+    overlaps = browser.value(
+        """[...document.querySelectorAll('svg.chart')].filter(each => each.getClientRects().length).flatMap(chart => {
+            const edge = chart.getBoundingClientRect();
+            const labels = [...chart.querySelectorAll('text')];
+            const boxes = labels.map(each => [each.textContent, each.getBoundingClientRect()]);
+            const out = boxes.filter(([, box]) => box.left < edge.left - 1 || box.right > edge.right + 1);
+            const on = boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+                a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3
+            ).map(([other]) => `${one} on ${other}`));
+            return [...out.map(([one]) => `${one} is cut off`), ...on];
+        })"""
+    )
+    assert overlaps == []
+
+
+def test_page_by_keyboard(browser: Browser, saved: Path) -> None:
+    """Tab comes to the link past the head first, then to the sections; the focus is outlined; Enter unfolds."""
+    browser.open(saved, width=1280)
+    focused = "document.activeElement.textContent"
+    browser.press("Tab")
+    assert browser.value(focused) == "Skip to the report"
+    assert browser.value("document.activeElement.getBoundingClientRect().left") >= 0
+    browser.press("Tab")
+    assert browser.value(focused) == "Account"
+    assert browser.value("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
+    for _ in range(60):
+        if browser.value("document.activeElement.tagName") == "SUMMARY":
+            break
+        browser.press("Tab")
+    assert browser.value("document.activeElement.parentElement.open") is False
+    browser.press("Enter")
+    assert browser.value("document.activeElement.parentElement.open") is True
+    browser.press("Tab")
+    assert browser.value("document.activeElement.getAttribute('role')") == "region"
+    assert browser.complaints == []

@@ -1,0 +1,114 @@
+"""The job without Spark, with faults at any of its calls: exact, or stopped with a clear line."""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from compactor.errors import AccessError, CompactorError
+from tests.faults.fault_rules import LOST_ANSWERS, PASSING, FaultKind, Operation, Rule, applies
+from tests.faults.proxy import FaultProxy
+from tests.faults.s3.cases import OF_THE_JOB, SEED, TIMEOUT_SECONDS, record_and_judge, sample, shortened, what_stopped
+from tests.faults.s3_findings import Findings
+from tests.faults.s3_lake import BUCKET, S3Lake
+from tests.faults.s3_server import S3Server
+
+JOB_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_JOB if applies(kind, operation)]
+
+
+def job_cases(numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Every kind of fault on every kind of call, seen by a client that does not repeat, or whose repeat hides it."""
+    return [
+        (kind, operation, attempts, numbers)
+        for kind, operation in JOB_CASES
+        for attempts in ((1, 3) if kind in LOST_ANSWERS else (1,))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "attempts", "numbers"),
+    shortened(job_cases(range(1, 100)), [*sample(job_cases([2]), 3), *sample(job_cases([4]), 3)]),
+)
+def test_a_job_gets_over_a_fault_at_any_call(
+    kind: FaultKind,
+    operation: Operation,
+    attempts: int,
+    numbers: Sequence[int],
+    lakes: Callable[[], S3Lake],
+    proxy: FaultProxy,
+    findings: Findings,
+) -> None:
+    """One fault at the first, the second, ... call of its kind: nothing is lost or doubled or set aside for it."""
+    for number in numbers:
+        lake = lakes()
+        lake.fill()
+        proxy.use([Rule(kind, frozenset({operation}), calls=frozenset({number}))])
+        proxy.restart_count()
+        restarts = lake.run_job(proxy.url, attempts=attempts, timeout_seconds=TIMEOUT_SECONDS)
+        traffic = proxy.restart_count()
+        record_and_judge(lake, findings, "job", traffic.injected, [kind], restarts)
+        if traffic.calls[operation] < number:
+            break
+
+
+@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.faults) for seed in range(20)), SEED])
+def test_a_job_gets_through_a_storm(
+    seed: int, lakes: Callable[[], S3Lake], proxy: FaultProxy, findings: Findings
+) -> None:
+    """All kinds of faults at random on a third of all calls, restart after restart, then calm: exact."""
+    lake = lakes()
+    lake.fill()
+    proxy.use([Rule(kind, probability=0.04) for kind in PASSING], seed=seed)
+    proxy.restart_count()
+    restarts = 0
+    for _ in range(3):
+        with suppress(CompactorError):
+            restarts += lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+            break
+    proxy.use()
+    lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+    record_and_judge(lake, findings, "storm", proxy.restart_count().injected, PASSING, restarts)
+
+
+# A bucket is gone for all calls or for none: if only HEAD said so, it would say that objects are.
+REFUSED = [
+    *((FaultKind.ACCESS_DENIED, frozenset({operation, Operation.BUCKET})) for operation in OF_THE_JOB),
+    (FaultKind.NO_SUCH_BUCKET, frozenset(Operation)),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operations", "numbers"),
+    shortened([(*case, range(1, 100)) for case in REFUSED], [(*REFUSED[-2], [1]), (*REFUSED[-1], [20])]),
+)
+def test_a_job_stops_where_an_operator_must_act(
+    kind: FaultKind,
+    operations: frozenset[Operation],
+    numbers: Sequence[int],
+    lakes: Callable[[], S3Lake],
+    proxy: FaultProxy,
+    findings: Findings,
+) -> None:
+    """Refused from some call on, it stops with a clear line and sets nothing aside; once mended, it is exact."""
+    for number in numbers:
+        lake = lakes()
+        lake.fill()
+        proxy.use([Rule(kind, operations, calls=frozenset({number}), burst=10_000)])
+        proxy.restart_count()
+        said = what_stopped(lambda lake=lake: lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS))
+        assert said is None or re.fullmatch(rf".*s3://{BUCKET}/.*", said), "one line that names the place"
+        assert lake.dead_letters() in ([], ["broken"])
+        traffic = proxy.restart_count()
+        proxy.use()
+        lake.run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)
+        record_and_judge(lake, findings, "job", traffic.injected, [kind])
+        if not traffic.injected:
+            break
+
+
+def test_a_bucket_that_is_not_there_stops_a_job(server: S3Server, proxy: FaultProxy) -> None:
+    """A job whose bucket does not exist says so, and does not try again."""
+    with pytest.raises(AccessError, match="s3://no-such-lake/"):
+        S3Lake(server, "s3://no-such-lake/x").run_job(proxy.url, attempts=3, timeout_seconds=TIMEOUT_SECONDS)

@@ -1,0 +1,96 @@
+"""The job on Spark, whose S3A repeats what it may."""
+
+import os
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.engines import engines_on_spark
+from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, FaultKind, Operation, Rule
+from tests.faults.proxy import FaultProxy
+from tests.faults.s3.cases import SEED, record_and_judge
+from tests.faults.s3_findings import Findings
+from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake, as_toml
+from tests.faults.s3_server import ROOT, S3Server
+
+WRITES = frozenset({each for each in Operation if each not in {Operation.GET_OBJECT, Operation.HEAD_OBJECT}})
+ON_SPARK = {
+    "refused": [Rule(kind, probability=0.02, burst=2) for kind in (FaultKind.SLOW_DOWN, FaultKind.INTERNAL_ERROR)],
+    "cut off": [Rule(kind, probability=0.02) for kind in (FaultKind.RESET, FaultKind.TRUNCATED_BODY)]
+    + [Rule(FaultKind.SLOW_BODY, probability=0.02), Rule(FaultKind.SILENCE, probability=0.005)],
+    "answers lost": [Rule(kind, WRITES, probability=0.04) for kind in sorted(LOST_ANSWERS)],
+    "lists and copies": [
+        Rule(FaultKind.STALE_LISTING, probability=0.1),
+        Rule(FaultKind.ERROR_IN_OK, probability=0.1),
+        Rule(FaultKind.DONE_RESET, frozenset({Operation.COPY_OBJECT, Operation.DELETE_OBJECTS}), probability=0.2),
+    ],
+}
+
+
+@dataclass
+class SparkJob:
+    """The real command on a lake, through the proxy."""
+
+    lake: S3Lake
+    config: Path
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "compactor", "--config", str(self.config), "run", "--once"]
+        environment = {**os.environ, **self.lake.server.environment}
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False
+        )
+
+
+@pytest.fixture(params=engines_on_spark("native"))
+def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pytest.FixtureRequest) -> SparkJob:
+    lake = S3Lake(server, f"s3://{BUCKET}/{uuid.uuid4().hex}", request.param)
+    lake.fill()
+    for number in range(3):
+        files = [lake.put_file(f"more-{number}-{each}", good=40, bad=each) for each in range(3)]
+        lake.deliver(f"more-{number}", files)
+    config = tmp_path / "compactor.toml"
+    config.write_text(as_toml(lake.settings(proxy.url)))
+    return SparkJob(lake, config)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: FaultProxy, findings: Findings) -> None:
+    """`compactor run --once`, started again for as long as it ends with 1: exact, and nothing good is set aside."""
+    proxy.use(ON_SPARK[name], seed=SEED)
+    restarts = 0
+    while (done := spark_job.run()).returncode != 3:
+        assert done.returncode == 1, done.stderr
+        restarts += 1
+        assert restarts <= RESTARTS, done.stderr
+    proxy.use()
+    injected = proxy.restart_count().injected
+    assert injected
+    kinds = [rule.kind for rule in ON_SPARK[name]]
+    record_and_judge(spark_job.lake, findings, "spark", injected, kinds, restarts)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", sorted(FOR_AN_OPERATOR))
+def test_the_job_on_spark_stops_where_an_operator_must_act(
+    kind: FaultKind, spark_job: SparkJob, proxy: FaultProxy, findings: Findings
+) -> None:
+    """Refused once S3A is at work, it ends with 1 and one line, sets nothing aside, and is exact once mended."""
+    proxy.use([Rule(kind, WRITES, pattern="/staging/", probability=1.0)])
+    done = spark_job.run()
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("compactor: ")]
+    assert len(said) == 1
+    assert "Traceback" not in done.stderr
+    assert spark_job.lake.dead_letters() in ([], ["broken"])
+    injected = proxy.restart_count().injected
+    proxy.use()
+    assert spark_job.run().returncode == 3
+    record_and_judge(spark_job.lake, findings, "spark", injected, [kind])

@@ -1,0 +1,135 @@
+"""The store, call by call: what passes is got over, what stays is told, and nothing is ever left by half."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compactor.adapters.aws import S3Store
+from compactor.errors import AccessError, StoreUnavailable
+from tests.faults.fault_rules import FOR_AN_OPERATOR, PASSING, FaultKind, Operation, Rule, applies
+from tests.faults.proxy import FaultProxy
+from tests.faults.s3.cases import TIMEOUT_SECONDS, sample, shortened
+from tests.faults.s3.store_actions import ACTIONS, BIG, CONTENTS, NAMES, Scene, copy_big, list_names, upload_big
+from tests.faults.s3_findings import Findings
+from tests.faults.s3_lake import BUCKET
+from tests.faults.s3_server import S3Server
+
+OF_THE_STORE = [each for each in Operation if each is not Operation.LIST_UPLOADS]
+UNTOLD = {Operation.ABORT_UPLOAD}  # why the upload is aborted is told, and what is left, the bucket's rule clears up
+
+STORE_CASES = [(kind, operation) for kind in PASSING for operation in OF_THE_STORE if applies(kind, operation)]
+STAYING_CASES = [case for case in STORE_CASES if case[0] is not FaultKind.STALE_LISTING and case[1] not in UNTOLD]
+OPERATOR_CASES = [(kind, operation) for kind in sorted(FOR_AN_OPERATOR) for operation in OF_THE_STORE]
+
+
+@pytest.fixture
+def scene(server: S3Server, proxy: FaultProxy, tmp_path: Path) -> Callable[[int], Scene]:
+    """Makes scenes for a client that sends a request so many times at most."""
+    path = tmp_path / "big"
+    path.write_bytes(BIG)
+    count = 0
+
+    def make(attempts: int) -> Scene:
+        nonlocal count
+        count += 1
+        root = f"s3://{BUCKET}/{tmp_path.name}-{count}/"
+        client = server.client(proxy.url, attempts=attempts, timeout_seconds=TIMEOUT_SECONDS)
+        # So that a few names take more than one page.
+        client.meta.events.register(
+            "before-parameter-build.s3.ListObjectsV2", lambda params, **_: params.update(MaxKeys=3)
+        )
+        made = Scene(S3Store(client, sleep=lambda _: None), S3Store(server.client()), root, path)
+        made.direct.put(root + "here", b"here")
+        return made
+
+    return make
+
+
+def furnish(scene: Scene, action: Callable[[Scene], None]) -> None:
+    """Put there what an action needs."""
+    if action is list_names:
+        for name in NAMES:
+            scene.direct.put(f"{scene.root}names/{name}", b"")
+    if action is copy_big:
+        scene.direct.put(scene.root + "big", BIG)
+
+
+TRIES_WHEN_BUSY = 3
+
+
+@pytest.mark.parametrize(("kind", "operation"), shortened(STORE_CASES, sample(STORE_CASES, 12)))
+def test_a_fault_that_passes_is_got_over(
+    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+) -> None:
+    """At the first, the second, ... call: the client's repeats hide it, and the method does what it says."""
+    for action in ACTIONS[operation]:
+        for number in range(1, 50):
+            made = scene(3)
+            furnish(made, action)
+            proxy.use([Rule(kind, frozenset({operation}), calls=frozenset({number}))])
+            proxy.restart_count()
+            action(made)
+            traffic = proxy.restart_count()
+            if traffic.calls[operation] < number:
+                break
+            findings.add("store", kind, {operation}, injected=traffic.injected.total())
+
+
+@pytest.mark.parametrize(("kind", "operation"), shortened(STAYING_CASES, sample(STAYING_CASES, 8)))
+def test_a_fault_that_stays_is_told(
+    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+) -> None:
+    """From some call on: the method does what it says or raises, and never leaves or returns half of anything."""
+    for action in ACTIONS[operation]:
+        for attempts in (1, 3):
+            injected, tries = 0, 0
+            # On a machine that is busy with other things, an earlier call of the action may time out by itself.
+            while not injected and tries < TRIES_WHEN_BUSY:
+                tries += 1
+                made = scene(attempts)
+                furnish(made, action)
+                proxy.use([Rule(kind, frozenset({operation}), probability=1.0)])
+                proxy.restart_count()
+                if kind is FaultKind.SLOW_BODY:
+                    action(made)
+                else:
+                    with pytest.raises(StoreUnavailable, match=f"s3://{BUCKET}/"):
+                        action(made)
+                injected = proxy.restart_count().injected.total()
+            assert injected
+            findings.add("store", kind, {operation}, injected=injected)
+            for name, allowed in CONTENTS.items():
+                assert made.bytes_at(name) in allowed
+
+
+@pytest.mark.parametrize(("kind", "operation"), shortened(OPERATOR_CASES, sample(OPERATOR_CASES, 3)))
+def test_what_an_operator_must_mend_is_told_as_such(
+    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+) -> None:
+    """Permission denied, or a bucket that is gone, is never taken for passing trouble, nor for a missing object."""
+    for action in ACTIONS[operation]:
+        made = scene(3)
+        furnish(made, action)
+        proxy.use([Rule(kind, probability=1.0)])
+        with pytest.raises(AccessError):
+            action(made)
+        injected = proxy.restart_count().injected
+        findings.add("store", kind, {operation}, injected=injected.total())
+
+
+def test_an_upload_that_somebody_cleared_away_is_passing_trouble(scene: Callable[[int], Scene]) -> None:
+    """Where a clean-up of unfinished uploads met a living one, another upload will do: no operator is needed."""
+    made = scene(1)
+
+    def clear_away(params: dict[str, Any], **_: Any) -> None:
+        made.direct._client.abort_multipart_upload(**{name: params[name] for name in ("Bucket", "Key", "UploadId")})
+
+    events = made.spoiled._client.meta.events
+    events.register_first("provide-client-params.s3.CompleteMultipartUpload", clear_away, unique_id="cleared")
+    # The answer of S3 and of versitygw; moto knows of none, and says 500.
+    with pytest.raises(StoreUnavailable, match=r"NoSuchUpload|answered with 500"):
+        upload_big(made)
+    events.unregister("provide-client-params.s3.CompleteMultipartUpload", unique_id="cleared")
+    upload_big(made)

@@ -1,0 +1,28 @@
+"""The guards that keep the promises: the code that is each one, the same code without it, and who must notice."""
+
+from tests.guards.building import BUILDING, CLAIMS
+from tests.guards.control import CONTROL
+from tests.guards.doctor import DOCTOR
+from tests.guards.effects import ONCE, VERIFICATION
+from tests.guards.guard import Guard
+from tests.guards.intake import ATTEMPTS, PLACES
+from tests.guards.measurements import MEASUREMENTS
+from tests.guards.one_pass import ONE_PASS
+from tests.guards.records import CREATE_ONLY, VERSIONS
+
+__all__ = ["GUARDS", "Guard"]
+
+GUARDS = (
+    *CREATE_ONLY,
+    *VERSIONS,
+    *VERIFICATION,
+    *ONCE,
+    *ATTEMPTS,
+    *PLACES,
+    *CLAIMS,
+    *BUILDING,
+    *CONTROL,
+    *MEASUREMENTS,
+    *ONE_PASS,
+    *DOCTOR,
+)

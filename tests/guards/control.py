@@ -1,0 +1,100 @@
+"""Never two runs, and an outage ends."""
+
+from tests.guards.guard import Guard
+
+_CONTROL = "tests/unit/test_control_decisions.py"
+_CONTROL_SHELL = "tests/unit/test_control_plane.py"
+
+CONTROL = (
+    Guard(
+        "nothing is started while Glue cannot be asked which runs live",
+        "control/decisions.py",
+        "    if snapshot.runs is None:\n",
+        "    if False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a run in a state that nobody knows counts as living",
+        "control/runs.py",
+        "JobState.STOPPING, JobState.UNKNOWN}",
+        "JobState.STOPPING}",
+        ("tests/contract/test_job_runs.py::test_a_state_of_a_later_release",),
+    ),
+    Guard(
+        "nothing is started beside a run that gives signs of life elsewhere",
+        "control/decisions.py",
+        "    for each in snapshot.signs.living if snapshot.signs else ():\n        age",
+        "    for each in ():\n        age",
+        (_CONTROL,),
+    ),
+    Guard(
+        "while Glue may restart a run by itself none is started",
+        "control/decisions.py",
+        "    if latest and (until := history.awaits_restart_until(latest)):\n",
+        "    if latest and (until := now) and False:\n",
+        (_CONTROL,),
+    ),
+    Guard(
+        "an expired run that Glue restarted is no failure",
+        "control/history.py",
+        "            return not has_successor(run, self._runs) and self._waited_for_successor(run)",
+        "            return True",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a trial that failed leaves the breaker open",
+        "control/history.py",
+        "if is_trial or end > since)",
+        "if end > since)",
+        (_CONTROL,),
+    ),
+    Guard(
+        "failures far apart do not open the breaker",
+        "control/history.py",
+        "if is_trial or end > since), _end(run)]",
+        "if True), _end(run)]",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a stall is not restarted for ever",
+        "control/symptoms.py",
+        " and runs_without_commit(snapshot) <= STALL_RESTARTS",
+        "",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a silent run is not stopped while no work is known to wait",
+        "control/decisions.py",
+        "    if is_silent(run, snapshot, policy, now) and waiting_work(snapshot):",
+        "    if is_silent(run, snapshot, policy, now):",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a run that was asked to end is given time before it is killed",
+        "control/decisions.py",
+        "        if asked >= policy.drain_seconds:",
+        "        if True:",
+        (_CONTROL,),
+    ),
+    Guard(
+        "a start that meets a run is an outcome",
+        "adapters/aws/glue_job.py",
+        '                if error_code(exc) == "ConcurrentRunsExceededException":',
+        "                if False:",
+        ("tests/contract/test_job_runs.py::test_never_a_second_run",),
+    ),
+    Guard(
+        "one source that fails leaves the others known",
+        "control/gathering.py",
+        "            except CompactorError as exc:\n",
+        "            except ArithmeticError as exc:\n",
+        (_CONTROL_SHELL,),
+    ),
+    Guard(
+        "people are told once a change",
+        "control/notices.py",
+        "if about not in told]",
+        "if True]",
+        (_CONTROL_SHELL,),
+    ),
+)
