@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.native_kernel import is_installed
 from compactor.adapters.processes import MachineProcesses
 from compactor.audit.auditor import Auditor, DeepCheck
@@ -250,6 +251,22 @@ class App(Parts):
         """
         self.job_registry.check_declared()
         return self.service_on(self.engine(), self._spark_source())
+
+    def threaded_service(self, threads: int) -> Service:
+        """The job without Spark: the native engine in threads of this process.
+
+        Args:
+            threads: How many output files are written at once.
+
+        Raises:
+            SettingsError: The schema file is wrong, or contradicts what is on record.
+        """
+        from compactor.adapters.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+
+        self.job_registry.check_declared()
+        in_flight = self.settings.stream.manifests_in_flight
+        source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
+        return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """The job on a given engine and stream."""

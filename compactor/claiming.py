@@ -90,13 +90,12 @@ class Claimer:
         for other in {claim.holder for claim in others.values() if _standing(claim, fates, now) == "free"}:
             self._void(other, now)
             fates[other] = self._fate(other)
-        for key, claim in others.items():
-            if fates[claim.holder] == "exists":
-                claimed.taken.add(key)
-            elif fates[claim.holder] == "void" and self._took_over(key, claim, holder, now):
-                claimed.won.add(key)
-            else:
-                claimed.held[key] = max(claim.lease_until, now)
+        claimed.taken.update(key for key, claim in others.items() if fates[claim.holder] == "exists")
+        for other in {claim.holder for claim in others.values() if fates[claim.holder] == "void"}:
+            left = [key for key, claim in others.items() if claim.holder == other]
+            claimed.won |= self._take_over(left, other, holder, now)
+        rest = others.keys() - claimed.taken - claimed.won
+        claimed.held = {key: max(others[key].lease_until, now) for key in rest}
         return claimed
 
     def standings(self, keys: Sequence[str]) -> dict[str, tuple[Standing, datetime]]:
@@ -131,9 +130,9 @@ class Claimer:
         )
         return _fate_by(record)
 
-    def _took_over(self, key: str, claim: Claim, holder: str, now: datetime) -> bool:
+    def _take_over(self, keys: Sequence[str], other: str, holder: str, now: datetime) -> set[str]:
         return self._claims.take_over(
-            key, from_holder=claim.holder, to_holder=holder, now=now, lease_seconds=self._lease_seconds
+            keys, from_holder=other, to_holder=holder, now=now, lease_seconds=self._lease_seconds
         )
 
     def _void(self, holder: str, now: datetime) -> None:

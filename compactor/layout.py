@@ -351,6 +351,11 @@ class Layout:
         """The claims, where they are kept in SQLite."""
         return f"{folder(self.state)}claims.sqlite"
 
+    @property
+    def claims_folder(self) -> str:
+        """The journal of claims, where they are kept in one."""
+        return f"{folder(self.state)}claims/"
+
     def output_day(self, day: str) -> str:
         """The folder of a day's Parquet files."""
         return f"{folder(self.output)}{self.output_folder.format(date=day)}/"

@@ -42,6 +42,7 @@ EventName = Literal[
     "orphans.swept",
     "part.unreadable",
     "parts.sealed",
+    "planning.waiting",
     "recovery.started",
     "redrive.healed",
     "redrive.refused",
@@ -257,6 +258,12 @@ _OF_BUILDING = (
         "another call of the builder has claimed files and not written them yet; their messages come again",
         {"files": "how many", "first": "the first of them", "until": "when the last of the claims runs out"},
         "none, unless it goes on after that time: then see why the builder dies or runs into its time limit",
+    ),
+    LogEvent(
+        "planning.waiting",
+        "info",
+        "`compactor compact` lets others finish before it plans",
+        {"waiting_for": "files that are being written, or another planner", "seconds": "for how long"},
     ),
     LogEvent(
         "parts.sealed",

@@ -4,6 +4,7 @@ import secrets
 from functools import cached_property
 
 from compactor.adapters.clock import SystemClock
+from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.processes import MachineProcesses
 from compactor.adapters.stores import StoreSpec
@@ -15,6 +16,7 @@ from compactor.ledger import Ledger
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.presence import Runs
 from compactor.settings import Settings
+from compactor.settings_shapes import JOURNAL_CLAIMS
 from compactor.sizing import whole_files_bytes
 from compactor.sizing_history import SizingHistory
 from compactor.steps import OnBuildStep, ignore_build_step
@@ -93,6 +95,8 @@ class Parts:
     @cached_property
     def claims(self) -> ClaimTable:
         builder = self.settings.builder
+        if builder.claims == JOURNAL_CLAIMS:
+            return JournalClaims(self.store, self.layout.claims_folder)
         if builder.claims:
             from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
 

@@ -20,6 +20,7 @@ SKIP_REASONS = {
     **NOT_DATA,
     "too_old": "written before the given time",
     "other_date": "belongs to another day than the given one",
+    "unsettled": "written within the last seconds, so perhaps not to its end yet",
 }
 """Objects that are not planned, each reason with its meaning."""
 
@@ -32,6 +33,7 @@ class Plan:
         manifests: Those that were written, or would be in a dry run.
         skipped: Objects that are no input, by reason.
         planned_before: Files that are in a manifest already.
+        replaced: Files that are planned although a manifest of their day has another version of them.
         held: Files that another planner claimed and may still write a manifest for.
         held_until: When the last of those leases runs out.
     """
@@ -39,6 +41,7 @@ class Plan:
     manifests: list[Manifest] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     planned_before: int = 0
+    replaced: int = 0
     held: int = 0
     held_until: datetime | None = None
 
@@ -69,7 +72,13 @@ class Planner:
         self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes)
 
     def plan(
-        self, prefix: str, *, date: str | None = None, since: datetime | None = None, dry_run: bool = False
+        self,
+        prefix: str,
+        *,
+        date: str | None = None,
+        since: datetime | None = None,
+        settle_seconds: float = 0,
+        dry_run: bool = False,
     ) -> Plan:
         """Write manifests for all files below a prefix that are in none.
 
@@ -77,6 +86,7 @@ class Planner:
             prefix: A folder within the allowed prefixes.
             date: Only files of this day.
             since: Only files written at this time or later.
+            settle_seconds: Only files that nobody has written to for so long.
             dry_run: Claim and write nothing.
 
         Raises:
@@ -87,13 +97,16 @@ class Planner:
             raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
         if not prefix.endswith("/") and self._store.stat(prefix) is not None:
             raise SettingsError([f"plan: {prefix} -> is a file, expected the folder that it is in"])
-        plan = Plan()
+        plan, now = Plan(), self._clock.now()
         by_day: dict[str, list[ManifestFile]] = {}
         for info in self._store.list(folder(prefix)):
             day = date_of_file(info.uri, info.modified_at)
             reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(
                 info, day, date=date, since=since
             )
+            # Either way: a time in the future says that clocks differ, and must not keep a file waiting till then.
+            if not reason and abs((now - info.modified_at).total_seconds()) < settle_seconds:
+                reason = "unsettled"
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
@@ -109,22 +122,30 @@ class Planner:
         """The files that no manifest has, or ever will have by its claim."""
         claimed = self._claimer.standings([claim_key(file) for file in files])
         self._count_others(claimed, plan)
-        taken = self._taken(day, [file for file in files if claim_key(file) not in claimed])
+        taken, replaced = self._named(day, [file for file in files if claim_key(file) not in claimed])
         plan.planned_before += len(taken)
+        plan.replaced += replaced
         others = taken.union(key for key, (standing, _) in claimed.items() if standing != "free")
         return [file for file in files if claim_key(file) not in others]
 
-    def _taken(self, day: str, files: Sequence[ManifestFile]) -> set[str]:
-        """Keys of files without a claim that manifests of their day have all the same.
+    def _named(self, day: str, files: Sequence[ManifestFile]) -> tuple[set[str], int]:
+        """Keys of unclaimed files that manifests of their day have all the same, and how many have other versions.
 
         Somebody else may have written these manifests, or their claims may be lost or forgotten by now.
         """
         by_uri = {canonical(file.uri): file for file in files}
         if not by_uri:
-            return set()
+            return set(), 0
         # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
         found = chain(self._search.waiting(by_uri), self._search.in_day(day, by_uri))
-        return {claim_key(by_uri[naming.uri]) for naming in found if naming.has_had(by_uri[naming.uri].etag)}
+        taken: set[str] = set()
+        others: set[str] = set()
+        for naming in found:
+            if naming.has_had(by_uri[naming.uri].etag):
+                taken.add(naming.uri)
+            elif naming.may_have(naming.etag):
+                others.add(naming.uri)
+        return {claim_key(by_uri[uri]) for uri in taken}, len(others - taken)
 
     def _count_others(self, claimed: Mapping[str, tuple[Standing, datetime]], plan: Plan) -> None:
         """Count the files that are not to be planned."""

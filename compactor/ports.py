@@ -144,11 +144,13 @@ class ClaimTable(Protocol):
             For every key, its claim after the call: compare `holder` to see who won.
         """
 
-    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
         """Replace a holder whose manifest can never take effect.
 
         Returns:
-            False if the key was not held by `from_holder` any more; nothing was changed then.
+            The keys that `to_holder` holds now. A key that was not held by `from_holder` any more was not changed.
         """
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:

@@ -270,6 +270,19 @@ class OpenMarker(Document):
     date: str
 
 
+class ClaimsEntry(Document):
+    """One entry of the journal of claims, written by somebody who knew all entries before it.
+
+    Attributes:
+        keys: What was free, or held by somebody it could be taken over from.
+        holder: Who holds them from this entry on.
+    """
+
+    keys: list[str]
+    holder: str
+    lease_until: AwareDatetime
+
+
 class RunBeat(Document):
     """A run's sign of life. The one record that is written over and over; it goes with the run.
 

@@ -65,8 +65,9 @@ class Settings:
             SettingsError: The state is on S3, so there is no folder for SQLite, and no table is named.
         """
         if layout.is_s3(self.paths.state) and not self.builder.claims:
+            where = f"paths.state ({self.paths.state}) is on S3"
             raise SettingsError(
-                [f'builder.claims: "" -> expected a DynamoDB table, as paths.state ({self.paths.state}) is on S3']
+                [f'builder.claims: "" -> expected a DynamoDB table, or "@journal" for back-fills alone, as {where}']
             )
 
 

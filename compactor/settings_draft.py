@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from compactor.layout import folder, is_s3, is_text
 from compactor.places import overlap, parse_own_place, parse_place
 from compactor.settings import SECTIONS
-from compactor.settings_words import comment, default_of, toml
+from compactor.settings_words import comment, default_of
+from compactor.toml_text import toml
 
 _ON_AWS = {"metrics.sink": "cloudwatch", "metrics.environment": "dev"}
 """What a file for S3 sets, where the default is meant for a laptop."""
 
 _AWS_NOTES = {
-    "builder": "plan and the builder need a DynamoDB table here: string key pk, time to live expires_at",
+    "builder": 'a DynamoDB table (string key pk, time to live expires_at), or "@journal" for back-fills alone',
     "control": "for the control plane: the Glue job, queues and topic that deploy/ makes",
 }
 _TITLE = "# Settings of the compactor. A key behind # has its default; take the # away to set it."

@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 
 from compactor.document_tables import with_table
 from compactor.settings import SECTIONS
-from compactor.settings_words import binary_size, comment, default_of, environment_name, toml, type_in_words, unit
+from compactor.settings_words import binary_size, comment, default_of, environment_name, type_in_words, unit
+from compactor.toml_text import toml
 
 BEGIN = "<!-- settings: made by python -m compactor.settings_reference docs/settings.md -->"
 END = "<!-- settings end -->"

@@ -114,7 +114,8 @@ class Builder(Section):
     """How files are claimed and grouped into manifests."""
 
     claims: TableName = Field(
-        default="", description="DynamoDB table of claims; nothing means SQLite below a local paths.state"
+        default="",
+        description='DynamoDB table; nothing: SQLite in a local paths.state; "@journal": objects there',
     )
     pending: OwnPlaceOrNothing = Field(
         default="",

@@ -15,6 +15,9 @@ MIB = 1024 * 1024
 GIB = 1024 * MIB
 TIB = 1024 * GIB
 
+JOURNAL_CLAIMS = "@journal"
+"""Of `builder.claims`: no table, but a journal of objects below the state."""
+
 REFUSED_SPARK_CONF = {
     "spark.sql.caseSensitive": "keys that differ in case only are different columns",
     "spark.sql.files.ignoreCorruptFiles": "the rest of a corrupt file would be lost without a word",
@@ -132,7 +135,11 @@ SparkConf = Annotated[
 Window = Annotated[str, AfterValidator(_window_or_nothing), Expected("a day and an hour as in Sun:10, or nothing")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
 TableName = Annotated[
-    str, Matching("3 to 255 letters, digits, '_', '.' or '-', or nothing", r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB's rule
+    str,
+    Matching(
+        "3 to 255 letters, digits, '_', '.' or '-', or @journal, or nothing",
+        rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}",  # DynamoDB's rule, which takes no @
+    ),
 ]
 Region = Annotated[str, Matching("a region such as eu-central-1, or nothing", r"[a-z]{2,}(-[a-z0-9]+)+")]
 Endpoint = Annotated[str, Matching("http://host:port or https://host, or nothing", r"https?://[^\s/?#]+/?")]

@@ -1,6 +1,5 @@
 """How settings read: types and bounds in words, units, values as TOML, and the comment that stands behind a key."""
 
-import json
 import typing
 from typing import Any, Literal
 
@@ -11,7 +10,6 @@ from compactor.settings_faults import ENV_PREFIX, ENV_SEPARATOR, Expected
 UNITS = ("bytes", "seconds", "days", "manifests", "columns", "attempts", "failures")
 """What numbers count: the name of a key has one of these words in it."""
 
-_GROUPED_FROM = 10_000  # four digits are read at a glance
 _BINARY = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
@@ -43,21 +41,6 @@ def type_in_words(key: str, field: FieldInfo) -> str:
     if said is None:
         return "text"
     return f"text: {said}" if kind is str else said
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"{value:_}" if value >= _GROUPED_FROM else str(value)
-    if isinstance(value, dict):
-        inner = ", ".join(f"{toml(key)} = {toml(each)}" for key, each in value.items())
-        return f"{{ {inner} }}" if inner else "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(toml, value))}]"
-    # A basic string of TOML takes the escapes of JSON, and asks for one more of them.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def comment(key: str, field: FieldInfo, value: Any) -> str:

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.settings import load_settings
 from tests.engines import DEFAULT, engine_without_spark
-from tests.twins import ListSource
 
 ROOT = Path(__file__).resolve().parents[1]
 DAY = "2025-12-21"
@@ -87,7 +87,7 @@ def _compact() -> None:
 
 def _run(app: App) -> None:
     engine = engine_without_spark(DEFAULT, app, rows_per_file=1000, target_file_bytes=1 << 20)
-    app.service_on(engine, ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+    app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
 from compactor.app import App
 from compactor.audit.auditor import AuditReport
@@ -22,7 +23,7 @@ from compactor.records import Commit, DeadLetter, RecentCommit
 from compactor.service import RunReport
 from compactor.settings import parse_settings
 from compactor.steps import OnStep, ignore_step
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 DAY = "2026-01-02"
 GOOD = b'{"id": "1", "amount": 1.10}\n\n{"id": "2", "late": [1, 2]}\n'
@@ -101,7 +102,7 @@ class World:
 
     def run_once(self, *, engine: Engine | None = None, store: ObjectStore | None = None) -> RunReport:
         """A fresh driver that does all there is and ends."""
-        source = ListSource(self.store, self.layout.manifests_folder)
+        source = ListedManifests(self.store, self.layout.manifests_folder)
         return self.app(store=store).service_on(engine or self.engine(store), source).run(once=True)
 
     def file(self, name: str, content: bytes) -> ManifestFile:

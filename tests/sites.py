@@ -7,11 +7,12 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.cli.entry import compactor as command
 from compactor.engine import Engine
 from compactor.settings import load_settings
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 DAY = "2025-12-21"
 GOOD = b'{"id": 1, "price": 1.10}\n{"id": 2}\n\n'
@@ -51,7 +52,7 @@ class Site:
     def compact(self, engine: Engine | None = None) -> None:
         """Do all there is to do."""
         app = self.app
-        source = ListSource(app.store, app.layout.manifests_folder)
+        source = ListedManifests(app.store, app.layout.manifests_folder)
         app.service_on(engine or PlainEngine(app.store), source).run(once=True)
 
 

@@ -172,13 +172,14 @@ class MemoryClaims:
         with self._lock:
             return {key: self._claims.setdefault(key, fresh) for key in keys}
 
-    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        taken = Claim(to_holder, now + timedelta(seconds=lease_seconds))
         with self._lock:
-            found = self._claims.get(key)
-            if found is None or found.holder != from_holder:
-                return found is not None and found.holder == to_holder
-            self._claims[key] = Claim(to_holder, now + timedelta(seconds=lease_seconds))
-            return True
+            held = {key: self._claims[key] for key in keys if key in self._claims}
+            self._claims.update({key: taken for key, claim in held.items() if claim.holder == from_holder})
+            return {key for key in held if self._claims[key].holder == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         with self._lock:

@@ -55,11 +55,14 @@ class SqliteClaims:
             rows.executemany(_INSERT, [(key, holder, lease_until, expires_at) for key in keys])
             return {key: _claim(rows.execute(_FIND, (key,)).fetchone()) for key in keys}
 
-    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        times = self._times(now, lease_seconds)
         with self._transaction() as rows:
-            rows.execute(_TAKE_OVER, (to_holder, *self._times(now, lease_seconds), key, from_holder))
-            found = rows.execute(_FIND, (key,)).fetchone()
-            return found is not None and _claim(found).holder == to_holder
+            rows.executemany(_TAKE_OVER, [(to_holder, *times, key, from_holder) for key in keys])
+            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
+            return {key for key, row in found if row and _claim(row).holder == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         if not self._path.exists():

@@ -7,6 +7,7 @@ import click
 
 from compactor import __version__
 from compactor.cli.clean import clean
+from compactor.cli.compact import compact
 from compactor.cli.control import control
 from compactor.cli.cost import cost
 from compactor.cli.demo import demo
@@ -50,6 +51,7 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
 for command in (
     init,
     doctor,
+    compact,
     run,
     plan,
     status,

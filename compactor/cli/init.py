@@ -121,6 +121,6 @@ def _show(name: str, answers: Answers) -> None:
     command = f"compactor --config {shlex.quote(name)}"
     click.echo(f"Wrote {name}. Next:")
     if answers.is_on_s3:
-        click.echo("  name a DynamoDB table in builder.claims, which plan needs")
+        click.echo('  name a DynamoDB table in builder.claims, which plan needs ("@journal" will do for back-fills)')
     for rest in ("doctor", *(f"plan {shlex.quote(each)}" for each in answers.inputs), "run --once"):
         click.echo(f"  {command} {rest}")

@@ -28,6 +28,11 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
 
+    @property
+    def requested(self) -> bool:
+        """Whether a signal came."""
+        return self._requested
+
     def attach(self, stop: Callable[[], None]) -> None:
         """Name what is to be asked to stop; asks it at once if a signal came before.
 

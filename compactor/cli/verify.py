@@ -56,7 +56,7 @@ def _audited(app: App, manifest_id: str | None, day: str | None, *, deep: bool) 
     deep_check = app.deep_check if deep else None
     # On anything but a terminal it shows nothing.
     with Console(stderr=True).status("verifying") as progress:
-        on_manifest = _counter(progress.update)
+        on_manifest = counter(progress.update)
         if manifest_id is not None:
             found = _found(app, manifest_id)
             return app.auditor.audit([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
@@ -80,7 +80,8 @@ def _found(app: App, manifest_id: str) -> tuple[str, str]:
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
 
 
-def _counter(show: Callable[[str], None]) -> Callable[[str], None]:
+def counter(show: Callable[[str], None]) -> Callable[[str], None]:
+    """Says how many manifests were verified, each time that one more was."""
     checked = 0
 
     def on_manifest(_manifest_id: str) -> None:

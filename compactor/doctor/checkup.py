@@ -15,6 +15,7 @@ from compactor.ports import Clock, ObjectStore
 from compactor.schema_file import parse_schema_file
 from compactor.settings import Settings
 from compactor.settings_sections import Builder, Convert, Stream
+from compactor.settings_shapes import JOURNAL_CLAIMS
 
 _ON_S3 = ("endpoint", "clock", "credentials")
 _ON_AWS = (*_ON_S3, "region")
@@ -154,10 +155,10 @@ def _service_checks(account: Callable[[], Account], settings: Settings, config: 
         ("topic", control.topic_arn, "control.topic_arn", account_checks.topic),
     )
     for name, value, key, look in wanted:
-        if value:
+        if value and value != JOURNAL_CLAIMS:
             yield Check(name, partial(_asked, account, look, value), _ON_AWS)
         else:
-            yield Check(name, partial(_unnamed, name, key, on_s3=is_s3(settings.paths.state)))
+            yield Check(name, partial(_unnamed, name, key, value, on_s3=is_s3(settings.paths.state)))
     if is_s3(settings.paths.state):
         is_meant = "job_name" in control.model_fields_set
         place = canonical(config) if is_s3(config) else ""
@@ -171,16 +172,19 @@ def _asked(account: Callable[[], Account], look: Callable[[Account, str], Findin
     return look(account(), value)
 
 
-def _unnamed(name: str, key: str, *, on_s3: bool) -> Finding:
+def _unnamed(name: str, key: str, value: str, *, on_s3: bool) -> Finding:
+    if value:
+        return ok(name, f"in a journal below paths.state ({key} is {value}), which is for back-fills alone")
     if name == "claims" and on_s3:
         found = f"{key} is not set, and plan and the builder need a table where paths.state is on S3"
-        return warning(name, found, "name a DynamoDB table there")
+        return warning(name, found, f'name a DynamoDB table there, or "{JOURNAL_CLAIMS}" for back-fills alone')
     return skipped(name, "in SQLite below paths.state" if name == "claims" else f"{key} is not set")
 
 
 def _uses_aws(settings: Settings) -> bool:
     control = settings.control
-    named = (settings.builder.claims, control.queue_url, control.dead_letter_queue_url, control.topic_arn)
+    claims = settings.builder.claims.replace(JOURNAL_CLAIMS, "")
+    named = (claims, control.queue_url, control.dead_letter_queue_url, control.topic_arn)
     return any(named) or settings.metrics.sink == "cloudwatch" or any(map(is_s3, _places(settings)))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from compactor.adapters.clock import SystemClock
-from compactor.adapters.machine import ThisMachine
 from compactor.adapters.stores import RoutedStore, StoreSpec
+from compactor.adapters.this_machine import ThisMachine
 from compactor.doctor.checkup import Surroundings, machine_checks_of, places_checks_of
 from compactor.doctor.findings import Finding
 from compactor.doctor.ports import Account, Machine

@@ -54,10 +54,12 @@ class RedriveClaims:
         claims = self._claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
         others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
         manifests = manifests_of(self._claims, others.values())
-        for key, holder in others.items():
-            taken = is_own(manifests[holder]) and self._claims.take_over(
-                key, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
-            )
-            if not taken:
-                lost[keys[key]] = manifests[holder]
+        for holder in set(others.values()):
+            left = [key for key, other in others.items() if other == holder]
+            taken: set[str] = set()
+            if is_own(manifests[holder]):
+                taken = self._claims.take_over(
+                    left, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
+                )
+            lost.update({keys[key]: manifests[holder] for key in left if key not in taken})
         return lost

@@ -11,6 +11,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws import DynamoClaims, S3Store, dynamodb_client, s3_client
+from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local import LocalStore
 from compactor.adapters.memory import MemoryClaims, MemoryStore
 from compactor.adapters.sqlite_claims import SqliteClaims
@@ -96,11 +97,19 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(S3Store(request.getfixturevalue("s3")), f"s3://{bucket}/root/")
 
 
-@pytest.fixture(params=["memory", "sqlite", "dynamodb"])
+@pytest.fixture(params=["memory", "sqlite", "dynamodb", "journal-memory", "journal-local", "journal-s3"])
 def claims(request: pytest.FixtureRequest, tmp_path: Path) -> ClaimTable:
     """Each claim table in turn."""
     if request.param == "memory":
         return MemoryClaims()
     if request.param == "sqlite":
         return SqliteClaims(tmp_path / "made" / "as needed" / "claims.db", ttl_days=30)
+    if request.param == "journal-memory":
+        return JournalClaims(MemoryStore(), "s3://memory/claims/")
+    if request.param == "journal-local":
+        return JournalClaims(LocalStore(), f"{tmp_path}/made/as needed/")
+    if request.param == "journal-s3":
+        return JournalClaims(
+            S3Store(request.getfixturevalue("s3")), f"s3://{request.getfixturevalue('bucket')}/claims/"
+        )
     return DynamoClaims(request.getfixturevalue("dynamodb"), request.getfixturevalue("table"), ttl_days=30)

@@ -12,9 +12,11 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from compactor.adapters.aws import DynamoClaims, dynamodb_client
-from compactor.adapters.memory import MemoryClaims
+from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.local import LocalStore
+from compactor.adapters.memory import MemoryClaims, MemoryStore
 from compactor.adapters.sqlite_claims import SqliteClaims
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.errors import AccessError, RecordUnreadable, StoreUnavailable
 from compactor.ports import Claim
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -73,17 +75,30 @@ def test_taking_over(claims: Any) -> None:
     """A key passes from the holder that was named to another, with a lease of its own; repeating that is no error."""
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     for _ in range(2):
-        assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
+        assert claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW + LEASE, lease_seconds=90)
         assert claims.get_many(["a"]) == {"a": Claim("m-2", NOW + LEASE * 2)}
-    assert not claims.take_over("a", from_holder="m-1", to_holder="m-3", now=NOW, lease_seconds=90)
-    assert claims.take_over("a", from_holder="m-2", to_holder="m-3", now=NOW, lease_seconds=90)
+    assert not claims.take_over(["a"], from_holder="m-1", to_holder="m-3", now=NOW, lease_seconds=90)
+    assert claims.take_over(["a"], from_holder="m-2", to_holder="m-3", now=NOW, lease_seconds=90)
+
+
+def test_taking_over_many_keys_at_once(claims: Any) -> None:
+    """Of many keys, those pass on that the named holder has; the answer is all that the new one holds then."""
+    claims.claim(KEYS[:20], "m-1", now=NOW, lease_seconds=90)
+    claims.claim(KEYS[20:30], "m-0", now=NOW, lease_seconds=90)
+    claims.claim(KEYS[30:31], "m-2", now=NOW, lease_seconds=90)
+    won = claims.take_over(KEYS[10:], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+    assert won == {*KEYS[10:20], KEYS[30]}
+    found = holders(claims.get_many(KEYS))
+    expected = ["m-1"] * 10 + ["m-2"] * 10 + ["m-0"] * 10 + ["m-2"]
+    assert found == dict(zip(KEYS[:31], expected, strict=True))
+    assert claims.take_over([], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90) == set()
 
 
 def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
     """A key that somebody else holds, or that is free, is not taken over."""
     before = claims.claim(["other"], "m-1", now=NOW, lease_seconds=90)
     for key, holder in [("other", "m-0"), ("free", "m-1")]:
-        assert not claims.take_over(key, from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
+        assert not claims.take_over([key], from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
     assert claims.get_many(["other", "free"]) == before
 
 
@@ -109,7 +124,7 @@ def test_of_many_that_take_over_at_once_one_wins(claims: Any) -> None:
 
     def compete(number: int) -> bool:
         barrier.wait()
-        return bool(claims.take_over("a", from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90))
+        return bool(claims.take_over(["a"], from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90))
 
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(compete, range(8)))
@@ -158,7 +173,7 @@ def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> N
     for moment in (NOW, later):
         item = dynamodb.get_item(TableName=table, Key={"pk": {"S": "a"}})["Item"]
         assert item["expires_at"] == {"N": str(int((moment + timedelta(days=30)).timestamp()))}
-        claims.take_over("a", from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
+        claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=later, lease_seconds=90)
 
 
 def test_dynamodb_claims_that_expired_still_count(dynamodb: Any, table: str) -> None:
@@ -186,7 +201,7 @@ def test_dynamodb_claims_survive_a_lost_answer(aws_endpoint: str, table: str) ->
     session.send = losing_send
     claims = DynamoClaims(client, table, ttl_days=1)
     assert holders(claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)) == {"a": "m-1"}
-    assert claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+    assert claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
     assert len(lost) == 4
 
 
@@ -212,7 +227,7 @@ def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, statu
         with pytest.raises(expected, match=code):
             claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
-            claims.take_over("a", from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
+            claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
         with pytest.raises(expected, match=code):
             claims.get_many(["a"])
 
@@ -249,6 +264,65 @@ def test_sqlite_claims_take_a_file_uri(tmp_path: Path) -> None:
     claims = SqliteClaims(f"file://{tmp_path}/a b%20/claims.db")
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     assert holder_of(SqliteClaims(tmp_path / "a b%20" / "claims.db"), "a") == "m-1"
+
+
+def test_journals_of_many_planners_agree(tmp_path: Path) -> None:
+    """Eight planners with a journal of their own on one folder agree on who got which, entry by entry."""
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> dict[str, str]:
+        claims = JournalClaims(LocalStore(), f"{tmp_path}/claims/")
+        barrier.wait()
+        found = {}
+        for key in KEYS[number * 5 :] + KEYS[: number * 5]:
+            found |= holders(claims.claim([key], f"m-{number}", now=NOW, lease_seconds=90))
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(compete, range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert sorted(answers[0]) == sorted(KEYS)
+
+
+def test_journals_let_one_of_many_take_over(tmp_path: Path) -> None:
+    """Of eight planners with a journal of their own, one takes a key over; those who come late see who has it."""
+    JournalClaims(LocalStore(), f"{tmp_path}/claims/").claim(["a"], "m-0", now=NOW, lease_seconds=90)
+    planners = [JournalClaims(LocalStore(), f"{tmp_path}/claims/") for _ in range(8)]
+    for planner in planners:
+        assert holder_of(planner, "a") == "m-0"
+    barrier = threading.Barrier(8)
+
+    def compete(number: int) -> bool:
+        barrier.wait()
+        taken = planners[number].take_over(["a"], from_holder="m-0", to_holder=f"n-{number}", now=NOW, lease_seconds=90)
+        return bool(taken)
+
+    with ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(compete, range(8)))
+    assert won.count(True) == 1
+    assert {holder_of(planner, "a") for planner in planners} == {f"n-{won.index(True)}"}
+
+
+def test_a_journal_takes_one_object_for_many_claims() -> None:
+    """However many keys are claimed together; and none where nothing was free."""
+    store = MemoryStore()
+    claims = JournalClaims(store, "/claims/")
+    claims.claim(MANY, "m-1", now=NOW, lease_seconds=90)
+    claims.claim(MANY, "m-2", now=NOW, lease_seconds=90)
+    assert [info.uri for info in store.list("/claims/")] == ["/claims/000000000001.json"]
+
+
+def test_a_journal_with_a_gap_is_not_gone_by() -> None:
+    """Who holds what cannot be told without every entry, so a planner stops rather than compact a file twice."""
+    store = MemoryStore()
+    for key in "abc":
+        JournalClaims(store, "/claims/").claim([key], f"m-{key}", now=NOW, lease_seconds=90)
+    store.delete(["/claims/000000000002.json"])
+    with pytest.raises(RecordUnreadable, match=r"000000000002\.json: is gone"):
+        JournalClaims(store, "/claims/").get_many(["a"])
+    store.put("/claims/000000000002.json", b"{}")
+    with pytest.raises(RecordUnreadable, match="expected an entry of the journal"):
+        JournalClaims(store, "/claims/").get_many(["a"])
 
 
 def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:

@@ -18,8 +18,8 @@ from moto import settings as moto_settings
 
 from compactor.adapters.aws import aws_client
 from compactor.adapters.aws.account import AwsAccount
-from compactor.adapters.machine import ThisMachine
 from compactor.adapters.memory import ManualClock
+from compactor.adapters.this_machine import ThisMachine
 from compactor.cli.entry import compactor as command
 from compactor.doctor.findings import Finding
 from compactor.doctor.ports import Absent, Disk
@@ -366,6 +366,14 @@ def test_what_settings_do_not_name(site: Site) -> None:
         "topic": "skipped",
         "glue job": "skipped",
     }
+
+
+def test_claims_in_a_journal(site: Site) -> None:
+    """Claims that are kept in a journal need no table."""
+    site.write(builder='claims = "@journal"')
+    [claims] = [each for each in site.findings() if each.name == "claims"]
+    assert claims.state == "ok"
+    assert "for back-fills alone" in claims.found
 
 
 def test_events_nobody_could_read(site: Site) -> None:

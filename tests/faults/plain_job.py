@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 from unittest.mock import patch
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.app import App
 from compactor.errors import CompactorError
@@ -23,7 +24,6 @@ from compactor.ports import ObjectWriter
 from compactor.settings import load_settings
 from compactor.steps import Step
 from tests.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
-from tests.twins import ListSource
 
 WRITING = "writing"
 """A point within a step: half of some bytes of a staged file are written, and no file can be seen yet."""
@@ -120,7 +120,7 @@ def run(app: App, arguments: Namespace) -> int:
         arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
     )
     with patch("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
-        report = app.service_on(engine, ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+        report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 
 

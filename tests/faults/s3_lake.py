@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow.parquet as pq
 
 from compactor.adapters.aws import S3Store
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.audit.auditor import AuditReport
 from compactor.errors import CompactorError, OperatorError
@@ -19,7 +20,6 @@ from compactor.manifest import Manifest, ManifestFile
 from compactor.settings import parse_settings
 from tests.engines import DEFAULT, PLAIN, engine_without_spark
 from tests.faults.s3_server import REGION, S3Server
-from tests.twins import ListSource
 
 BUCKET = "lake"
 DAY = "2025-12-21"
@@ -155,7 +155,7 @@ class S3Lake:
                 engine_without_spark(
                     self.engine, app, rows_per_file=ROWS_PER_FILE, target_file_bytes=self.target_file_bytes
                 ),
-                ListSource(app.store, app.layout.manifests_folder),
+                ListedManifests(app.store, app.layout.manifests_folder),
             )
             try:
                 report = service.run(once=True)

@@ -39,6 +39,20 @@ CLAIMS = (
         (_TAKE_OVER,),
     ),
     Guard(
+        "claims are not told from a journal with a gap",
+        "adapters/journal_claims.py",
+        "if number != self._entries + 1:",
+        "if False:",
+        ("tests/contract/test_claims.py",),
+    ),
+    Guard(
+        "whoever finds an entry of the journal written by another planner begins anew behind it",
+        "adapters/journal_claims.py",
+        "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
+        "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",
+        ("tests/contract/test_claims.py",),
+    ),
+    Guard(
         "a claim in DynamoDB is taken over from the holder that was named alone",
         "adapters/aws/dynamo_claims.py",
         '"holder = :from"',

@@ -93,7 +93,7 @@ MEASUREMENTS = (
     ),
     Guard(
         "measurements of latency are those of files that became visible alone",
-        "compaction.py",
+        "work_time.py",
         " for file in manifest.files if file.uri in compacted]",
         " for file in manifest.files]",
         (_METRICS + "::test_arrival_to_visible",),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory import MemoryClaims, MemoryStore
 from compactor.app import App
 from compactor.inspection import REASONS
@@ -20,7 +21,7 @@ from tests.soak.comparison import Comparison, compare
 from tests.soak.feeder import Feeder
 from tests.soak.files import MAX_LINE_BYTES, FileSpec, make_file
 from tests.soak.supervisor import Ending, lives
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 SEED = 20251221
 
@@ -42,7 +43,9 @@ class Fed:
         self.feeder = Feeder(self.store, app, lambda: app, seed=SEED, for_spark=False, pause_seconds=0.0)
         for _ in range(25):
             self.feeder._step()
-        app.service_on(PlainEngine(self.store), ListSource(self.store, self.layout.manifests_folder)).run(once=True)
+        app.service_on(PlainEngine(self.store), ListedManifests(self.store, self.layout.manifests_folder)).run(
+            once=True
+        )
 
     def compared(self) -> Comparison:
         return compare(self.store, self.layout, self.feeder.record)

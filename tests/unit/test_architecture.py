@@ -29,6 +29,7 @@ PURE = (
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
     *("control.decisions", "control.alarms", "control.advice", "doctor.findings"),
     *(
+        "one_folder",
         "packing",
         "places",
         "prices",
@@ -40,6 +41,7 @@ PURE = (
         "spark_conf",
         "spark_names",
         "steps",
+        "toml_text",
     ),
 )
 NO_INPUT_OUTPUT = {"os", "pathlib", "socket", "subprocess", "tempfile", "time", "threading", "shutil", "random"}

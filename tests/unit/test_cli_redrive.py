@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.cli import redrive as redrive_module
 from compactor.cli.entry import compactor as command
 from compactor.settings import load_settings
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 DAY = "2025-12-21"
 
@@ -48,7 +49,7 @@ class Site:
     def compact(self) -> None:
         """Do all there is to do."""
         app = App(load_settings(self.config, {}))
-        app.service_on(PlainEngine(app.store), ListSource(app.store, app.layout.manifests_folder)).run(once=True)
+        app.service_on(PlainEngine(app.store), ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
 
     def ids(self) -> list[str]:
         """What readers see in the column `id`."""

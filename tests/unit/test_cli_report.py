@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.app import App
 from compactor.cli.entry import compactor as command
 from compactor.settings import load_settings
 from tests.report_pages import read_page
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 LINES = b'{"id": 1}\n{"id": 2}\n<script>alert(1)</script>\n\n'
 
@@ -33,7 +34,7 @@ class Place:
         self.work()
 
     def work(self) -> None:
-        source = ListSource(self.app.store, self.app.layout.manifests_folder)
+        source = ListedManifests(self.app.store, self.app.layout.manifests_folder)
         self.app.service_on(PlainEngine(self.app.store), source).run(once=True)
 
     def call(self, *arguments: str) -> Result:

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local import LocalStore
-from compactor.adapters.machine import ThisMachine
 from compactor.adapters.memory import ManualClock, MemoryStore
+from compactor.adapters.this_machine import ThisMachine
 from compactor.app import App
 from compactor.audit.surplus import SurplusFinder
 from compactor.cli.entry import compactor as command

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.native_kernel import NativeKernel, is_installed
 from compactor.adapters.thread_workers import ThreadBinWorkers
 from compactor.bin_task import BinTask, write_bin
@@ -21,7 +22,7 @@ from compactor.ports import ObjectStore
 from compactor.service import MAX_CONSECUTIVE_FAILURES
 from tests.engines import PLAIN, WITHOUT_SPARK
 from tests.scenes import World
-from tests.twins import ListSource, PlainEngine
+from tests.twins import PlainEngine
 
 CARD = "4111-1111-1111-1111"
 
@@ -78,7 +79,7 @@ def run(world: World, engine: Engine) -> str:
     app = world.app()
     app.on_result = log_result
     try:
-        report = app.service_on(engine, ListSource(world.store, world.layout.manifests_folder)).run(once=True)
+        report = app.service_on(engine, ListedManifests(world.store, world.layout.manifests_folder)).run(once=True)
     except CompactorError as exc:
         return str(exc)
     return repr((report.failures, report.stuck))

@@ -289,3 +289,26 @@ def test_a_name_that_no_manifest_can_hold(world: World, name: str) -> None:
     assert plan(world).skipped == {"bad_name": 1}
     world.run_once()
     assert committed(world) == before
+
+
+@pytest.mark.parametrize(("age_seconds", "is_left"), [(1, True), (3, False), (-1, True), (-3600, False)])
+def test_what_is_being_written_is_left(world: World, age_seconds: float, is_left: bool) -> None:
+    """A file that was written to just now may not be whole; one from the future, by a clock that is wrong, is taken."""
+    now = world.clock.now() + timedelta(days=1)
+    world.clock.set(now - timedelta(seconds=age_seconds))
+    world.file(f"{DAY}-late.ndjson", ROW)
+    world.clock.set(now)
+    found = world.app().planner.plan("/w/raw", settle_seconds=2)
+    assert found.skipped == ({"unsettled": 1} if is_left else {})
+    assert sum(planned(world).values()) == (5 if is_left else 6)
+
+
+def test_a_replaced_file_is_planned_and_counted(world: World) -> None:
+    """A new version of a file is a new file, and somebody should know that the old one's rows stay."""
+    plan(world)
+    assert plan(world).replaced == 0
+    world.file(f"{DAY}-0.ndjson", ROW + ROW)
+    world.file(f"{DAY}-new.ndjson", ROW)
+    again = plan(world)
+    assert sum(len(manifest.files) for manifest in again.manifests) == 2
+    assert again.replaced == 1

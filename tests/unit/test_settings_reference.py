@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compactor.settings import SECTIONS
 from compactor.settings_reference import with_comments, with_reference
-from compactor.settings_words import default_of, environment_name, toml, type_in_words, unit
+from compactor.settings_words import default_of, environment_name, type_in_words, unit
+from compactor.toml_text import toml
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {(name, key): field for name, model in SECTIONS.items() for key, field in model.model_fields.items()}

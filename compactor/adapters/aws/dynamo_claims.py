@@ -51,11 +51,18 @@ class DynamoClaims:
         claims = self._each(distinct, lambda key: self._claim_one(key, holder, now, lease_seconds))
         return dict(zip(distinct, claims, strict=True))
 
-    def take_over(self, key: str, *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float) -> bool:
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
         taken = Claim(to_holder, now + timedelta(seconds=lease_seconds))
         values = {":from": {"S": from_holder}}
-        found = self._put(key, taken, now, "holder = :from", ExpressionAttributeValues=values)
-        return found is taken or (found is not None and found.holder == to_holder)
+
+        def take(key: str) -> bool:
+            found = self._put(key, taken, now, "holder = :from", ExpressionAttributeValues=values)
+            return found is taken or (found is not None and found.holder == to_holder)
+
+        distinct = list(dict.fromkeys(keys))
+        return {key for key, is_taken in zip(distinct, self._each(distinct, take), strict=True) if is_taken}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         remaining = iter(dict.fromkeys(keys))

@@ -1,0 +1,97 @@
+"""Claims as a journal of objects: for a state on S3 without a table. Exact for any number of planners at once.
+
+Each entry is an object of the next number, made create-only, so that all agree on the order of entries, and with it on
+who came first. Whoever finds its number taken reads what the other one wrote, and begins anew behind it. Entries never
+change and never go, and a planner reads all of them: this is for back-fills, where one entry claims a whole manifest.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Lock
+
+from compactor.errors import RecordUnreadable
+from compactor.layout import base_name
+from compactor.lookahead import ahead
+from compactor.ports import Claim, ObjectStore
+from compactor.records import ClaimsEntry, read_record
+
+_NAME = re.compile(r"(\d{12})\.json")
+
+
+class JournalClaims:
+    """`compactor.ports.ClaimTable` in a folder of objects.
+
+    Args:
+        store: Where the journal is.
+        folder: The folder of its entries; it ends with `/`.
+    """
+
+    def __init__(self, store: ObjectStore, folder: str) -> None:
+        self._store = store
+        self._folder = folder
+        self._claims: dict[str, Claim] = {}
+        self._entries = 0
+        self._lock = Lock()
+
+    @property
+    def lifetime_days(self) -> float | None:
+        return None
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        lease_until = now + timedelta(seconds=lease_seconds)
+        with self._lock:
+            self._catch_up()
+            while free := [key for key in dict.fromkeys(keys) if key not in self._claims]:
+                self._append(ClaimsEntry(keys=free, holder=holder, lease_until=lease_until))
+            return {key: self._claims[key] for key in keys}
+
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        until = now + timedelta(seconds=lease_seconds)
+        with self._lock:
+            self._catch_up()
+            while left := [key for key in dict.fromkeys(keys) if self._holder(key) == from_holder != to_holder]:
+                self._append(ClaimsEntry(keys=left, holder=to_holder, lease_until=until))
+            return {key for key in keys if self._holder(key) == to_holder}
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
+        with self._lock:
+            self._catch_up()
+            return {key: self._claims[key] for key in keys if key in self._claims}
+
+    def _holder(self, key: str) -> str | None:
+        claim = self._claims.get(key)
+        return None if claim is None else claim.holder
+
+    def _append(self, entry: ClaimsEntry) -> None:
+        """Write an entry behind the last one that is known, or learn what somebody else has written there."""
+        if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):
+            self._apply(entry)
+        else:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        last = self._uri(self._entries) if self._entries else None
+        listed = (base_name(info.uri) for info in self._store.list(self._folder, start_after=last))
+        for number, entry in ahead(self._read, (name for name in listed if _NAME.fullmatch(name))):
+            if number != self._entries + 1:
+                missing = self._uri(self._entries + 1)
+                raise RecordUnreadable(
+                    f"{missing}: is gone, but later ones are there; expected every entry of the journal"
+                )
+            self._apply(entry)
+
+    def _read(self, name: str) -> tuple[int, ClaimsEntry]:
+        uri = self._folder + name
+        parse = partial(read_record, ClaimsEntry.model_validate_json, self._store.read(uri), uri)
+        return int(name.removesuffix(".json")), parse(expected="an entry of the journal of claims")
+
+    def _apply(self, entry: ClaimsEntry) -> None:
+        self._claims.update(dict.fromkeys(entry.keys, Claim(entry.holder, entry.lease_until)))
+        self._entries += 1
+
+    def _uri(self, number: int) -> str:
+        return f"{self._folder}{number:012d}.json"

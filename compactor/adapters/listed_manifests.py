@@ -1,0 +1,88 @@
+"""The watched prefix as a stream over listings: tells which manifests are new, without Spark."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from compactor.layout import is_delivery, is_seen_by_stream
+from compactor.ports import ObjectStore
+
+
+class ListedManifests:
+    """`compactor.service.ManifestSource` from a thread that lists: each object once a start.
+
+    Args:
+        store: Where the watched prefix is.
+        folder: The watched prefix; it ends with `/`.
+        batch_size: The most names in a micro-batch.
+        poll_seconds: The pause between two listings that bring nothing new.
+    """
+
+    def __init__(self, store: ObjectStore, folder: str, *, batch_size: int = 8, poll_seconds: float = 2) -> None:
+        self._store = store
+        self._folder = folder
+        self._batch_size = batch_size
+        self._poll_seconds = poll_seconds
+        self._stopped = threading.Event()
+        self._ended = threading.Event()
+        self._idle = threading.Event()
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+        """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
+        for event in (self._stopped, self._ended, self._idle):
+            event.clear()
+        self._error = None
+        self._thread = threading.Thread(target=partial(self._run, on_batch, once=once), name="manifests", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Whether the stream has ended; raises what ended it."""
+        ended = self._ended.wait(timeout_seconds)
+        if ended and self._error is not None:
+            raise self._error
+        return ended
+
+    def is_idle(self) -> bool:
+        """Whether the last listing brought nothing new."""
+        return self._idle.is_set()
+
+    def stop(self) -> None:
+        """End the stream after the batch in flight."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+        try:
+            for batch in self._batches(once=once):
+                if self._stopped.is_set():
+                    return
+                on_batch(batch)
+        except Exception as exc:  # noqa: BLE001 - it ends the stream, and `wait` raises it
+            self._error = exc
+        finally:
+            self._ended.set()
+
+    def _batches(self, *, once: bool) -> Iterator[Sequence[str]]:
+        seen: frozenset[str] = frozenset()
+        while not self._stopped.is_set():
+            listed = frozenset(self._names())
+            # What is gone need not be remembered: all that was done leaves the prefix.
+            fresh, seen = sorted(listed - seen), listed
+            if fresh:
+                self._idle.clear()
+                for start in range(0, len(fresh), self._batch_size):
+                    yield fresh[start : start + self._batch_size]
+            elif once:
+                return
+            else:
+                self._idle.set()
+                self._stopped.wait(self._poll_seconds)
+
+    def _names(self) -> Iterator[str]:
+        for info in self._store.list(self._folder):
+            if is_delivery(info.uri) and is_seen_by_stream(info.uri.removeprefix(self._folder), info.size_bytes):
+                yield info.uri

@@ -1,0 +1,41 @@
+"""Finds out before the work, as far as that can be found out on a local disk, what would stop it at its end."""
+
+import os
+from pathlib import Path
+
+from compactor.errors import SettingsError
+from compactor.layout import is_s3
+from compactor.one_folder import Ends
+
+
+def check_folders(ends: Ends) -> None:
+    """Make sure that there is a folder to read, and that the others can be written. On S3 the store tells.
+
+    Raises:
+        SettingsError: With the first fault.
+    """
+    _check_source(ends.source)
+    _check_writable("DST", ends.output)
+    _check_writable("--state", ends.home)
+
+
+def _check_source(source: str) -> None:
+    if is_s3(source) or Path(source).is_dir():
+        return
+    if Path(source).exists():
+        apart = f"mkdir one && ln {source} one/"
+        raise SettingsError(
+            [f"SRC: {source}: is a file -> expected the folder it is in, or one with it alone: {apart}"]
+        )
+    raise SettingsError([f"SRC: {source}: there is no such folder -> expected one with NDJSON files"])
+
+
+def _check_writable(name: str, place: str) -> None:
+    if is_s3(place):
+        return
+    path = Path(place)
+    above = next(each for each in (path, *path.parents) if each.exists())
+    if not above.is_dir():
+        raise SettingsError([f"{name}: {place}: {above} is a file -> expected a folder, or a place for one"])
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise SettingsError([f"{name}: {place}: {above} may not be written -> expected to be allowed to"])
