@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compactor.settings_sections import MIB
+from compactor.settings_shapes import MIB
 from compactor.sizing import sizing_hits
 
 TASK_BYTES = 512 * MIB

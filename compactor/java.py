@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 SUPPORTED = (17, 21)
@@ -25,25 +26,51 @@ def major_version(text: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
+@dataclass(frozen=True)
+class Java:
+    """What was found where Spark looks for Java.
+
+    Attributes:
+        fault: What is wrong with it; None if nothing is.
+        program: The program that Spark would start; nothing if there is none.
+        major: Its feature release, if it tells one.
+    """
+
+    fault: str | None
+    program: str = ""
+    major: int | None = None
+
+
 def java_fault(env: Mapping[str, str]) -> str | None:
     """What is wrong with the Java that Spark would start; None if nothing is.
 
     Args:
         env: Environment variables. Spark takes `JAVA_HOME` first, then `java` on the `PATH`.
     """
+    return look_for_java(env).fault
+
+
+def look_for_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
+    """The Java that Spark would start, asked for its version.
+
+    Args:
+        env: Environment variables. Spark takes `JAVA_HOME` first, then `java` on the `PATH`.
+        answer_seconds: How long to wait for its answer.
+    """
     home = env.get("JAVA_HOME", "")
     found = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java", path=env.get("PATH"))
     if found is None and home:
-        return f"Java {_EXPECTED} is needed: JAVA_HOME is {home}, and there is no bin/java in it"
+        return Java(f"Java {_EXPECTED} is needed: JAVA_HOME is {home}, and there is no bin/java in it")
     if found is None:
-        return f"Java {_EXPECTED} is needed: no `java` on the PATH and no JAVA_HOME"
+        return Java(f"Java {_EXPECTED} is needed: no `java` on the PATH and no JAVA_HOME")
     try:
         answer = subprocess.run(  # noqa: S603 - the very program that Spark is about to start
-            [found, "-version"], capture_output=True, text=True, errors="replace", timeout=_ANSWER_SECONDS, check=False
+            [found, "-version"], capture_output=True, text=True, errors="replace", timeout=answer_seconds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as exc:
-        return f"Java {_EXPECTED} is needed: {found} cannot be run ({exc})"
-    return version_fault(answer.stderr + answer.stdout, found)
+        return Java(f"Java {_EXPECTED} is needed: {found} cannot be run ({exc})", found)
+    text = answer.stderr + answer.stdout
+    return Java(version_fault(text, found), found, major_version(text))
 
 
 def version_fault(text: str, program: str) -> str | None:

@@ -77,6 +77,18 @@ def is_delivery(uri: str) -> bool:
     return base_name(uri) not in {"", KEEP_MARKER}
 
 
+def probe(place: str, name: str) -> str:
+    """An object to try a place with: no delivery, hidden from readers of tables, and looked for by nobody.
+
+    It is as deep as the local store removes folders that deletion leaves empty, so the place itself stays.
+
+    Args:
+        place: The place to try.
+        name: Of the object, within this try.
+    """
+    return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"
+
+
 def is_seen_by_stream(name: str, size_bytes: int) -> bool:
     """Whether Spark's file source delivers an object: not if it is hidden, in a folder below, or empty.
 

@@ -16,7 +16,7 @@ from compactor.ledger import Ledger
 from compactor.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.presence import Runs
 from compactor.settings import Settings
-from compactor.settings_sections import JOURNAL_CLAIMS
+from compactor.settings_shapes import JOURNAL_CLAIMS
 from compactor.sizing import whole_files_bytes
 from compactor.sizing_history import SizingHistory
 from compactor.steps import OnBuildStep, ignore_build_step

@@ -9,13 +9,17 @@ from compactor.layout import is_s3
 from compactor.settings import Settings, load_settings, parse_settings, parse_toml
 
 
-def settings_at(place: str, env: Mapping[str, str]) -> Settings:
+def settings_at(
+    place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
+) -> Settings:
     """Read the settings at a place, with the variables that override them.
 
     Args:
         place: `s3://bucket/key`, or a local file.
         env: Environment variables. Those of AWS, and those of the section `aws`, also say how to reach the
             place.
+        timeout_seconds: How long to wait for one answer of S3.
+        attempts: How often to ask S3 at most; None for as often as the job may.
 
     Raises:
         SettingsError: With every fault.
@@ -24,7 +28,8 @@ def settings_at(place: str, env: Mapping[str, str]) -> Settings:
     if not is_s3(place):
         return load_settings(Path(place), env)
     region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
-    spec = StoreSpec(region=region, endpoint_url=env.get("COMPACTOR_AWS__ENDPOINT_URL"))
+    endpoint_url = env.get("COMPACTOR_AWS__ENDPOINT_URL")
+    spec = StoreSpec(region, endpoint_url, timeout_seconds=timeout_seconds, attempts=attempts)
     try:
         data = spec.open().read(place)
     except ObjectNotFound as exc:

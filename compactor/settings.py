@@ -11,7 +11,6 @@ from compactor import layout, places
 from compactor.errors import SettingsError
 from compactor.settings_faults import Source, read_document, read_environment, validate
 from compactor.settings_sections import (
-    REFUSED_SPARK_CONF,
     SECTIONS,
     Aws,
     Builder,
@@ -26,6 +25,7 @@ from compactor.settings_sections import (
     Spark,
     Stream,
 )
+from compactor.settings_shapes import REFUSED_SPARK_CONF
 
 __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 ENV_PREFIX = "COMPACTOR_"
@@ -33,6 +34,17 @@ _EXPECTED = {
 
 Sections = Mapping[str, type[BaseModel]]
 SectionT = TypeVar("SectionT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Beside a field's type: what its value is to be, for people.
+
+    Attributes:
+        words: As they stand behind `expected`.
+    """
+
+    words: str
 
 
 @dataclass(slots=True)
@@ -125,11 +137,17 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_MAX_CHARACTERS else text[: _SHOWN_MAX_CHARACTERS - 3] + "..."
 
 
+def expected_words(field: FieldInfo) -> str:
+    """What a field is to hold; its description where its type does not say."""
+    said = (each.words for each in field.metadata if isinstance(each, Expected))
+    return next(said, field.description or "a value")
+
+
 def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source) -> None:
     key, *inner = [part for part in error["loc"] if part != "[key]"]
     path = f"{name}.{key}" + "".join(f"[{_name(part)}]" for part in inner)
     if error["type"] == "missing":
-        source.missing(path, str(model.model_fields[str(key)].description))
+        source.missing(path, expected_words(model.model_fields[str(key)]))
     else:
         template = _EXPECTED.get(error["type"])
         words = template.format(**error.get("ctx", {})) if template else error["msg"]

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+_GROUPED_FROM = 10_000  # four digits are read at a glance
+
 
 def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = ()) -> str:
     """A document of sections as TOML.
@@ -14,13 +16,20 @@ def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = 
     """
     lines = [f"# {line}".rstrip() for line in comment]
     for name, table in document.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        lines += ["", f"[{name}]", *(f"{key} = {toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:_}" if value >= _GROUPED_FROM else str(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
+        inner = ", ".join(f"{toml(str(key))} = {toml(each)}" for key, each in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are spelled as in JSON
+        return f"[{', '.join(map(toml, value))}]"
+    # A basic string of TOML takes the escapes of JSON, and asks for one more of them.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

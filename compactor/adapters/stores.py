@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from compactor.adapters.local import LocalStore
 from compactor.errors import ObjectNotFound
@@ -26,11 +27,13 @@ class StoreSpec:
         region: Of AWS; None to take it from the surroundings.
         endpoint_url: A server other than AWS; None for AWS itself.
         timeout_seconds: How long to wait for the answer to one request to AWS.
+        attempts: How often a request to AWS is sent at most; None for as often as the job may send it.
     """
 
     region: str | None = None
     endpoint_url: str | None = None
     timeout_seconds: float = 60
+    attempts: int | None = None
 
     def open(self) -> ObjectStore:
         """The store of this process for these settings; always the same one."""
@@ -110,5 +113,8 @@ class RoutedStore:
                 from compactor.adapters.aws import S3Store, s3_client  # noqa: PLC0415
 
                 spec = self._spec
-                self._s3 = S3Store(s3_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds))
+                attempts: dict[str, Any] = {} if spec.attempts is None else {"attempts": spec.attempts}
+                self._s3 = S3Store(
+                    s3_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, **attempts)
+                )
             return self._s3

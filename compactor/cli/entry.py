@@ -11,6 +11,8 @@ from compactor.cli.compact import compact
 from compactor.cli.control import control
 from compactor.cli.cost import cost
 from compactor.cli.demo import demo
+from compactor.cli.doctor import doctor
+from compactor.cli.init import init
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.plan import plan
 from compactor.cli.redrive import redrive
@@ -46,7 +48,24 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
     context.obj.start_log()
 
 
-for command in (compact, run, plan, status, verify, redrive, clean, trace, schema, report, cost, stop, control, demo):
+for command in (
+    init,
+    doctor,
+    compact,
+    run,
+    plan,
+    status,
+    verify,
+    redrive,
+    clean,
+    trace,
+    schema,
+    report,
+    cost,
+    stop,
+    control,
+    demo,
+):
     compactor.add_command(command)
 
 

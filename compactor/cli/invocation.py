@@ -50,20 +50,24 @@ class Invocation:
     @property
     def has_settings(self) -> bool:
         """Whether anybody named settings, in a file or by variables."""
-        return bool(self._place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
+        return bool(self.place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
+        """Where the settings are; nothing if no file was named."""
         return self.config or os.environ.get("COMPACTOR_CONFIG", "")
 
-    def settings(self) -> Settings:
+    def settings(self, **patience: Any) -> Settings:
         """The settings of this command.
+
+        Args:
+            patience: How long to wait for S3, as `settings_at` takes it.
 
         Raises:
             SettingsError: There are none, or with every fault that they have.
         """
-        if self._place:
-            return settings_at(self._place, os.environ)
+        if self.place:
+            return settings_at(self.place, os.environ, **patience)
         if self.has_settings:
             return load_settings(None, os.environ)
         raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])

@@ -156,17 +156,28 @@ def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatc
 
 @pytest.mark.timeout(400)
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """The walk through one's own files, and what an operator asks after it, as written, in an empty folder."""
-    (tmp_path / "config").symlink_to(ROOT / "config")
+    """The first screen, the walk to a job of one's own, and what an operator asks after it, as written."""
+    for name in ("config", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
-    lines = [line for block in blocks_of(README, "sh") for line in block.text.splitlines()]
+    first, *others = blocks_of(README, "sh")
+    check_printed(first, shell(first.lines, tmp_path))
+    told = shell([line for block in others for line in block.lines], tmp_path)
+    assert "none" in told
+    assert list((tmp_path / "data" / "output").rglob("*.snappy.parquet"))
+    assert (tmp_path / "data" / "report.html").exists()
+
+
+def shell(lines: list[str], folder: Path) -> str:
+    """Run lines of a document, but for those that `make` runs; returns what they print."""
     script = "set -e\n" + "\n".join(line for line in lines if not line.startswith("make "))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=360
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=360
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "none" in done.stdout
-    assert list((tmp_path / "data" / "local" / "output").rglob("*.snappy.parquet"))
+    return done.stdout

@@ -2,6 +2,7 @@
 
 from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.control import CONTROL
+from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES
@@ -23,4 +24,5 @@ GUARDS = (
     *CONTROL,
     *MEASUREMENTS,
     *ONE_PASS,
+    *DOCTOR,
 )

@@ -27,7 +27,7 @@ PURE = (
     *("report.period", "report.tally", "report.figures", "report.markup", "report.scales", "report.frame"),
     *("report.time_charts", "report.bar_charts", "report.parts", "report.style", "report.verdict"),
     *("control.runs", "control.policy", "control.snapshot", "control.actions", "control.history", "control.symptoms"),
-    *("control.decisions", "control.alarms", "control.advice"),
+    *("control.decisions", "control.alarms", "control.advice", "doctor.findings"),
     *(
         "one_folder",
         "packing",

@@ -7,7 +7,7 @@ import pytest
 from compactor.errors import SettingsError
 from compactor.one_folder import JOURNAL_CLAIMS, Ends, Options, ends_of, settings_document, variables_beside
 from compactor.settings import parse_settings
-from compactor.settings_sections import JOURNAL_CLAIMS as JOURNAL_OF_SETTINGS
+from compactor.settings_shapes import JOURNAL_CLAIMS as JOURNAL_OF_SETTINGS
 from compactor.toml_text import toml_of
 
 ENDS = Ends("/raw", "/rows", "/rows.compactor")

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from boto3.session import Session
+from botocore import UNSIGNED
 from botocore.config import Config
 
 from compactor.adapters.aws.errors import translated
@@ -21,6 +22,8 @@ def aws_client(
     *,
     attempts: int = _ATTEMPTS,
     timeout_seconds: float = _TIMEOUT_SECONDS,
+    is_signed: bool = True,
+    session: Session | None = None,
 ) -> Any:
     """A client that is safe to share between threads, but not between processes.
 
@@ -30,6 +33,8 @@ def aws_client(
         endpoint_url: A server other than AWS; None for AWS itself.
         attempts: How often a request is sent at most, with growing pauses. Throttling and 5xx are repeated.
         timeout_seconds: How long to wait for the answer to a request before it is sent again.
+        is_signed: Whether requests are signed, which needs credentials.
+        session: What makes it; a new one if none is given. One for many clients reads AWS's models once.
 
     Raises:
         AccessError: There is no region, or the surroundings are set up wrong.
@@ -41,10 +46,11 @@ def aws_client(
         read_timeout=timeout_seconds,
         # Only AWS gives every bucket a host name of its own.
         s3={"addressing_style": "path" if endpoint_url else "auto"},
+        signature_version=None if is_signed else UNSIGNED,
     )
     with translated(endpoint_url or service):
-        make_client: Any = Session(region_name=region).client
-        return make_client(service, endpoint_url=endpoint_url, config=config)
+        make_client: Any = (session or Session()).client
+        return make_client(service, region_name=region, endpoint_url=endpoint_url, config=config)
 
 
 s3_client = partial(aws_client, "s3")

@@ -1,0 +1,480 @@
+"""Promises of `compactor doctor`: what is broken is named in one line with its mend, and nothing but that."""
+
+import json
+import socket
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from moto import settings as moto_settings
+
+from compactor.adapters.aws import aws_client
+from compactor.adapters.aws.account import AwsAccount
+from compactor.adapters.memory import ManualClock
+from compactor.adapters.this_machine import ThisMachine
+from compactor.cli.entry import compactor as command
+from compactor.doctor.findings import Finding
+from compactor.doctor.ports import Absent, Disk
+from compactor.doctor.wiring import look_around
+from compactor.errors import StoreUnavailable
+from compactor.settings import load_settings
+from tests.contract.conftest import REGION
+
+ACCOUNT = "123456789012"
+ANSWER = 'openjdk version "{}" 2025-04-15'
+
+
+@cache
+def client_of(service: str, endpoint: str) -> Any:
+    """Clients are slow to make, and each test needs many."""
+    return aws_client(service, REGION, endpoint)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A set-up with all that can be named in settings, at the stand-in, and the environment of an operator."""
+
+    endpoint: str
+    folder: Path
+    name: str
+    env: dict[str, str | None]
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "settings.toml"
+
+    def client(self, service: str) -> Any:
+        return client_of(service, self.endpoint)
+
+    def write(self, **changes: str) -> None:
+        """Write the settings, with lines for some of the sections changed."""
+        name, queues = self.name, f"{self.endpoint}/{ACCOUNT}/{self.name}"
+        sections = {
+            "paths": f'manifests = "s3://{name}-own/manifests"\noutput = "s3://{name}-lake/events"\n'
+            f'state = "s3://{name}-own/state"',
+            "input": f'allowed_prefixes = ["s3://{name}-raw"]',
+            "builder": f'claims = "{name}"',
+            "control": f'job_name = "{name}"\nqueue_url = "{queues}-events"\n'
+            f'dead_letter_queue_url = "{queues}-dead"\ntopic_arn = "arn:aws:sns:{REGION}:{ACCOUNT}:{name}"',
+            "aws": f'region = "{REGION}"\nendpoint_url = "{self.endpoint}"',
+            "metrics": 'sink = "cloudwatch"',
+            **changes,
+        }
+        self.config.write_text("\n".join(f"[{section}]\n{lines}" for section, lines in sections.items()))
+
+    def call(self, *arguments: str) -> Result:
+        return CliRunner().invoke(command, ["--config", str(self.config), "doctor", *arguments], env=self.env)
+
+    def findings(self) -> list[Finding]:
+        """What the command finds; its exit code agrees."""
+        result = self.call("--json")
+        document = json.loads(result.stdout)
+        found = [Finding(**each) for each in document["findings"]]
+        assert document["faults"] == sum(each.state == "fault" for each in found)
+        assert result.exit_code == (2 if document["faults"] else 0)
+        return found
+
+    def fault(self) -> Finding:
+        """The one thing that is at fault."""
+        return only_fault(self.findings())
+
+    def objects(self) -> list[str]:
+        s3 = self.client("s3")
+        buckets = [f"{self.name}-{each}" for each in ("own", "lake", "raw")]
+        return [item["Key"] for each in buckets for item in s3.list_objects_v2(Bucket=each).get("Contents", ())]
+
+
+def install_java(folder: Path, answer: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "java").write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
+    (folder / "java").chmod(0o755)
+
+
+@pytest.fixture
+def site(aws_endpoint: str, tmp_path: Path) -> Site:
+    """A healthy set-up."""
+    name = f"site-{uuid.uuid4().hex[:12]}"
+    install_java(tmp_path / "bin", ANSWER.format("17.0.15"))
+    env: dict[str, str | None] = {
+        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+        "JAVA_HOME": None,
+        "COMPACTOR_CONFIG": None,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+    made = Site(aws_endpoint, tmp_path, name, env)
+    buckets = [f"{name}-{each}" for each in ("own", "lake", "raw")]
+    for each in buckets:
+        made.client("s3").create_bucket(Bucket=each, CreateBucketConfiguration={"LocationConstraint": REGION})
+    made.client("s3").put_object(Bucket=f"{name}-raw", Key="a.ndjson", Body=b"{}\n")
+    make_table(made, name)
+    ttl = {"Enabled": True, "AttributeName": "expires_at"}
+    made.client("dynamodb").update_time_to_live(TableName=name, TimeToLiveSpecification=ttl)
+    for queue in ("events", "dead"):
+        made.client("sqs").create_queue(QueueName=f"{name}-{queue}")
+    made.client("sns").create_topic(Name=name)
+    make_job(made)
+    made.write()
+    return made
+
+
+def make_table(site: Site, name: str, key: str = "pk") -> None:
+    site.client("dynamodb").create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+def make_job(site: Site, name: str = "", *, runs: int = 1, retries: int = 0, kind: str = "gluestreaming") -> None:
+    site.client("glue").create_job(
+        Name=name or site.name,
+        Role="role",
+        Command={"Name": kind},
+        ExecutionProperty={"MaxConcurrentRuns": runs},
+        MaxRetries=retries,
+        DefaultArguments={"--CONFIG": "s3://settings/prod.toml"},
+    )
+
+
+def changed(site: Site, machine: Any = None, clock: Any = None) -> list[Finding]:
+    """What is found where the machine or its clock is another one."""
+    return list(look_around(load_settings(site.config, {}), str(site.config), machine=machine, clock=clock))
+
+
+def only_fault(findings: list[Finding]) -> Finding:
+    faults = [each for each in findings if each.state == "fault"]
+    assert len(faults) == 1, faults
+    assert faults[0].next_move
+    return faults[0]
+
+
+def test_all_is_well(site: Site) -> None:
+    """Where nothing is wrong, nothing is said to be, all of it was looked at, and nothing is left behind."""
+    before = site.objects()
+    found = site.findings()
+    assert {each.state for each in found} == {"ok"}, found
+    assert [each.name for each in found] == [
+        *("settings", "python", "java", "spark", "s3a", "native", "disk", "region", "endpoint", "clock", "credentials"),
+        *(f"bucket {site.name}-{each}" for each in ("own", "lake", "raw")),
+        *("input", "manifests", "output", "state"),
+        *("claims", "queue", "dead letters", "topic", "glue job", "metrics"),
+    ]
+    assert site.objects() == before
+
+
+def test_no_java(site: Site) -> None:
+    """No Java: where it was looked for, and what to install."""
+    (site.folder / "empty").mkdir()
+    site.env["PATH"] = str(site.folder / "empty")
+    found = site.fault()
+    assert (found.name, found.found) == ("java", "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME")
+    assert found.next_move.startswith("install Java 17")
+
+
+def test_wrong_java(site: Site) -> None:
+    """A Java that Spark does not run on: which, and where."""
+    install_java(site.folder / "bin", ANSWER.format("11.0.2"))
+    found = site.fault()
+    assert found.name == "java"
+    assert f"found Java 11, expected 17 or 21 ({site.folder}/bin/java)" in found.found
+    assert "JAVA_HOME" in found.next_move
+
+
+def test_missing_bucket(site: Site) -> None:
+    """A bucket that is not there: its name, the key that names it, and the place in it is not tried."""
+    places = f'manifests = "s3://{site.name}-own/manifests"\nstate = "s3://{site.name}-own/state"'
+    site.write(paths=f'{places}\noutput = "s3://{site.name}-no/events"')
+    findings = site.findings()
+    found = only_fault(findings)
+    assert (found.name, found.found) == (f"bucket {site.name}-no", "there is no such bucket")
+    assert found.next_move == f"make it (aws s3 mb s3://{site.name}-no), or put paths.output right"
+    skipped = [each for each in findings if each.state == "skipped"]
+    assert [(each.name, each.found) for each in skipped] == [("output", f"first mend bucket {site.name}-no")]
+
+
+@pytest.fixture
+def denied(site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Denies the operator some actions on some resources, by a policy that the stand-in enforces."""
+
+    def deny(actions: list[str], resource: str) -> None:
+        iam = site.client("iam")
+        iam.create_user(UserName=site.name)
+        policy = [
+            {"Effect": "Allow", "Action": "*", "Resource": "*"},
+            {"Effect": "Deny", "Action": actions, "Resource": resource},
+        ]
+        document = json.dumps({"Version": "2012-10-17", "Statement": policy})
+        iam.put_user_policy(UserName=site.name, PolicyName="operator", PolicyDocument=document)
+        key = iam.create_access_key(UserName=site.name)["AccessKey"]
+        site.env.update(AWS_ACCESS_KEY_ID=key["AccessKeyId"], AWS_SECRET_ACCESS_KEY=key["SecretAccessKey"])
+        monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
+
+    return deny
+
+
+def test_denied_prefix(site: Site, denied: Callable[..., None]) -> None:
+    """A prefix that may not be written to: what is refused, and the permission that is missing."""
+    denied(["s3:PutObject"], f"arn:aws:s3:::{site.name}-own/state/*")
+    found = site.fault()
+    assert found.name == "state"
+    assert found.found == (
+        f"s3://{site.name}-own/state: cannot write: PutObject was answered with AccessDenied: Access Denied "
+        "(not tried: read, create-only write, delete)"
+    )
+    assert f"allow s3:PutObject on arn:aws:s3:::{site.name}-own/state/*" in found.next_move
+
+
+def test_input_that_may_not_be_read(site: Site, denied: Callable[..., None]) -> None:
+    """Input that may be listed but not read is a fault of its own."""
+    denied(["s3:GetObject"], f"arn:aws:s3:::{site.name}-raw/*")
+    found = site.fault()
+    assert found.name == "input"
+    assert "cannot read: GetObject was answered with AccessDenied" in found.found
+    assert f"allow s3:GetObject on arn:aws:s3:::{site.name}-raw/*" in found.next_move
+
+
+def test_looking_may_be_denied(site: Site, denied: Callable[..., None]) -> None:
+    """Who may not describe a table may still use it: a warning."""
+    denied(["dynamodb:DescribeTable"], "*")
+    [claims] = [each for each in site.findings() if each.name == "claims"]
+    assert claims.state == "warning"
+    assert "allow dynamodb:DescribeTable" in claims.next_move
+
+
+def test_clock_off_by_an_hour(site: Site) -> None:
+    """A clock that is wrong: by how much, which way; what needs it is not tried."""
+    findings = changed(site, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
+    found = only_fault(findings)
+    assert found.name == "clock"
+    assert found.found.startswith("60 min behind")
+    assert "timedatectl set-ntp true" in found.next_move
+    assert [each for each in findings if each.name == "state"] == [Finding("state", "skipped", "first mend clock")]
+
+
+def test_unknown_setting_and_wrong_type(site: Site) -> None:
+    """Faults of the settings: all at once, each with what was expected, and what was meant."""
+    site.write(stream='max_atempts = 3\nmanifests_in_flight = "two"', outptu="")
+    place = f"{site.config}: "
+    faults = [(each.found.removeprefix(place), each.next_move) for each in site.findings() if each.state == "fault"]
+    moves = dict(faults)
+    assert moves["stream.max_atempts: unknown key"].startswith("did you mean max_attempts? It is one of manifests_in")
+    assert moves["outptu: unknown section"].startswith("did you mean output? It is one of aws, builder")
+    assert moves['stream.manifests_in_flight: "two"'] == "expected a whole number"
+    assert len(faults) == 3
+
+
+def test_missing_table(site: Site) -> None:
+    """A table that is not there: its name and key."""
+    site.write(builder='claims = "no-such-table"')
+    found = site.fault()
+    assert (found.name, found.found) == ("claims", "table no-such-table: there is none")
+    assert found.next_move == "deploy it as deploy/README.md says, or put builder.claims right"
+
+
+def test_no_network_endpoint(site: Site) -> None:
+    """An endpoint where nobody answers is one fault; all that needs it is left out and says so."""
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{taken.getsockname()[1]}"')
+        findings = site.findings()
+    found = only_fault(findings)
+    assert found.name == "endpoint"
+    assert "Could not connect" in found.found
+    assert "aws.endpoint_url" in found.next_move
+    rest = findings[findings.index(found) + 1 :]
+    assert {(each.state, each.found) for each in rest} == {("skipped", "first mend endpoint")}
+    *_, last, _ = site.call().stdout.splitlines()
+    assert last.startswith("skipped  15 looks      first mend endpoint: clock, credentials, bucket ")
+
+
+class FullDisk(ThisMachine):
+    def disk(self, path: str) -> Disk:  # noqa: ARG002
+        return Disk("1", 400 * 1024**2)
+
+
+def test_full_disk(site: Site) -> None:
+    """A disk that is too full: how much is free and needed, why, and what to do."""
+    found = only_fault(changed(site, machine=FullDisk({"PATH": f"{site.folder / 'bin'}:/usr/bin:/bin"})))
+    assert found.name == "disk"
+    assert found.found.startswith("0.4 GiB free, 2.0 GiB needed: ")
+    assert "stream.manifests_in_flight x builder.target_manifest_bytes" in found.next_move
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ({"runs": 3}, "MaxConcurrentRuns is 3, expected 1"),
+        ({"retries": 2}, "MaxRetries is 2, expected 0"),
+        ({"kind": "glueetl"}, "Command.Name is glueetl, expected gluestreaming"),
+    ],
+    ids=str,
+)
+def test_wrong_glue_job(site: Site, job: dict[str, Any], said: str) -> None:
+    """A job that breaks what the control plane rests on is at fault."""
+    make_job(site, f"{site.name}-wrong", **job)
+    site.write(control=f'job_name = "{site.name}-wrong"')
+    found = site.fault()
+    assert found.name == "glue job"
+    assert said in found.found
+
+
+def test_missing_services(site: Site) -> None:
+    """Queue, topic and job that are named and not there are each at fault, one line each."""
+    url = f"{site.endpoint}/{ACCOUNT}/no-such"
+    arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:no-such"
+    site.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
+    faults = {each.name: each.next_move for each in site.findings() if each.state == "fault"}
+    assert {name: move.rpartition("put ")[2] for name, move in faults.items()} == {
+        "queue": "control.queue_url right",
+        "topic": "control.topic_arn right",
+        "glue job": "control.job_name right",
+    }
+
+
+def test_settings_in_s3(site: Site) -> None:
+    """Settings may be in S3; a job that reads others is a warning."""
+    s3 = site.client("s3")
+    s3.put_object(Bucket=f"{site.name}-own", Key="settings.toml", Body=site.config.read_bytes())
+    place = f"s3://{site.name}-own/settings.toml"
+    env = {**site.env, "COMPACTOR_AWS__ENDPOINT_URL": site.endpoint, "COMPACTOR_AWS__REGION": REGION}
+    result = CliRunner().invoke(command, ["--config", place, "doctor", "--elsewhere"], env=env)
+    assert result.exit_code == 0, result.stdout
+    assert "-> name those with --config s3://settings/prod.toml" in result.stdout
+    missing = CliRunner().invoke(command, ["--config", f"{place}.no", "doctor", "--elsewhere"], env=env)
+    assert missing.exit_code == 2
+    assert "there is no such object" in missing.stdout
+
+
+def test_what_settings_do_not_name(site: Site) -> None:
+    """What is not named is skipped; claims that plan will miss are a warning, and a job may run elsewhere."""
+    site.write(control="", builder="", metrics='sink = "log"')
+    found = {each.name: each.state for each in site.findings() if each.state != "ok"}
+    assert found == {
+        "claims": "warning",
+        "queue": "skipped",
+        "dead letters": "skipped",
+        "topic": "skipped",
+        "glue job": "skipped",
+    }
+
+
+def test_claims_in_a_journal(site: Site) -> None:
+    """Claims that are kept in a journal need no table."""
+    site.write(builder='claims = "@journal"')
+    [claims] = [each for each in site.findings() if each.name == "claims"]
+    assert claims.state == "ok"
+    assert "for back-fills alone" in claims.found
+
+
+def test_events_nobody_could_read(site: Site) -> None:
+    """A dead-letter queue with something in it is a warning."""
+    site.client("sqs").send_message(QueueUrl=f"{site.endpoint}/{ACCOUNT}/{site.name}-dead", MessageBody="?")
+    [found] = [each for each in site.findings() if each.state != "ok"]
+    assert (found.name, found.state) == ("dead letters", "warning")
+    assert "1 events nobody could read" in found.found
+
+
+def test_table_of_another_shape(site: Site) -> None:
+    """A table with another key is at fault; one whose items are never removed is a warning."""
+    make_table(site, f"{site.name}-key", "id")
+    make_table(site, f"{site.name}-ttl")
+    site.write(builder=f'claims = "{site.name}-key"')
+    assert "its key is id HASH S, expected pk HASH S" in site.fault().found
+    site.write(builder=f'claims = "{site.name}-ttl"')
+    [found] = [each for each in site.findings() if each.state != "ok"]
+    assert found.state == "warning"
+    assert "items are removed never, expected by expires_at" in found.found
+
+
+def test_no_credentials(site: Site) -> None:
+    """Without credentials that is the one fault, and what needs them is not tried."""
+    nowhere = str(site.folder / "nowhere")
+    site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
+    site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
+    assert site.fault().name == "credentials"
+
+
+def test_no_region(site: Site) -> None:
+    """Without a region places are tried all the same, and the rest says what it waits for."""
+    nowhere = str(site.folder / "nowhere")
+    site.env.update(AWS_REGION=None, AWS_DEFAULT_REGION=None, AWS_CONFIG_FILE=nowhere)
+    site.write(aws=f'endpoint_url = "{site.endpoint}"')
+    findings = site.findings()
+    assert only_fault(findings).name == "region"
+    assert {each.name for each in findings if each.found == "first mend region"} >= {"claims", "queue", "glue job"}
+    assert next(each for each in findings if each.name == "state").state == "ok"
+
+
+def test_credentials_that_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that S3 does not know are one fault, not one for each place."""
+    monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
+    found = site.fault()
+    assert found.name == "credentials"
+    assert "are refused: InvalidAccessKeyId" in found.found
+
+
+def test_leaving_this_machine_out(site: Site) -> None:
+    """Where the job runs elsewhere, this machine's Java and disks are nobody's business."""
+    site.env["PATH"] = str(site.folder)
+    result = site.call("--elsewhere")
+    assert result.exit_code == 0, result.stdout
+    assert "java" not in result.stdout
+    assert result.stdout.endswith("No fault.\n")
+
+
+def test_an_endpoint_that_never_answers() -> None:
+    """A server that takes the connection and says nothing is given up on."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        account = AwsAccount(REGION, url, timeout_seconds=0.1, attempts=1)
+        with pytest.raises(StoreUnavailable, match="Read timeout"):
+            account.server_time("bucket")
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """A proxy that knows nothing of S3."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_something_else_that_answers(site: Site) -> None:
+    """A server that is none of S3 is said to be so, and not taken for one where everything is missing."""
+    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{server.server_port}"')
+        found = site.fault()
+        server.shutdown()
+    assert found.name == "endpoint"
+    assert "something else answers there, a proxy perhaps (HTTP 404" in found.found
+    assert "NO_PROXY" in found.next_move
+
+
+def test_the_time_is_told_for_any_bucket(site: Site) -> None:
+    """The server tells its time also where there is no such bucket."""
+    account = AwsAccount(REGION, site.endpoint, timeout_seconds=3, attempts=1)
+    assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
+    assert account.bucket("no-such-bucket") is Absent.MISSING
+
+
+def test_finding_is_what_json_says(site: Site) -> None:
+    """The shape of --json."""
+    document = json.loads(site.call("--json").stdout)
+    assert sorted(document) == ["faults", "findings", "warnings"]
+    assert {tuple(sorted(each)) for each in document["findings"]} == {("found", "name", "next_move", "state")}
+    assert replace(Finding(**document["findings"][0]), found="") == Finding("settings", "ok", "")
