@@ -22,7 +22,7 @@ from compactor.records import (
     Done,
     Redrive,
 )
-from compactor.redrive.trail import Trail, is_put_back
+from compactor.redrive.trail import Trail, is_put_back, taken_from
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
 _FAILURE = re.compile(r"attempt-\d+-failed\.json")
@@ -125,13 +125,12 @@ class RecordAuditor:
         if isinstance(outcome, Commit) and all(file.status not in NEEDS_OPERATOR for file in outcome.files):
             return frozenset()
         try:
-            family = self._trail.family_of(manifest_id)
-            entries = self._trail.entries(family) if family else []
+            entries = self._trail.entries_about(manifest_id)
         except (ObjectNotFound, RecordUnreadable):  # which is a discrepancy where that record is
             return frozenset()
         if isinstance(outcome, DeadLetter):
             return frozenset({manifest_id} if is_put_back(manifest_id, entries) else ())
-        taken = (each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id)
+        taken = taken_from(manifest_id, entries)
         return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
     def _goes_on(self, day: str, manifest_id: str, accepted: Accepted | None) -> bool:

@@ -72,6 +72,11 @@ class Trail:
         """All redrives of a family, in their order."""
         return [TrailEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(family)]
 
+    def entries_about(self, manifest_id: str) -> list[TrailEntry]:
+        """All redrives of a manifest's family; none if nothing is on record about it."""
+        family = self.family_of(manifest_id)
+        return [] if family is None else self.entries(family)
+
     def next_number(self, family: Family, entries: Sequence[TrailEntry]) -> int | None:
         """The number for another redrive; None if there are others than these by now, so that they must be read again.
 
@@ -110,9 +115,11 @@ class Trail:
         return "unwritten" if self._store.stat(self._layout.manifest(manifest_id)) is None else "waiting"
 
 
+def taken_from(manifest_id: str, entries: Sequence[TrailEntry]) -> list[Redrive]:
+    """What was put back of a manifest, as far as it is in effect."""
+    return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
+
+
 def is_put_back(manifest_id: str, entries: Sequence[TrailEntry]) -> bool:
     """Whether a dead letter was redriven."""
-    return any(
-        entry.in_effect and entry.redrive.kind == "manifests" and entry.redrive.source == manifest_id
-        for entry in entries
-    )
+    return any(each.kind == "manifests" for each in taken_from(manifest_id, entries))

@@ -7,7 +7,7 @@ from compactor.ledger import Ledger
 from compactor.lookahead import ahead
 from compactor.records import NEEDS_OPERATOR, Commit, Redrive
 from compactor.redrive.selection import Scope, files_left
-from compactor.redrive.trail import Trail, is_put_back
+from compactor.redrive.trail import Trail, is_put_back, taken_from
 from compactor.report.facts import DeadLetterFacts, Finished
 from compactor.report.figures import DeadLetterLine, SetAsideFile
 
@@ -37,8 +37,7 @@ def dead_letter_lines(letters: Iterable[DeadLetterFacts], trail: Trail) -> tuple
 
 def _is_redriven(trail: Trail, manifest_id: str) -> bool | None:
     try:
-        family = trail.family_of(manifest_id)
-        return family is not None and is_put_back(manifest_id, trail.entries(family))
+        return is_put_back(manifest_id, trail.entries_about(manifest_id))
     except (StuckError, ObjectNotFound):
         return None
 
@@ -80,10 +79,8 @@ def _files_of(finished: Finished, commit: Commit, trail: Trail) -> list[SetAside
 
 
 def _redrives(trail: Trail, manifest_id: str) -> list[Redrive] | None:
-    """The redrives in effect that were taken from a manifest; None where they cannot be read."""
+    """What was put back of a manifest; None where that cannot be read."""
     try:
-        family = trail.family_of(manifest_id)
-        entries = [] if family is None else trail.entries(family)
+        return taken_from(manifest_id, trail.entries_about(manifest_id))
     except (StuckError, ObjectNotFound):
         return None
-    return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]

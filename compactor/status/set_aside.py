@@ -8,9 +8,9 @@ from compactor.layout import Layout, base_name
 from compactor.ledger import Ledger
 from compactor.lookahead import ahead
 from compactor.ports import ObjectInfo, ObjectStore
-from compactor.records import Commit, DeadLetter, RecentCommit, Redrive, read_record
+from compactor.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.redrive.selection import Scope, files_left
-from compactor.redrive.trail import Trail, is_put_back
+from compactor.redrive.trail import Trail, is_put_back, taken_from
 from compactor.status.memory import Memory
 from compactor.status.values import DeadLetters, FilesSetAside, SetAsideFile
 
@@ -59,8 +59,7 @@ class SetAsideReader:
         manifest_id = base_name(uri).removesuffix(_REASON_SUFFIX)
         try:
             letter = self._letter(info, manifest_id)
-            family = self._trail.family_of(manifest_id)
-            entries = [] if family is None else self._trail.entries(family)
+            entries = self._trail.entries_about(manifest_id)
         except ObjectNotFound:  # put back by hand since the listing
             return None
         except StuckError as exc:  # nobody can tell, so somebody has to look
@@ -106,16 +105,11 @@ class SetAsideReader:
                 commit = self._memory.commits[summary.manifest_id] = outcome
             if not files_left(Scope("files"), commit, []):
                 return []
-            own = self._redrives_of(summary.manifest_id)
+            own = taken_from(summary.manifest_id, self._trail.entries_about(summary.manifest_id))
         except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
             return []
         left = files_left(Scope("files"), commit, own)
         return [SetAsideFile(summary.manifest_id, each.uri, str(each.status), each.detail) for each in left]
-
-    def _redrives_of(self, manifest_id: str) -> list[Redrive]:
-        family = self._trail.family_of(manifest_id)
-        entries = [] if family is None else self._trail.entries(family)
-        return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:

@@ -57,8 +57,7 @@ class Histories:
     def of(self, manifest_id: str) -> History | None:
         """The history of a manifest; None if nothing is known of it."""
         accepted = self._ledger.accepted(manifest_id)
-        family = self._trail.family_of(manifest_id)
-        entries = self._trail.entries(family) if family is not None else []
+        entries = self._trail.entries_about(manifest_id)
         made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)
         if accepted is None:
             uri = self._first_there([self._layout.manifest(manifest_id)])
