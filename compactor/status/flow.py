@@ -55,8 +55,9 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
     if not is_running:
         return Drain(None, is_never=True, reason="no job runs")
     at_work, arriving = found.at_work_bytes_per_second, found.arriving_bytes_per_second
-    if backlog.input_bytes is None or at_work is None:
-        return Drain(None, is_never=False, reason="nothing was committed so far")
+    if at_work is None or backlog.input_bytes is None:
+        missing = "nothing was committed so far" if at_work is None else "no manifest that waits could be read"
+        return Drain(None, is_never=False, reason=missing)
     if not found.processed_bytes_per_second and backlog.oldest_seconds >= found.window_seconds:
         return Drain(None, is_never=True, reason="nothing was committed lately")
     if at_work <= arriving:

@@ -89,9 +89,10 @@ class SetAsideReader:
         Args:
             recent: Summaries, oldest first. Those of older releases do not say whether files were set aside.
         """
-        asked = [each for each in reversed(recent) if each.set_aside is None or each.set_aside][:COMMITS_READ]
+        latest_first = recent[::-1]
+        asked = [each for each in latest_first if each.set_aside is None or each.set_aside][:COMMITS_READ]
         files = [file for found in ahead(self._files_of, asked) for file in found]
-        looked_at = len(recent) if len(asked) < COMMITS_READ else COMMITS_READ
+        looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(file.status for file in files))
         return FilesSetAside(looked_at, len(files), statuses, tuple(files[:_NAMED]))
 
@@ -103,12 +104,15 @@ class SetAsideReader:
                 if not isinstance(outcome, Commit):
                     return []
                 commit = self._memory.commits[summary.manifest_id] = outcome
-            if not files_left(Scope("files"), commit, []):
-                return []
-            own = taken_from(summary.manifest_id, self._trail.entries_about(summary.manifest_id))
         except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
             return []
-        left = files_left(Scope("files"), commit, own)
+        left = files_left(Scope("files"), commit, [])
+        if left:
+            try:
+                own = taken_from(summary.manifest_id, self._trail.entries_about(summary.manifest_id))
+                left = files_left(Scope("files"), commit, own)
+            except (ObjectNotFound, StuckError):
+                pass  # nobody can tell, so somebody has to look
         return [SetAsideFile(summary.manifest_id, each.uri, str(each.status), each.detail) for each in left]
 
 

@@ -17,7 +17,7 @@ from compactor.records import RecentCommit
 from compactor.redrive.selection import Scope
 from compactor.sizing import MIN_LEARNING_BYTES
 from compactor.status.reading import LATENCY_COMMITS
-from compactor.status.set_aside import LETTERS_READ
+from compactor.status.set_aside import COMMITS_READ, LETTERS_READ
 from compactor.status.values import Spent, Status
 from compactor.status.waiting import MANIFESTS_READ
 from compactor.steps import Step
@@ -152,6 +152,34 @@ def test_what_was_put_back_is_not_open() -> None:
             assert [each.manifest_id for each in letters_found.latest] == ["worse"]
             assert (found.files_set_aside.open, found.files_set_aside.latest) == (0, ())
         world.run_once()  # takes in what was put back
+
+
+def test_how_far_files_are_looked_for() -> None:
+    """It is told in how many of the latest commits files were looked for, not how many of those had some."""
+    world = World()
+    for number in range(2 * COMMITS_READ + 4):
+        uri = world.deliver(f"m{number:02d}", GOOD, GOOD)
+        if number % 2:
+            world.store.delete([f"/w/raw/m{number:02d}-1.ndjson"])
+        world.runner().run([uri])
+        world.clock.advance(1)
+    files = status(world).files_set_aside
+    assert (files.open, files.commits) == (COMMITS_READ, 2 * COMMITS_READ - 1)
+
+
+def test_damaged_record_of_a_redrive() -> None:
+    """Files of which nobody can tell whether they were put back are such that somebody has to look at."""
+    world = World()
+    uri = world.deliver("m", GOOD, GOOD)
+    world.store.delete(["/w/raw/m-1.ndjson"])
+    world.runner().run([uri])
+    world.file("m-1.ndjson", GOOD)
+    app = world.app()
+    app.redriver().redrive(app.surveyor.survey(Scope("files")), dry_run=False)
+    assert status(world).files_set_aside.open == 0
+    [commit] = world.ledger.recent()
+    world.store.put(world.layout.redrive(commit.date, "m", 1), b"{")
+    assert status(world).files_set_aside.by_status == {"missing": 1}
 
 
 def test_dead_letter_that_is_put_back_meanwhile() -> None:

@@ -56,7 +56,7 @@ def test_rates_of_nothing() -> None:
         (WAITING, KNOWN, False, None, True, "no job runs"),
         (WAITING, replace(KNOWN, arriving_bytes_per_second=30), True, None, True, "more arrives"),
         (WAITING, replace(KNOWN, at_work_bytes_per_second=None), True, None, False, "nothing was committed so far"),
-        (replace(WAITING, input_bytes=None), KNOWN, True, None, False, "nothing was committed so far"),
+        (replace(WAITING, input_bytes=None), KNOWN, True, None, False, "no manifest that waits could be read"),
         (
             replace(WAITING, oldest_seconds=900),
             replace(KNOWN, processed_bytes_per_second=0),
