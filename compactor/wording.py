@@ -5,6 +5,7 @@ from collections.abc import Mapping
 _MINUTE_SECONDS = 60
 _HOUR_SECONDS = 3600
 _DAY_SECONDS = 86_400
+DASH = "\N{EN DASH}"
 
 
 def count(number: int, thing: str, things: str = "") -> str:
@@ -29,8 +30,8 @@ def size(length_bytes: float) -> str:
 
 
 def rate(length_bytes: float, seconds: float) -> str:
-    """Bytes over time, as in `45.2 MB/s`."""
-    return f"{length_bytes / seconds / 1e6:,.1f} MB/s" if seconds > 0 else "0.0 MB/s"
+    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed."""
+    return f"{size(length_bytes / seconds)}/s" if seconds > 0 else DASH
 
 
 def duration(seconds: float) -> str:
@@ -45,17 +46,24 @@ def duration(seconds: float) -> str:
     return _two(whole // _DAY_SECONDS, "d", whole % _DAY_SECONDS // _HOUR_SECONDS, "h")
 
 
+def shown_seconds(seconds: float) -> str:
+    """Time to the second, as an age or a limit is shown, in the two largest units that say something; not below 0."""
+    return f"{max(0, round(seconds))} s" if seconds < _MINUTE_SECONDS - 0.5 else duration(seconds)
+
+
 def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
     return f"{large} {large_unit} {small} {small_unit}" if small else f"{large} {large_unit}"
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, as in `12.5 %`; a dash where there is no whole. What is little is never shown as nothing."""
+    """A share, as in `12.5 %`; a dash where there is no whole. Little is not shown as nothing, nor most as all."""
     if not whole:
-        return "\N{EN DASH}"
+        return DASH
     share = 100 * part / whole
     if 0 < share < 0.01:  # noqa: PLR2004 - what two digits can show
         return "under 0.01 %"
+    if 99.95 <= share < 100:  # noqa: PLR2004 - what would be rounded up to all
+        return "over 99.9 %"
     return f"{share:.2f} %" if 0 < share < 1 else f"{share:.1f} %"
 
 

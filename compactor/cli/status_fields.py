@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from compactor.cli.output import by_name, count, size
-from compactor.control.actions import shown_seconds
 from compactor.status.values import Status
+from compactor.wording import by_name, count, percent, rate, shown_seconds, size
 
 LEAST_WIDTH = 80
 INDENT = 10
 VALUE_WIDTH = LEAST_WIDTH - INDENT
-LEAST_SHARE = 0.0001
-"""Of rejected lines; below it more digits say nothing."""
 
 _LETTERS_SHOWN = 3
 
@@ -29,7 +26,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "set aside", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
     if found.ratio is not None:
-        yield "size", [f"{found.ratio:.3f} Parquet bytes for each input byte"], ""
+        yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
     yield "cost", _cost(found), ""
 
 
@@ -66,10 +63,10 @@ def _backlog(found: Status) -> list[str]:
 
 def _rates(found: Status) -> str:
     rates = found.rates
-    arriving, processed = size(rates.arriving_bytes_per_second), size(rates.processed_bytes_per_second)
-    words = f"in {arriving}/s, out {processed}/s over {shown_seconds(rates.window_seconds)}"
+    arriving, processed = rate(rates.arriving_bytes_per_second, 1), rate(rates.processed_bytes_per_second, 1)
+    words = f"in {arriving}, out {processed} over {shown_seconds(rates.window_seconds)}"
     at_work = rates.at_work_bytes_per_second
-    return words if at_work is None else f"{words}; {size(at_work)}/s while at work"
+    return words if at_work is None else f"{words}; {rate(at_work, 1)} while at work"
 
 
 def _drained(found: Status) -> str:
@@ -91,9 +88,8 @@ def _rejects(found: Status) -> list[str]:
     rejects = found.rejects
     if not rejects.lines:
         return [f"none in the latest {count(rejects.commits, 'commit')}" if rejects.commits else "none"]
-    share = rejects.lines / (rejects.lines + sum(commit.records for commit in found.recent))
-    shown = f"{share:.2%}" if share >= LEAST_SHARE else f"below {LEAST_SHARE:.2%}"
-    of = f"{count(rejects.lines, 'line')} ({shown}) of the latest {count(rejects.commits, 'commit')}"
+    share = percent(rejects.lines, rejects.lines + sum(commit.records for commit in found.recent))
+    of = f"{count(rejects.lines, 'line')} ({share}) of the latest {count(rejects.commits, 'commit')}"
     return [of, *([by_name(rejects.by_reason)] if rejects.by_reason else [])]
 
 

@@ -41,13 +41,3 @@ class Action:
     reason: str
     targets: tuple[str, ...] = ()
     about: str = ""
-
-
-def shown_seconds(seconds: float) -> str:
-    """Time for people, in the two largest units that say something, as in `2 min 5 s`."""
-    whole = max(0, round(seconds))
-    for unit, length, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
-        if whole >= length:
-            rest = whole % length // part
-            return f"{whole // length} {unit}" + (f" {rest} {smaller}" if rest else "")
-    return f"{whole} s"

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from compactor.control.actions import Action, ActionKind, shown_seconds
+from compactor.control.actions import Action, ActionKind
 from compactor.control.policy import Policy
 from compactor.control.snapshot import Backlog, Snapshot
 from compactor.records import RecentCommit
+from compactor.wording import shown_seconds
 from compactor.work_time import covered_seconds, work_spans
 
 MIN_COMMITS = 8

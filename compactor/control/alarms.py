@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from compactor.control.actions import Action, ActionKind, shown_seconds
+from compactor.control.actions import Action, ActionKind
 from compactor.control.history import RunHistory
 from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.control.symptoms import STALL_RESTARTS, is_silent, is_stuck, runs_without_commit, waiting_work
+from compactor.wording import shown_seconds
 
 
 def alarms(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:

@@ -7,7 +7,7 @@ of the Glue job is the lock behind that.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from compactor.control.actions import Action, ActionKind, shown_seconds
+from compactor.control.actions import Action, ActionKind
 from compactor.control.advice import advice
 from compactor.control.alarms import alarms
 from compactor.control.history import RunHistory
@@ -15,6 +15,7 @@ from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
 from compactor.control.symptoms import is_idle, is_silent, is_stalled, is_worth_a_start, waiting_work
+from compactor.wording import shown_seconds
 
 _SHOWN_ERROR_CHARACTERS = 300
 

@@ -2,7 +2,7 @@
 
 from compactor import __version__
 from compactor.report.markup import Markup, element, joined
-from compactor.report.parts import DASH, Table, coded, moment, prose, scrolled, section
+from compactor.report.parts import Table, coded, moment, prose, scrolled, section
 from compactor.report.report import Report
 from compactor.report.section_cost import cost
 from compactor.report.section_schema import schema
@@ -10,7 +10,7 @@ from compactor.report.section_sizes import sizes
 from compactor.report.sections_faults import rejects, set_aside
 from compactor.report.sections_flow import arrivals, durations, throughput
 from compactor.report.style import SHEET
-from compactor.wording import count, dollars, duration, percent, size
+from compactor.wording import DASH, count, dollars, duration, percent, size
 
 _NOTHING_IN = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """The browser itself refuses scripts and requests, whatever a file's name is made to look like."""

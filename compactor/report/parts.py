@@ -14,7 +14,6 @@ _CODE = re.compile(r"`([^`]+)`")
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]B|MiB|MB/s|min|h|s|d)(?!\w))")
 _FULL_MINUTE = 60
 SHOWN_ENTRIES = 10
-DASH = "\N{EN DASH}"
 
 Swatch = Literal["in", "out", "p50", "p99", "small"]
 

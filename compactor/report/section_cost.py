@@ -4,10 +4,10 @@ from compactor.prices import AS_OF
 from compactor.report.bar_charts import NamedBar, bars_chart
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, joined
-from compactor.report.parts import DASH, Table, beside, folded_table, prose, section
+from compactor.report.parts import Table, beside, folded_table, prose, section
 from compactor.report.report import Report
 from compactor.report.spending import Spending
-from compactor.wording import dollars, duration
+from compactor.wording import DASH, dollars, duration
 
 _HOUR_SECONDS = 3600
 _Line = tuple[str, float, float, float | None]

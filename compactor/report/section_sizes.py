@@ -3,9 +3,9 @@
 from compactor.report.bar_charts import MIB, sizes_chart
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, joined
-from compactor.report.parts import DASH, Table, beside, folded_table, legend, numbers, prose, section
+from compactor.report.parts import Table, beside, folded_table, legend, numbers, prose, section
 from compactor.report.report import Report
-from compactor.wording import count, percent
+from compactor.wording import DASH, count, percent
 
 
 def sizes(report: Report) -> Markup:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from compactor.report.figures import Bucket, Spread
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, joined
-from compactor.report.parts import DASH, Table, beside, folded_table, legend, numbers, piece, prose, section
+from compactor.report.parts import Table, beside, folded_table, legend, numbers, piece, prose, section
 from compactor.report.period import Period
 from compactor.report.report import Report
 from compactor.report.time_charts import rates_chart, times_chart
-from compactor.wording import count, duration, percent, rate, size
+from compactor.wording import DASH, count, duration, percent, rate, size
 
 
 def throughput(report: Report) -> Markup:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.control.actions import shown_seconds
 from compactor.status.values import Backlog, DeadLetters, Drain, FilesSetAside, LivingRun, State
+from compactor.wording import shown_seconds
 
 STALE_PENDING = 5
 """A part that waited for so many times the longest wait was forgotten by the sealer."""
