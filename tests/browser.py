@@ -7,6 +7,7 @@ import base64
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,9 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome-headless-shell")
 _IN, _OUT = 3, 4  # the handles that Chromium reads and writes
+
+PATIENCE_SECONDS = 120.0
+"""So long a browser may be silent while something is waited for, on a machine with much else to do."""
 
 
 def found_browser() -> str | None:
@@ -67,9 +71,9 @@ class Browser:
         )
         os.close(to_browser)
         os.close(from_browser)
-        [target] = [each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page"]
-        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = attached["sessionId"]
+        # A tab of our own: the first one need not be there as soon as Chromium answers.
+        tab = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Log", "Runtime"):
             self.call(f"{domain}.enable")
         return self
@@ -135,6 +139,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            is_ready, _, _ = select.select([self._read], [], [], PATIENCE_SECONDS)
+            assert is_ready, f"{self._program} said nothing for {PATIENCE_SECONDS:g} s"
             data = os.read(self._read, 1 << 16)
             assert data, f"{self._program} ended"
             self._buffer += data
