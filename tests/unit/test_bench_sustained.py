@@ -81,7 +81,8 @@ def test_each_link_is_announced_as_it_is_on_the_disk(messages: list[str], tmp_pa
 def build(app: App, messages: list[str]) -> Built:
     def lines() -> Iterator[str]:
         yield from messages[:3]
-        time.sleep(0.2)
+        while not any(app.store.list(app.layout.manifests_folder)):
+            time.sleep(0.01)
         yield from messages[3:]
 
     return Building(app.settings, Inbox(lines()), window_seconds=0.05, seal_seconds=0.4).run()

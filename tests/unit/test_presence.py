@@ -90,7 +90,7 @@ def test_a_run_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
             each.on_stop_request(event.set)
             stack.enter_context(each)
         runs(world).ask_to_stop("a")
-        assert asked["a"].wait(10)
+        assert asked["a"].wait(60)
         assert not asked["b"].wait(0.1)
     assert list(world.store.list(world.layout.runs_folder)) == []
 
