@@ -30,8 +30,11 @@ def size(length_bytes: float) -> str:
 
 
 def rate(length_bytes: float, seconds: float) -> str:
-    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed."""
-    return f"{size(length_bytes / seconds)}/s" if seconds > 0 else DASH
+    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed. What is slow is never shown as nothing."""
+    if seconds <= 0:
+        return DASH
+    each_second = length_bytes / seconds
+    return "under 1 byte/s" if 0 < each_second < 1 else f"{size(each_second)}/s"
 
 
 def duration(seconds: float) -> str:

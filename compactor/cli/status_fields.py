@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from compactor.status.values import Status
-from compactor.wording import by_name, count, percent, rate, shown_seconds, size
+from compactor.wording import by_name, count, duration, percent, rate, shown_seconds, size
 
 LEAST_WIDTH = 80
 INDENT = 10
@@ -80,7 +80,7 @@ def _latency(found: Status) -> str:
     latency = found.latency
     if latency is None:
         return "not known yet"
-    p50, p99 = shown_seconds(latency.p50_seconds), shown_seconds(latency.p99_seconds)
+    p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
     return f"p50 {p50}, p99 {p99} from arrival to visible (latest {count(latency.files, 'file')})"
 
 

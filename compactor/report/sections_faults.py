@@ -21,7 +21,7 @@ def rejects(report: Report) -> Markup:
         return section("rejects", "Rejected lines", prose(f"None: all of the {read} that were read became rows."))
     words = (
         f"{count(totals.rejected_lines, 'line')} of {totals.lines - totals.blank_lines:,} "
-        f"({percent(totals.rejected_lines, totals.lines - totals.blank_lines)}) were rejected, most of them as "
+        f"({percent(totals.rejected_lines, totals.lines - totals.blank_lines)}) were rejected, most often as "
         f"{found[0].reason}. They are kept byte for byte; `compactor redrive rejects` puts them back."
     )
     bars = [NamedBar(each.reason, each.lines, f"{each.lines:,}") for each in found[:CHARTED_REASONS]]

@@ -65,8 +65,7 @@ def _to_act(figures: Figures) -> Iterator[Point]:
         verb = "was" if waiting == 1 else "were"
         yield Point(
             "act",
-            f"{count(waiting, 'manifest')} {verb} set aside as dead letters and not put back. Mend the cause, then "
-            "`compactor redrive manifests`.",
+            f"{count(waiting, 'dead letter')} {verb} not put back. Mend the cause, then `compactor redrive manifests`.",
         )
     if older := figures.older_dead_letters:
         yield _not_looked_at(count(older, "older dead letter"))

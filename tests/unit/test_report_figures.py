@@ -234,7 +234,7 @@ def test_what_was_not_looked_at() -> None:
     report = report_on(world)
     assert (report.figures.older_dead_letters, report.figures.older_set_aside_files) == (1, 2)
     assert [point.text.partition(".")[0] for point in report.verdict.points if point.standing == "act"] == [
-        f"{NEWEST_DEAD_LETTERS} manifests were set aside as dead letters and not put back",
+        f"{NEWEST_DEAD_LETTERS} dead letters were not put back",
         "Whether 1 older dead letter came back was not looked at",
         f"Files were set aside whole and not all put back ({SHOWN_FILES + 2} missing)",
         "Whether 2 older files that were set aside came back was not looked at",

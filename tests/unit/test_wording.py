@@ -39,9 +39,9 @@ def test_bytes(length_bytes: float, shown: str) -> None:
     assert (size(length_bytes), rate(10 * length_bytes, 10)) == (shown, f"{shown}/s")
 
 
-def test_rate_over_no_time() -> None:
-    """What took no time has no rate."""
-    assert rate(5, 0) == "\N{EN DASH}"
+def test_rate_at_its_ends() -> None:
+    """What took no time has no rate; a little in a long time is not nothing."""
+    assert [rate(5, 0), rate(574, 86_400), rate(0, 5)] == ["\N{EN DASH}", "under 1 byte/s", "0 bytes/s"]
 
 
 @pytest.mark.parametrize(
