@@ -78,8 +78,8 @@ class SetAsideReader:
         data = self._store.read(info.uri)
         try:
             letter = read_record(DeadLetter.model_validate_json, data, info.uri, expected="a dead letter")
-        except StuckError as exc:
-            letter = _unreadable(manifest_id, info, str(exc))
+        except StuckError as exc:  # not remembered: somebody may mend it
+            return _unreadable(manifest_id, info, str(exc))
         self._memory.letters[info.uri] = letter
         return letter
 

@@ -21,7 +21,7 @@ from compactor.status.set_aside import COMMITS_READ, LETTERS_READ
 from compactor.status.values import Spent, Status
 from compactor.status.waiting import MANIFESTS_READ
 from compactor.steps import Step
-from tests.scenes import FLAWED, GOOD, DiedError, World
+from tests.scenes import DAY, FLAWED, GOOD, DiedError, World
 from tests.twins import FaultyStore
 
 
@@ -116,6 +116,38 @@ def test_latency() -> None:
     assert (latency.commits, latency.files, latency.p50_seconds, latency.p99_seconds) == (1, 2, 40, 40)
 
 
+def test_latency_is_that_of_the_latest() -> None:
+    """Of more commits than are looked at, the latest ones tell how it goes now; a second look drops the others."""
+    world = World()
+    reader = world.app().status_reader
+    for number in range(2 * LATENCY_COMMITS):
+        uri = world.deliver(f"m{number:02d}", GOOD)
+        world.clock.advance(100 - number)
+        world.runner().run([uri])
+    for _ in range(2):
+        latency = reader.read().latency
+        assert latency is not None
+        assert (latency.commits, latency.p99_seconds) == (LATENCY_COMMITS, 100 - LATENCY_COMMITS)
+
+
+def test_a_watch_does_not_grow() -> None:
+    """What a watch keeps from look to look is bounded, however much goes by meanwhile."""
+    world = World()
+    reader = world.app().status_reader
+    for number in range(RECENT_SLOTS + LETTERS_READ):
+        world.deliver(f"m{number:03d}", GOOD)
+        world.put_manifest(f"bad{number:03d}.json", b"{")
+        if not number % 10:
+            world.run_once()
+            reader.read()
+    world.run_once()
+    reader.read()
+    memory = reader._memory
+    assert len(memory.letters) == LETTERS_READ
+    assert len(memory.arrivals) <= RECENT_SLOTS
+    assert memory.weights == {}
+
+
 class FailingEngine:
     """An engine for which every manifest is too much."""
 
@@ -202,10 +234,25 @@ def test_damaged_dead_letter() -> None:
     world = World()
     world.put_manifest("bad.json", b"{")
     world.run_once()
-    world.store.put(world.layout.failure_reason("bad"), b"{")
-    letters = status(world).dead_letters
+    reason = world.layout.failure_reason("bad")
+    whole = world.store.read(reason)
+    world.store.put(reason, b"{")
+    reader = world.app().status_reader
+    letters = reader.read().dead_letters
     assert (letters.open, letters.by_reason) == (1, {"unreadable": 1})
     assert letters.latest[0].manifest_id == "bad"
+    world.store.put(reason, whole)
+    assert reader.read().dead_letters.by_reason == {"not_json": 1}
+
+
+def test_the_latest_dead_letters_come_first() -> None:
+    """Of the dead letters the latest are named, the latest first, whatever their ids."""
+    world = World()
+    for manifest_id in ("b", "c", "a"):
+        world.put_manifest(f"{manifest_id}.json", b"{")
+        world.run_once()
+        world.clock.advance(60)
+    assert [letter.manifest_id for letter in status(world).dead_letters.latest] == ["a", "c", "b"]
 
 
 def test_running_jobs() -> None:
@@ -242,6 +289,29 @@ def test_bytes_of_many_manifests_are_extrapolated() -> None:
     assert (backlog.manifests, backlog.is_extrapolated) == (MANIFESTS_READ + 100, True)
     assert 0 < backlog.manifests_read <= MANIFESTS_READ
     assert backlog.input_bytes == pytest.approx((MANIFESTS_READ + 100) * len(GOOD), rel=0.01)
+
+
+def test_manifests_that_are_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that will be a dead letter has no bytes to wait for; a very long one is not read, but extrapolated."""
+    world = World()
+    world.put_manifest("bad.json", b"{")
+    backlog = status(world).backlog
+    assert (backlog.manifests_read, backlog.input_bytes, backlog.is_extrapolated) == (1, 0, False)
+    uri = world.deliver("m", GOOD)
+    [info] = [each for each in world.store.list(world.layout.manifests_folder) if each.uri == uri]
+    monkeypatch.setattr("compactor.status.waiting.READ_MAX_BYTES", info.size_bytes - 1)
+    backlog = status(world).backlog
+    assert (backlog.manifests_read, backlog.is_extrapolated) == (1, True)
+
+
+def test_the_first_that_was_begun() -> None:
+    """The manifest that was begun first is named, whatever its id."""
+    world = World()
+    for manifest_id in ("z", "a"):
+        world.ledger.open(DAY, manifest_id)
+        world.clock.advance(30)
+    backlog = status(world).backlog
+    assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (2, "z", 60)
 
 
 def crowded(world: World, times: int) -> None:
