@@ -41,7 +41,13 @@ def _band(frame: Frame, sizes: Sizes) -> Markup:
             element("rect", class_="band", x=start, width=end - start, y=frame.top, height=frame.bottom - frame.top),
             line(start, frame.top, start, frame.bottom, class_="band-edge"),
             line(end, frame.top, end, frame.bottom, class_="band-edge"),
-            text("target ± 25 %", (start + end) / 2, frame.top - 8, anchor="middle", class_="band-label"),
+            text(
+                f"target ± {100 * SIZE_TOLERANCE:g} %",
+                (start + end) / 2,
+                frame.top - 8,
+                anchor="middle",
+                class_="band-label",
+            ),
         ]
     )
 

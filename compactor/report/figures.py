@@ -11,6 +11,9 @@ from compactor.report.period import Period
 SHOWN_BYTES = 80
 """Of a rejected line."""
 
+SHOWN_VERSIONS = 100
+"""Of the schema, the newest of a period."""
+
 Standing = Literal["nothing", "in_order", "look", "act"]
 """How a period went: nothing happened; all well; something to look at; something that only a person can settle."""
 

@@ -4,11 +4,10 @@ from compactor.layout import Layout, base_name
 from compactor.ports import ObjectStore
 from compactor.registry import SchemaRegistry
 from compactor.report.facts import CLOCK_TOLERANCE_SECONDS, moment_of
-from compactor.report.figures import AddedColumn, SchemaChange
+from compactor.report.figures import SHOWN_VERSIONS, AddedColumn, SchemaChange
 from compactor.report.period import Period
 from compactor.schema import SchemaVersion
 
-SHOWN_VERSIONS = 100
 SHOWN_COLUMNS = 40  # of each version
 
 

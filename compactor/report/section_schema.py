@@ -1,6 +1,6 @@
 """The section about the schema: which columns came, when, and from which file. HTML, no I/O."""
 
-from compactor.report.figures import SchemaChange
+from compactor.report.figures import SHOWN_VERSIONS, SchemaChange
 from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, element, joined
 from compactor.report.parts import Table, beside, entries, folded_table, moment, prose, section
@@ -16,8 +16,11 @@ def schema(report: Report) -> Markup:
     if not found.schema_changes:
         return section("schema", "Schema", prose(f"No column came in this period. {now}"))
     added = sum(each.added_columns for each in found.schema_changes)
-    words = f"{count(len(found.schema_changes), 'schema version')} came, which added {count(added, 'column')}. {now}"
     changes = found.schema_changes
+    came = f"{count(len(changes), 'schema version')} came, which"
+    if len(changes) >= SHOWN_VERSIONS:
+        came = f"The newest {count(len(changes), 'schema version')} of this period, which are all that is shown here,"
+    words = f"{came} added {count(added, 'column')}. {now}"
     chart = in_both_sizes(
         lambda canvas: columns_chart(canvas, "Columns of the schema over time", words, found.period, changes)
     )

@@ -5,6 +5,7 @@ from compactor.report.frame import in_both_sizes
 from compactor.report.markup import Markup, joined
 from compactor.report.parts import Table, beside, folded_table, legend, numbers, prose, section
 from compactor.report.report import Report
+from compactor.sizing import SIZE_TOLERANCE
 from compactor.wording import DASH, count, percent
 
 
@@ -15,7 +16,7 @@ def sizes(report: Report) -> Markup:
     small = files - found.counted
     words = (
         f"{percent(found.hits, found.counted)} of the {count(found.counted, 'output file')} that could be sized are "
-        f"within 25 % of the target of {found.target_bytes / MIB:,.4g} MiB ({found.hits:,} of {found.counted:,}). "
+        f"within {100 * SIZE_TOLERANCE:g} % of the target of {found.target_bytes / MIB:,.4g} MiB ({found.hits:,} of {found.counted:,}). "
         if found.counted
         else f"No manifest held enough to fill a file of the target, {found.target_bytes / MIB:,.4g} MiB. "
     )

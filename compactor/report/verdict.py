@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compactor.report.figures import Figures, Standing
+from compactor.sizing import SIZE_TOLERANCE
 from compactor.wording import by_name, count, duration, percent
 
 MIN_HIT_RATE = 0.9
@@ -109,14 +110,15 @@ def _to_look(figures: Figures, sla_seconds: float) -> Iterator[Point]:
     if totals.rejected_lines > MAX_REJECT_RATE * read_lines:
         yield Point(
             "look",
-            f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected; more than 1 % is unusual. "
-            "Tell the producer; `compactor redrive rejects` puts lines back.",
+            f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected; more than "
+            f"{100 * MAX_REJECT_RATE:g} % is unusual. Tell the producer; once they can be read, "
+            "`compactor redrive rejects` puts them back.",
         )
     if sizes.counted and sizes.hits < MIN_HIT_RATE * sizes.counted:
         yield Point(
             "look",
-            f"{percent(sizes.hits, sizes.counted)} of the output files are within 25 % of the target; 90 % is "
-            "expected unless the data changes quickly.",
+            f"{percent(sizes.hits, sizes.counted)} of the output files are within {100 * SIZE_TOLERANCE:g} % of the "
+            f"target; {100 * MIN_HIT_RATE:g} % is expected unless the data changes quickly.",
         )
     if totals.clocks_off:
         yield Point(

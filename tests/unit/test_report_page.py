@@ -232,3 +232,18 @@ def test_ticks_of_time(hours: float) -> None:
         assert len(ticks) <= room + 1
         assert all(period.holds(moment) for moment, _ in ticks)
         assert len({label for _, label in ticks}) == len(ticks)
+
+
+def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only the newest schema versions are shown, their number is not told as that of the period."""
+    monkeypatch.setattr("compactor.report.schema_changes.SHOWN_VERSIONS", 2)
+    monkeypatch.setattr("compactor.report.section_schema.SHOWN_VERSIONS", 2)
+    world = World()
+    day = ReportDay(world)
+    for hour in range(3):
+        day._columns([f"key_{hour}"], at=hour)
+    shown = read_page(page(report_on(world)))
+    assert [row[2] for row in shown.tables["schema"][1:]] == ["2", "3"]
+    assert (
+        "The newest 2 schema versions of this period, which are all that is shown here, added 2 columns." in shown.text
+    )
