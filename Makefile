@@ -1,5 +1,5 @@
-# Everything runs from .venv, which `make install` fills; only Python 3.11+ and Java 17 or 21 have to be there. With cargo
-# the native engine is built too.
+# Everything runs from .venv, which `make install` fills; only Python 3.11+ and, for Spark, Java 17 or 21 have to be there.
+# With cargo the native engine is built too.
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
@@ -11,7 +11,8 @@ ENV ?= dev
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NATIVE := .venv/.native
-READY := $(INSTALLED) $(NATIVE)
+S3A_JARS := .venv/.s3a-jars
+READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
@@ -98,12 +99,15 @@ $(INSTALLED): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -c 'exec(open("compactor/java.py").read())'
 	@echo "Installing into .venv ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@$(BIN)/python -m compactor.adapters.spark.s3a_jars
 	@touch $@
+
+# Not to be had without Java, nor is Spark: the targets that need them say so and end.
+$(S3A_JARS): $(INSTALLED)
+	@if $(BIN)/python -m compactor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
+	else echo "Until then \`compactor compact\` works where the native engine is built, and nothing that needs Spark" >&2; fi
 
 # Not to be had without cargo: where it was not built, the next target that could use it says so again, and tries again.
 $(NATIVE): $(INSTALLED) $(CRATE) native/Cargo.lock native/pyproject.toml $(shell find native/src -name '*.rs')

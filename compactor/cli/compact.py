@@ -67,7 +67,9 @@ def compact(
     on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
     if on_terminal:
         invocation.start_log(level="warning")
+    started = time.monotonic()
     closing = _compacted(folder, Watch(on_terminal=on_terminal), deep=deep, dry_run=dry_run)
+    closing.seconds = time.monotonic() - started
     if as_json:
         print_json(closing.document())
     else:
@@ -76,7 +78,6 @@ def compact(
 
 
 def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: bool) -> Closing:
-    started = time.monotonic()
     app = _app(folder, watch)
     ends = folder.ends
     check_folders(ends)
@@ -92,14 +93,13 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
     closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing
-    backlog = _backlog(app)
+    closing.left = backlog = _backlog(app)
     closing.resumed = max(0, max(backlog.manifests, backlog.begun) - len(plan.manifests))
     if not backlog.is_empty:
         closing.run, closing.is_interrupted = _run(app, backlog, watch)
         closing.left = _backlog(app)
     if not closing.is_unfinished:
         closing.audit = _audited(app, deep=deep)
-    closing.seconds = time.monotonic() - started
     return closing
 
 

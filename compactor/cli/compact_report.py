@@ -29,7 +29,7 @@ class Closing:
         resumed: Manifests that waited before this call planned any.
         run: What was done.
         is_interrupted: A signal put an end to it.
-        left: What still waits.
+        left: What still waits; None in a dry run, which does not look.
         audit: What was proved; None where the work is not at its end.
         seconds: From beginning to end.
     """
@@ -42,7 +42,7 @@ class Closing:
     resumed: int = 0
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False
-    left: Backlog = field(default_factory=lambda: Backlog(0, 0, 0))
+    left: Backlog | None = None
     audit: AuditReport | None = None
     seconds: float = 0.0
 
@@ -53,38 +53,50 @@ class Closing:
     @property
     def is_unfinished(self) -> bool:
         """Whether the same call again has something to go on with. What is stuck has not: it waits for a person."""
-        return bool(self.run.failures) or (not self.left.is_empty and (self.is_interrupted or not self.run.stuck))
+        is_left = self.left is not None and not self.left.is_empty
+        return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether a person has to look: something is stuck, was set aside, or does not add up."""
+        return bool(self.run.stuck) or (self.audit is not None and self.audit.needs_operator)
 
     @property
     def exit_code(self) -> ExitCode:
         if self.is_unfinished:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
-        needs_operator = bool(self.run.stuck) or (self.audit is not None and self.audit.needs_operator)
-        return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+        return ExitCode.NEEDS_OPERATOR if self.needs_operator else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""
         return {
             "source": self.ends.source,
             "output": self.ends.output,
-            "settings": self.ends.settings_file,
-            "rejects": self.layout.rejects_folder,
+            "settings_file": self.ends.settings_file,
+            "rejects_folder": self.layout.rejects_folder,
             "dry_run": self.dry_run,
+            "deep": self.is_deep,
             "new_files": self.new_files,
             "new_bytes": _planned_bytes(self.plan),
             "planned_before": self.plan.planned_before,
             "replaced": self.plan.replaced,
             "skipped": self.plan.skipped,
-            "resumed_manifests": self.resumed,
             "held": self.plan.held,
-            "run": shallow(self.run),
-            "left": shallow(self.left),
-            "interrupted": self.is_interrupted,
-            "deep": self.is_deep,
+            "held_until": self.plan.held_until,
+            "resumed_manifests": None if self.dry_run else self.resumed,
+            "run": None if self.dry_run else shallow(self.run),
+            "backlog": None if self.left is None else _backlog_document(self.left),
+            "is_interrupted": self.is_interrupted,
+            "is_unfinished": self.is_unfinished,
+            "needs_operator": self.needs_operator,
             "verified": None if self.audit is None else shallow(self.audit),
             "seconds": round(self.seconds, 3),
-            "exit_code": int(self.exit_code),
         }
+
+
+def _backlog_document(left: Backlog) -> dict[str, int]:
+    """Under the names of `status`."""
+    return {"manifests": left.manifests, "begun_manifests": left.begun, "input_bytes": left.size_bytes}
 
 
 def show(closing: Closing) -> None:
@@ -158,7 +170,8 @@ def _next_moves(closing: Closing) -> None:
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: the same call takes them later")
     if closing.is_unfinished:
-        say(f"not all is done: {count(closing.left.manifests, 'manifest')} left; the same call again goes on there")
+        left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
+        say(f"not all is done: {left}the same call again goes on there")
         return
     command = f"compactor --config {shlex.quote(ends.settings_file)}"
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:

@@ -80,7 +80,7 @@ def report(
         print_json(made.document())
     elif target != STDOUT:
         _show(made, str(target))
-    return ExitCode.NEEDS_OPERATOR if made.verdict.standing == "act" else ExitCode.DONE
+    return ExitCode.NEEDS_OPERATOR if made.needs_operator else ExitCode.DONE
 
 
 def _period(now: datetime, since: datetime | None, until: datetime | None, hours: float | None) -> Period:

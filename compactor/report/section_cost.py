@@ -11,7 +11,7 @@ from compactor.wording import DASH, dollars, duration
 
 _HOUR_SECONDS = 3600
 _Line = tuple[str, float, float, float | None]
-"""What was up, for how many hours, for how many dollars, and how many that is a terabyte of input."""
+"""What was up, for how many seconds, for how many dollars, and how many that is a terabyte of input."""
 
 
 def cost(report: Report) -> Markup:
@@ -33,17 +33,17 @@ def cost(report: Report) -> Markup:
 
 
 def _lines(spent: Spending) -> list[_Line]:
-    around = (f"{spent.classic}, around the clock", spent.hours, spent.classic_dollars)
+    around = (f"{spent.classic}, around the clock", spent.elapsed_seconds, spent.classic_dollars)
     lines: list[_Line] = [(*around, spent.classic_dollars_per_terabyte)]
     if spent.job != spent.classic:
-        named = (f"{spent.job}, around the clock", spent.hours, spent.job_dollars)
+        named = (f"{spent.job}, around the clock", spent.elapsed_seconds, spent.job_dollars)
         lines.append((*named, spent.job_dollars_per_terabyte))
-    at_work = (f"{spent.job}, while at work", spent.at_work_hours, spent.at_work_dollars)
+    at_work = (f"{spent.job}, while at work", spent.at_work_seconds, spent.at_work_dollars)
     return [*lines, (*at_work, spent.at_work_dollars_per_terabyte)]
 
 
 def _words(spent: Spending) -> str:
-    whole, work = duration(spent.hours * _HOUR_SECONDS), duration(spent.at_work_hours * _HOUR_SECONDS)
+    whole, work = duration(spent.elapsed_seconds), duration(spent.at_work_seconds)
     classic = f"The classic plan, {spent.classic} around the clock, costs {dollars(spent.classic_dollars)} for {whole}."
     if not spent.is_job_named and spent.is_local:
         return (
@@ -76,8 +76,13 @@ def _basis(spent: Spending) -> str:
 
 def _plans(lines: list[_Line]) -> Table:
     rows = [
-        (name, f"{hours:,.2f}", f"{amount:,.2f}", DASH if per_terabyte is None else f"{per_terabyte:,.2f}")
-        for name, hours, amount, per_terabyte in lines
+        (
+            name,
+            f"{seconds / _HOUR_SECONDS:,.2f}",
+            f"{amount:,.2f}",
+            DASH if per_terabyte is None else f"{per_terabyte:,.2f}",
+        )
+        for name, seconds, amount, per_terabyte in lines
     ]
     return Table("cost", "Workers for the period", ("workers", "hours", "$", "$ a terabyte of input"), rows)
 

@@ -19,8 +19,8 @@ class Spending:
         is_job_named: Somebody said that these were the ones at work; the ledger does not know.
         classic: The workers of the classic plan.
         is_local: The state is on a disk, so no workers of AWS were paid.
-        hours: Of the period.
-        at_work_hours: Of the period, while at least one manifest was in work.
+        elapsed_seconds: Of the period.
+        at_work_seconds: Of the period, while at least one manifest was in work.
         classic_dollars: The classic plan, around the clock.
         job_dollars: The job, around the clock.
         at_work_dollars: The job, if it were up only while it is at work.
@@ -31,8 +31,8 @@ class Spending:
     is_job_named: bool
     classic: JobSize
     is_local: bool
-    hours: float
-    at_work_hours: float
+    elapsed_seconds: float
+    at_work_seconds: float
     classic_dollars: float
     job_dollars: float
     at_work_dollars: float
@@ -71,8 +71,8 @@ def spending(
         is_job_named=is_job_named,
         classic=classic,
         is_local=is_local,
-        hours=figures.period.seconds / _HOUR_SECONDS,
-        at_work_hours=measured.at_work_seconds / _HOUR_SECONDS,
+        elapsed_seconds=measured.elapsed_seconds,
+        at_work_seconds=measured.at_work_seconds,
         classic_dollars=compared.dollars_elapsed,
         job_dollars=measured.dollars_elapsed,
         at_work_dollars=measured.dollars_at_work,

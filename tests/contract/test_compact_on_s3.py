@@ -35,7 +35,7 @@ def test_a_prefix_becomes_rows(
     store.put(f"s3://{bucket}/raw/b.ndjson", b'{"id": 2}\n')
     second = call(*words)
     assert (second["new_files"], second["planned_before"], second["verified"]["rejected_lines"]) == (1, 1, 1)
-    assert call("--config", second["settings"], "status")["waiting_manifests"] == 0
+    assert call("--config", second["settings_file"], "status")["backlog"]["manifests"] == 0
     outputs = [info.uri for info in store.list(f"s3://{bucket}/rows/")]
     rows = [row["id"] for uri in outputs for row in pq.read_table(io.BytesIO(store.read(uri))).to_pylist()]
     assert Counter(rows) == {"1": 1, "2": 1}

@@ -2,16 +2,27 @@
 
 import json
 import re
+from typing import get_args
 
 from compactor import inspection, manifest
 from compactor.cli.failures import ExitCode
 from compactor.cost import Assumptions
 from compactor.errors import StuckError
 from compactor.records import FileStatus
+from compactor.status.standing import STALE_PENDING
+from compactor.status.values import Word
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
+from tests.status_scenes import SCENES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+
+LIMITS = {
+    "stuck": {"control.stall_seconds"},
+    "behind": {"control.sla_seconds"},
+    "needs_you": {"control.stall_seconds", "builder.max_wait_seconds"},
+}
+"""The settings that each word goes by, as `status.standing.Rules` has them."""
 
 
 def table(heading: str) -> dict[str, list[str]]:
@@ -55,6 +66,20 @@ def test_every_reason_has_its_next_move() -> None:
     assert set(table(files)) == set(FileStatus) - {FileStatus.COMPACTED}
     assert set(table("### Stuck manifests")) == {each.__name__ for each in (StuckError, *StuckError.__subclasses__())}
     assert set(table("## Exit codes")) == {str(code.value) for code in ExitCode}
+
+
+def test_every_state_has_its_next_move() -> None:
+    """Each word of `status` has one row; it names the commands that the state does, and limits that can be set."""
+    rows = table("## States")
+    assert set(rows) == set(get_args(Word))
+    for scene in SCENES.values():
+        _, move = rows[scene.state.word]
+        for command in re.findall(r"compactor [a-z]+", scene.state.next_move):
+            assert command in move, f"{scene.state.word}: {command}"
+    assert [word for word, (_, move) in rows.items() if move.startswith("none")] == ["stopping", "running", "idle"]
+    for word, limits in LIMITS.items():
+        assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", rows[word][0])) == limits
+    assert f"{STALE_PENDING} times `builder.max_wait_seconds`" in rows["needs_you"][0]
 
 
 def test_commands_and_parameters_exist() -> None:

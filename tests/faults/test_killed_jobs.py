@@ -73,6 +73,7 @@ def rotate_checkpoints(lake: Lake) -> None:
     assert not [path for path in (lake.state / "checkpoint").rglob("*") if path.is_file()]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("engine", engines_on_spark("spark"))
 def test_two_jobs_at_once(lake: Lake, engine: str) -> None:
     """Two streams on the same empty prefix take what arrives as one would have; SIGTERM ends both with 0."""

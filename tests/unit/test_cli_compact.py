@@ -126,7 +126,8 @@ def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
     assert ids(out) == {"1": 1}
     assert f"1 file, such as {raw}/b.gz: unreadable" in result.stdout
     assert f"put back    compactor --config {out}.compactor/compactor.toml redrive files" in result.stdout
-    assert call(raw, out).exit_code == 3
+    again, code = document(raw, out)
+    assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)
     write(raw / "b.gz", gzip.compress(lines(2)))
     call(raw, out)
     assert ids(out) == {"1": 1, "2": 1}
@@ -154,6 +155,8 @@ def test_a_dry_run_writes_nothing(raw: Path, out: Path) -> None:
     result = call(raw, out, "--dry-run")
     assert (result.exit_code, sorted(out.parent.iterdir())) == (0, [raw])
     assert result.stdout.startswith("would take  1 file, 10 bytes\n")
+    told, _ = document(raw, out, "--dry-run")
+    assert (told["new_bytes"], told["run"], told["backlog"], told["verified"]) == (10, None, None, None)
 
 
 def test_wrong_usage(raw: Path, out: Path) -> None:
