@@ -22,7 +22,7 @@ def rejects(report: Report) -> Markup:
     words = (
         f"{count(totals.rejected_lines, 'line')} of {totals.lines - totals.blank_lines:,} "
         f"({percent(totals.rejected_lines, totals.lines - totals.blank_lines)}) were rejected, most often as "
-        f"{found[0].reason}. They are kept byte for byte; `compactor redrive rejects` puts back what can be read by now."
+        f"{found[0].reason}. They are kept byte for byte; `compactor redrive rejects` puts back what can be read now."
     )
     bars = [NamedBar(each.reason, each.lines, f"{each.lines:,}") for each in found[:CHARTED_REASONS]]
     rest = found[CHARTED_REASONS:]

@@ -401,3 +401,23 @@ def test_covered_time() -> None:
         covered.add(start, start + timedelta(seconds=2))
     covered.add(MIDNIGHT + timedelta(hours=9), MIDNIGHT)
     assert covered.seconds == 5001
+    covered.add(MIDNIGHT, MIDNIGHT + timedelta(hours=3))
+    covered.add(MIDNIGHT + timedelta(hours=1), MIDNIGHT + timedelta(hours=2))
+    assert covered.seconds == 3 * 3600
+
+
+def test_edges_of_a_period() -> None:
+    """Work before the period is not in it; nor are attempts that failed near it; but all that was done in it is."""
+    world = World()
+    day = ReportDay(world, files=1)
+    commit = day.commit("m", 5, wait_seconds=10, load=1)
+    uri = world.layout.done(commit.date, "m")
+    done = world.store.read(uri)
+    world.clock.advance(30)
+    world.store.put(uri, done)  # by the clock of the store it was done half a minute later
+    for hour in (4.9, 5.005):
+        day.fail_attempt("m", hour)
+    since = MIDNIGHT + timedelta(hours=5, seconds=-10)
+    totals = report_on(world, Period(since, MIDNIGHT + timedelta(hours=5, seconds=10))).figures.totals
+    assert (totals.manifests, totals.failed_attempts, totals.clocks_off) == (1, 0, 0)
+    assert totals.at_work_seconds == pytest.approx(10, abs=0.01)
