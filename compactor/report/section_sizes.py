@@ -16,7 +16,8 @@ def sizes(report: Report) -> Markup:
     small = files - found.counted
     words = (
         f"{percent(found.hits, found.counted)} of the {count(found.counted, 'output file')} that could be sized are "
-        f"within {100 * SIZE_TOLERANCE:g} % of the target of {found.target_bytes / MIB:,.4g} MiB ({found.hits:,} of {found.counted:,}). "
+        f"within {100 * SIZE_TOLERANCE:g} % of the target of {found.target_bytes / MIB:,.4g} MiB "
+        f"({found.hits:,} of {found.counted:,}). "
         if found.counted
         else f"No manifest held enough to fill a file of the target, {found.target_bytes / MIB:,.4g} MiB. "
     )

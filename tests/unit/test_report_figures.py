@@ -18,6 +18,7 @@ from compactor.report.period import MAX_BUCKETS, Buckets, Period
 from compactor.report.set_aside import SHOWN_FILES
 from compactor.report.tallies import NEWEST_DEAD_LETTERS
 from compactor.report.tally import MAX_DISTINCT, CoveredTime, Newest, Tally
+from compactor.report.verdict import judge
 from tests.report_day import MIB, MIDNIGHT, WHOLE_DAY, ReportDay, report_on
 from tests.scenes import FLAWED, GOOD, World
 from tests.twins import FaultyStore
@@ -199,6 +200,18 @@ def test_clocks_that_jump() -> None:
     assert all(each.arrivals.p50_seconds >= 0 for each in report.figures.buckets if each.arrivals)
     before = Period(MIDNIGHT - timedelta(days=2), MIDNIGHT)
     assert report_on(world, before).figures.totals.manifests == 0
+
+
+def test_what_takes_too_long_is_told() -> None:
+    """Files are held against the SLA, manifests against half of it; what keeps both is no point."""
+    world = World()
+    ReportDay(world, files=1).commit("m", 5, wait_seconds=10, load=1, bad=0)
+    figures = report_on(world).figures
+    assert figures.totals.durations is not None
+    took = figures.totals.durations.p99_seconds
+    starts = [point.text.partition(" took ")[0] for point in judge(figures, took).points]
+    assert starts[:2] == ["One file in a hundred", "One manifest in a hundred"]
+    assert "took" not in " ".join(point.text for point in judge(figures, 10 * took).points)
 
 
 def test_records_that_were_copied() -> None:
