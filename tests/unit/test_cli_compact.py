@@ -103,6 +103,24 @@ def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
     assert "1 file replaced since taken before: all lines of them were taken again" in result.stderr
 
 
+def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> None:
+    """Whichever of the places is reached by a symbolic link, what was taken before is known."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    linked = out.parent / "linked"
+    linked.mkdir()
+    for folder in (raw, out, Path(f"{out}.compactor")):
+        (linked / folder.name).symlink_to(folder)
+    for words in [
+        (linked / raw.name, out),
+        (raw, linked / out.name),
+        (raw, out, "--state", linked / f"{out.name}.compactor"),
+    ]:
+        again, code = document(*words)
+        assert (again["new_files"], again["planned_before"], code) == (0, 1, 0)
+    assert ids(out) == {"1": 1}
+
+
 def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) -> None:
     """As the closing lines show them."""
     write(raw / "a.ndjson", lines(1))
