@@ -92,7 +92,7 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
     closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing
-    backlog = _backlog(app)
+    closing.left = backlog = _backlog(app)
     closing.resumed = max(0, max(backlog.manifests, backlog.begun) - len(plan.manifests))
     if not backlog.is_empty:
         closing.run, closing.is_interrupted = _run(app, backlog, watch)
@@ -110,7 +110,9 @@ def _app(folder: FolderSettings, watch: Watch) -> App:
     settings = folder.with_threads(usable_threads()) if is_native else folder.settings
     if not is_native:
         check_java()
-    return App(settings, store=watch.store(app.store_spec, folder.ends.source), on_result=watch.on_result)
+    store = watch.store(app.store_spec, folder.ends.source)
+    # A call for another source of the same DST may have begun before this one told of its own, or the other way round.
+    return App(settings, store=store, on_result=watch.on_result, leave_others=True)
 
 
 def _tell_of_wait(what: str, seconds: float) -> None:

@@ -157,6 +157,8 @@ def _next_moves(closing: Closing) -> None:
         say(f"{files} replaced since taken before: all lines of them were taken again, the rows from before stay")
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: the same call takes them later")
+    if closing.left.of_others:
+        say(f"{count(closing.left.of_others, 'manifest')} of other sources left to the calls that planned them")
     if closing.is_unfinished:
         say(f"not all is done: {count(closing.left.manifests, 'manifest')} left; the same call again goes on there")
         return

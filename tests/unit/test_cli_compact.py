@@ -242,3 +242,28 @@ def test_another_source_is_added(raw: Path, out: Path) -> None:
     call(raw, out)
     assert call(other, out).exit_code == 0
     assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, out: Path) -> None:
+    """A call that does not know of the other source yet sets nothing aside, and says what it leaves."""
+    other = raw.parent / "other"
+    other.mkdir()
+    write(raw / "a.ndjson", lines(1))
+    write(other / "2025-12-01.ndjson", lines(2))
+    name = "2025-12-01-00000000000000aa"
+    manifest = {
+        "version": 1,
+        "manifest_id": name,
+        "date": "2025-12-01",
+        "files": [{"uri": f"{other}/2025-12-01.ndjson"}],
+    }
+    waiting = Path(f"{out}.compactor/manifests/{name}.json")
+    waiting.parent.mkdir(parents=True)
+    waiting.write_text(json.dumps(manifest))
+    for _ in range(2):
+        first = call(raw, out)
+        assert (first.exit_code, ids(out)) == (0, {"1": 1}), first.output
+        assert "1 manifest of other sources left to the calls that planned them" in first.stderr
+    second, code = document(other, out)
+    assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
+    assert ids(out) == {"1": 1, "2": 1}
