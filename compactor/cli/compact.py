@@ -21,7 +21,7 @@ from compactor.cli.run import check_java
 from compactor.cli.signals import StopSignals
 from compactor.cli.verify import counter
 from compactor.errors import SettingsError
-from compactor.folder_checks import check_folders
+from compactor.folder_checks import check_folders, check_rows_are_known
 from compactor.folder_settings import FolderSettings, folder_settings
 from compactor.one_folder import Options, ends_of
 from compactor.patient_planning import PatientPlanner
@@ -86,6 +86,8 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
         raise SettingsError(
             [f"SRC: {ends.source}: holds no files with data -> expected NDJSON files, compressed or not"]
         )
+    if folder.kept is None:
+        check_rows_are_known(ends, app.layout, app.store)
     if not dry_run:
         folder.keep(app.store, app.runs)
     plan = planner.plan(ends.source, survey, dry_run=dry_run)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,19 @@ def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> 
     ]:
         again, code = document(*words)
         assert (again["new_files"], again["planned_before"], code) == (0, 1, 0)
+    assert ids(out) == {"1": 1}
+
+
+def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
+    """Without the state that goes with them nobody can tell which lines they are; kept settings alone are no loss."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    (out.parent / "rows.compactor" / "compactor.toml").unlink()
+    assert document(raw, out)[0]["planned_before"] == 1
+    shutil.rmtree(out.parent / "rows.compactor")
+    for words in [(raw, out), (raw, out, "--state", out.parent / "elsewhere"), (raw, out, "--dry-run")]:
+        result = call(*words)
+        assert (result.exit_code, "knows nothing of -> expected an empty folder" in result.stderr) == (2, True)
     assert ids(out) == {"1": 1}
 
 
