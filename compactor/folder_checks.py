@@ -20,6 +20,14 @@ def check_folders(ends: Ends) -> None:
     _check_writable("--state", ends.home)
 
 
+def linked_folders(source: str) -> int:
+    """How many folders below a local one are reached by a symbolic link alone: the store lists none of their files."""
+    if is_s3(source):
+        return 0
+    # It names links to folders among the folders, and does not follow them.
+    return sum(os.path.islink(os.path.join(at, name)) for at, names, _ in os.walk(source) for name in names)  # noqa: PTH114, PTH118
+
+
 def check_rows_are_known(ends: Ends, layout: Layout, store: ObjectStore) -> None:
     """Make sure, for a first call, that no rows are there already: it would make them once more.
 

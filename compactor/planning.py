@@ -20,6 +20,7 @@ SKIP_REASONS = {
     **NOT_DATA,
     "too_old": "written before the given time",
     "other_date": "belongs to another day than the given one",
+    "linked_folder": "a symbolic link to a folder, which is not followed",
     "unsettled": "written within the last seconds, so perhaps not to its end yet",
 }
 """Objects that are not planned, each reason with its meaning."""

@@ -21,7 +21,7 @@ from compactor.cli.run import check_java
 from compactor.cli.signals import StopSignals
 from compactor.cli.verify import counter
 from compactor.errors import SettingsError
-from compactor.folder_checks import check_folders, check_rows_are_known
+from compactor.folder_checks import check_folders, check_rows_are_known, linked_folders
 from compactor.folder_settings import FolderSettings, folder_settings
 from compactor.one_folder import Options, ends_of
 from compactor.patient_planning import PatientPlanner
@@ -91,6 +91,8 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
     if not dry_run:
         folder.keep(app.store, app.runs)
     plan = planner.plan(ends.source, survey, dry_run=dry_run)
+    if linked := linked_folders(ends.source):
+        plan.skipped["linked_folder"] = linked
     closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing

@@ -122,6 +122,20 @@ def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> 
     assert ids(out) == {"1": 1}
 
 
+def test_linked_folders_are_not_passed_over_in_silence(raw: Path, out: Path) -> None:
+    """Links to files are followed; those to folders, which may lead round in a circle, are told of."""
+    write(raw / "a.ndjson", lines(1))
+    elsewhere = raw.parent / "elsewhere"
+    elsewhere.mkdir()
+    write(elsewhere / "b.ndjson", lines(2))
+    (raw / "b").symlink_to(elsewhere / "b.ndjson")
+    (raw / "sub").mkdir()
+    (raw / "sub" / "more").symlink_to(elsewhere)
+    (raw / "sub" / "up").symlink_to(raw)
+    assert "left out  2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
+    assert ids(out) == {"1": 1, "2": 1}
+
+
 def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
     """Without the state that goes with them nobody can tell which lines they are; kept settings alone are no loss."""
     write(raw / "a.ndjson", lines(1))
