@@ -104,6 +104,18 @@ def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
     assert "1 file replaced since taken before: all lines of them were taken again" in result.stderr
 
 
+def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
+    """Without a date in its name its lines are of another day each time; that they come again is no secret."""
+    write(raw / "app.log", lines(1))
+    os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
+    call(raw, out)
+    write(raw / "app.log", lines(1, 2))
+    for words, code in [((raw, out, "--dry-run"), 0), ((raw, out), 0)]:
+        again, found = document(*words)
+        assert (again["new_files"], again["replaced"], found) == (1, 1, code)
+    assert document(raw, out)[0]["replaced"] == 0
+
+
 def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> None:
     """Whichever of the places is reached by a symbolic link, what was taken before is known."""
     write(raw / "a.ndjson", lines(1))
