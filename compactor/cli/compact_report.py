@@ -60,7 +60,10 @@ class Closing:
         if self.is_unfinished:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
         needs_operator = bool(self.run.stuck) or (self.audit is not None and self.audit.needs_operator)
-        return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE
+        if needs_operator:
+            return ExitCode.NEEDS_OPERATOR
+        # Whoever goes by the code may do away with SRC, of which another planner has not put all into manifests.
+        return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.local import LocalStore
 from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.sqlite_claims import SqliteClaims
 from compactor.cli.byte_bar import Watch
 from compactor.cli.entry import compactor as command
 from compactor.compaction import CompactionResult
@@ -188,6 +191,21 @@ def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
     write(raw / "b.gz", gzip.compress(lines(2)))
     call(raw, out)
     assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that outlasts all patience, as after a jump of the clock, is no success, though nothing is wrong."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "b.ndjson", lines(2))
+    info = LocalStore().stat(f"{raw}/b.ndjson")
+    assert info is not None
+    claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
+    claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
+    monkeypatch.setattr("compactor.cli.compact.time.sleep", lambda _seconds: None)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (1, {"1": 1})
+    assert "1 file held by another planner: the same call takes them later" in result.stderr
 
 
 def test_what_does_not_add_up_is_told(raw: Path, out: Path) -> None:
