@@ -62,6 +62,7 @@ class App(Parts):
         settings: All settings.
         on_step: Told of each step of each manifest.
         on_result: Told of each manifest that came to an end.
+        leave_others: As `Intake` takes it.
         clock: As `Parts` takes it.
         store: Likewise.
         claims: Likewise.
@@ -74,6 +75,7 @@ class App(Parts):
         *,
         on_step: OnStep = ignore_step,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
+        leave_others: bool = False,
         clock: Clock | None = None,
         store: ObjectStore | None = None,
         claims: ClaimTable | None = None,
@@ -82,6 +84,7 @@ class App(Parts):
         super().__init__(settings, clock=clock, store=store, claims=claims, metrics=metrics)
         self.on_step = on_step
         self.on_result = on_result
+        self.leave_others = leave_others
 
     @cached_property
     def registry(self) -> SchemaRegistry:
@@ -318,6 +321,7 @@ class App(Parts):
             self.ledger,
             self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
+            leave_others=self.leave_others,
             on_step=self.on_step,
         )
         return BatchRunner(

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 from compactor.errors import SettingsError
-from compactor.layout import is_s3
+from compactor.layout import Layout, base_name, folder, is_data, is_s3
 from compactor.one_folder import Ends
+from compactor.ports import ObjectStore
 
 
 def check_folders(ends: Ends) -> None:
@@ -17,6 +18,28 @@ def check_folders(ends: Ends) -> None:
     _check_source(ends.source)
     _check_writable("DST", ends.output)
     _check_writable("--state", ends.home)
+
+
+def linked_folders(source: str) -> int:
+    """How many folders below a local one are reached by a symbolic link alone: the store lists none of their files."""
+    if is_s3(source):
+        return 0
+    # It names links to folders among the folders, and does not follow them.
+    return sum(os.path.islink(os.path.join(at, name)) for at, names, _ in os.walk(source) for name in names)  # noqa: PTH114, PTH118
+
+
+def check_rows_are_known(ends: Ends, layout: Layout, store: ObjectStore) -> None:
+    """Make sure, for a first call, that no rows are there already: it would make them once more.
+
+    Raises:
+        SettingsError: There are some, and nothing is on record.
+    """
+    listed = store.list(folder(ends.output))
+    rows = next((info.uri for info in listed if is_data(info.uri) and layout.output_owner(info.uri)), None)
+    # In this order: what another first call has put there meanwhile was on record before.
+    if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
+        found = f"DST: {ends.output}: holds rows ({base_name(rows)}) that {ends.home} knows nothing of"
+        raise SettingsError([f"{found} -> expected an empty folder, or by --state the place that goes with it"])
 
 
 def _check_source(source: str) -> None:

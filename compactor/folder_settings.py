@@ -31,12 +31,14 @@ class FolderSettings:
 
     Attributes:
         ends: The places.
+        options: What was asked for.
         settings: All settings, with what variables say.
         document: What is to be kept of them.
         kept: What an earlier call has kept; None for the first one.
     """
 
     ends: Ends
+    options: Options
     settings: Settings
     document: Document
     kept: Document | None
@@ -47,14 +49,21 @@ class FolderSettings:
         Raises:
             CompactorError: Another run is at work there that does not know of this source.
         """
-        if self.document == self.kept:
+        kept, document = self.kept, self.document
+        if kept is None:
+            if store.create(self.ends.settings_file, _toml(document)):
+                return
+            # Another first call was faster, perhaps for another source, which is not to be forgotten.
+            kept = _read(self.ends, store)
+            document = settings_document(self.ends, self.options, kept)
+        if document == kept:
             return
-        # It would take manifests of files elsewhere for wrong, and set them aside.
-        if is_new_source(self.ends.source, self.kept) and (living := runs.living()):
+        # A job that runs by these settings would take manifests of files elsewhere for wrong, and set them aside.
+        if is_new_source(self.ends.source, kept) and (living := runs.living()):
             raise CompactorError(
                 f"{self.ends.output}: run {living[0].run_id} is at work on other sources; expected to wait for its end"
             )
-        store.put(self.ends.settings_file, toml_of(self.document, _COMMENT).encode())
+        store.put(self.ends.settings_file, _toml(document))
 
     def with_threads(self, threads: int) -> Settings:
         """The settings for work in so many threads of this machine, which need not be those of the next call."""
@@ -78,14 +87,13 @@ def folder_settings(ends: Ends, options: Options, env: Mapping[str, str]) -> Fol
     """
     beside = variables_beside(env, options)
     first = parse_settings(settings_document(ends, options, None), beside)
-    kept = _kept(ends, first)
+    aws = first.aws
+    kept = _read(ends, StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open())
     document = settings_document(ends, options, kept)
-    return FolderSettings(ends, parse_settings(document, beside), document, kept)
+    return FolderSettings(ends, options, parse_settings(document, beside), document, kept)
 
 
-def _kept(ends: Ends, settings: Settings) -> Document | None:
-    aws = settings.aws
-    store = StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open()
+def _read(ends: Ends, store: ObjectStore) -> Document | None:
     try:
         document = parse_toml(store.read(ends.settings_file), ends.settings_file)
     except ObjectNotFound:
@@ -95,3 +103,7 @@ def _kept(ends: Ends, settings: Settings) -> Document | None:
             [f"{ends.settings_file}: has keys outside sections -> expected the sections of a settings file"]
         )
     return document
+
+
+def _toml(document: Document) -> bytes:
+    return toml_of(document, _COMMENT).encode()

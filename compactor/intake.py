@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from compactor.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.layout import Layout, base_name, canonical, date_of_file, digest, id_from_name, is_text
 from compactor.ledger import Ledger
-from compactor.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from compactor.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
 from compactor.ports import Clock, ObjectInfo, ObjectStore
 from compactor.records import Accepted
 from compactor.steps import OnStep, Step, ignore_step
@@ -38,6 +38,7 @@ class Intake:
         ledger: Ties ids to manifests.
         clock: Dates what is accepted.
         allowed_prefixes: Folders that input may be in.
+        leave_others: Leave manifests of files elsewhere to whoever planned them, instead of refusing them.
         on_step: Told of each acceptance.
     """
 
@@ -49,6 +50,7 @@ class Intake:
         clock: Clock,
         *,
         allowed_prefixes: Sequence[str],
+        leave_others: bool = False,
         on_step: OnStep = ignore_step,
     ) -> None:
         self._store = store
@@ -56,10 +58,11 @@ class Intake:
         self._ledger = ledger
         self._clock = clock
         self._allowed_prefixes = allowed_prefixes
+        self._leave_others = leave_others
         self._on_step = on_step
 
     def receive(self, uri: str) -> Delivery | None:
-        """Take in one object; None if it is gone, as it is when another driver was faster.
+        """Take in one object; None if it is gone, as it is when another driver was faster, or if it is left to others.
 
         A manifest that cannot be accepted comes back with a refusal. Its id is made from the object's name then,
         because nothing inside it can be trusted.
@@ -82,6 +85,8 @@ class Intake:
         try:
             manifest = self._parse(info, data)
         except ManifestError as exc:
+            if self._leave_others and exc.reason == OUTSIDE:
+                return None
             day = date_of_file(base_name(uri), info.modified_at)
             return self._refuse(uri, self._id_of_refused(uri), day, fingerprint, exc)
         record = self._accept(uri, manifest.manifest_id, manifest.date, fingerprint, manifest)

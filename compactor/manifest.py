@@ -14,6 +14,8 @@ MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # about 300,000 files; a manifest names a
 _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
 
+OUTSIDE = "outside_allowed_prefixes"
+
 REASONS = {
     "empty": "the object holds no bytes",
     "too_big": "the object is larger than any manifest can be",
@@ -26,7 +28,7 @@ REASONS = {
     "no_files": "no files are named",
     "bad_file": "an entry of files that is not as it should be",
     "bad_uri": "a URI that is not s3://bucket/key, file:///path or an absolute path",
-    "outside_allowed_prefixes": "a URI that is not below an allowed prefix",
+    OUTSIDE: "a URI that is not below an allowed prefix",
     "duplicate_uri": "a file is named twice",
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "the file source does not see names that begin with _ or .",
@@ -217,7 +219,7 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
             )
         if not is_allowed(file.uri, manifest.manifest_id, allowed_prefixes, redriven_folder):
             raise ManifestError(
-                "outside_allowed_prefixes",
+                OUTSIDE,
                 f"{uri}: {_shown(file.uri)} is not below one of the allowed prefixes: {', '.join(allowed_prefixes)}",
             )
         if path in seen:

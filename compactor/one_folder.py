@@ -69,7 +69,7 @@ class Options:
 
 
 def ends_of(source: str, destination: str, home: str | None = None) -> Ends:
-    """Read the places of a call.
+    """Read the places of a call; those on a local disk without symbolic links.
 
     Args:
         source: As it was typed.
@@ -110,7 +110,8 @@ def settings_document(ends: Ends, options: Options, kept: Mapping[str, Any] | No
     own = {"manifests": f"{home}manifests", "output": ends.output, "state": f"{home}state"}
     document["paths"] = {**document.get("paths", {}), **own}
     sources = document.get("input", {}).get("allowed_prefixes", [])
-    if not any(layout.is_within(layout.folder(ends.source), each) for each in sources):
+    is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)  # else it is a fault
+    if is_readable and not any(layout.is_within(layout.folder(ends.source), each) for each in sources):
         sources = [*sources, ends.source]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
     for name, table in options.given().items():
@@ -147,7 +148,8 @@ def _defaults(ends: Ends) -> Document:
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:
     try:
-        return parse(text)
+        # By whatever link a folder is reached, its files are to be known again, and its state found again.
+        return parse(places.real_place(parse(text)))
     except ValueError as exc:
         faults.append(f"{name}: {text!r} -> expected {exc}")
         return None

@@ -55,8 +55,13 @@ def overlap(one: str, other: str) -> bool:
     """Whether two parsed places are the same or one lies inside the other, also by way of a symbolic link."""
     return any(
         layout.is_within(layout.folder(inner), outer) or layout.is_within(layout.folder(outer), inner)
-        for inner, outer in ((one, other), (_real(one), _real(other)))
+        for inner, outer in ((one, other), (real_place(one), real_place(other)))
     )
+
+
+def real_place(place: str) -> str:
+    """A parsed place without symbolic links: one spelling for each folder, also for one that is not there yet."""
+    return place if layout.is_s3(place) else os.path.realpath(place)
 
 
 def _s3_place(uri: str) -> str:
@@ -67,7 +72,3 @@ def _s3_place(uri: str) -> str:
     if key and not {"", ".", ".."}.isdisjoint(key.split("/")):
         raise ValueError("s3://bucket/prefix, without empty, . or .. segments")
     return f"s3://{bucket}/{key}" if key else f"s3://{bucket}"
-
-
-def _real(place: str) -> str:
-    return place if layout.is_s3(place) else os.path.realpath(place)

@@ -10,7 +10,7 @@ from compactor.data_files import NOT_DATA, not_data_reason
 from compactor.errors import SettingsError
 from compactor.file_search import FileSearch
 from compactor.grouping import grouped, new_manifest_id
-from compactor.layout import Layout, canonical, date_of_file, folder, is_within
+from compactor.layout import Layout, base_name, canonical, date_of_file, first_date, folder, is_within
 from compactor.ledger import Ledger
 from compactor.manifest import Manifest, ManifestFile
 from compactor.ports import Clock, ObjectInfo, ObjectStore
@@ -20,6 +20,7 @@ SKIP_REASONS = {
     **NOT_DATA,
     "too_old": "written before the given time",
     "other_date": "belongs to another day than the given one",
+    "linked_folder": "a symbolic link to a folder, which is not followed",
     "unsettled": "written within the last seconds, so perhaps not to its end yet",
 }
 """Objects that are not planned, each reason with its meaning."""
@@ -33,7 +34,7 @@ class Plan:
         manifests: Those that were written, or would be in a dry run.
         skipped: Objects that are no input, by reason.
         planned_before: Files that are in a manifest already.
-        replaced: Files that are planned although a manifest of their day has another version of them.
+        replaced: Files that are planned although a manifest of their day, or of any, has another version of them.
         held: Files that another planner claimed and may still write a manifest for.
         held_until: When the last of those leases runs out.
     """
@@ -78,6 +79,7 @@ class Planner:
         date: str | None = None,
         since: datetime | None = None,
         settle_seconds: float = 0,
+        look_back: bool = False,
         dry_run: bool = False,
     ) -> Plan:
         """Write manifests for all files below a prefix that are in none.
@@ -87,6 +89,7 @@ class Planner:
             date: Only files of this day.
             since: Only files written at this time or later.
             settle_seconds: Only files that nobody has written to for so long.
+            look_back: Count as replaced also what manifests of other days have other versions of; reads all records.
             dry_run: Claim and write nothing.
 
         Raises:
@@ -112,30 +115,42 @@ class Planner:
             else:
                 by_day.setdefault(day, []).append(_file(info))
         target_bytes = self._target_bytes()
+        replaced: set[str] = set()
         for day, files in sorted(by_day.items()):
-            unclaimed = self._unclaimed(day, files, plan)
+            unclaimed = self._unclaimed(day, files, plan, replaced)
             for group in grouped(unclaimed, target_bytes):
                 self._plan_group(day, group.files, plan, dry_run=dry_run)
+        plan.replaced = len(replaced | self._older_days(plan) if look_back else replaced)
         return plan
 
-    def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan) -> list[ManifestFile]:
-        """The files that no manifest has, or ever will have by its claim."""
+    def _older_days(self, plan: Plan) -> set[str]:
+        """What was planned that manifests of other days have another version of: a file without a date changes days."""
+        planned = ((file.uri, manifest.date) for manifest in plan.manifests for file in manifest.files)
+        days = {canonical(uri): day for uri, day in planned if not (first_date(base_name(uri)) or first_date(uri))}
+        found: set[str] = set()
+        for day in self._ledger.days() if days else ():
+            others = {uri for uri, own_day in days.items() if own_day != day}
+            found.update(each.uri for each in self._search.in_day(day, others) if each.may_have(each.etag))
+        return found
+
+    def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan, replaced: set[str]) -> list[ManifestFile]:
+        """The files that no manifest has, or ever will have by its claim; notes those that replace others."""
         claimed = self._claimer.standings([claim_key(file) for file in files])
         self._count_others(claimed, plan)
-        taken, replaced = self._named(day, [file for file in files if claim_key(file) not in claimed])
+        taken, older = self._named(day, [file for file in files if claim_key(file) not in claimed])
         plan.planned_before += len(taken)
-        plan.replaced += replaced
+        replaced |= older
         others = taken.union(key for key, (standing, _) in claimed.items() if standing != "free")
         return [file for file in files if claim_key(file) not in others]
 
-    def _named(self, day: str, files: Sequence[ManifestFile]) -> tuple[set[str], int]:
-        """Keys of unclaimed files that manifests of their day have all the same, and how many have other versions.
+    def _named(self, day: str, files: Sequence[ManifestFile]) -> tuple[set[str], set[str]]:
+        """Keys of unclaimed files that manifests of their day have all the same, and which have other versions.
 
         Somebody else may have written these manifests, or their claims may be lost or forgotten by now.
         """
         by_uri = {canonical(file.uri): file for file in files}
         if not by_uri:
-            return set(), 0
+            return set(), set()
         # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
         found = chain(self._search.waiting(by_uri), self._search.in_day(day, by_uri))
         taken: set[str] = set()
@@ -145,7 +160,7 @@ class Planner:
                 taken.add(naming.uri)
             elif naming.may_have(naming.etag):
                 others.add(naming.uri)
-        return {claim_key(by_uri[uri]) for uri in taken}, len(others - taken)
+        return {claim_key(by_uri[uri]) for uri in taken}, others - taken
 
     def _count_others(self, claimed: Mapping[str, tuple[Standing, datetime]], plan: Plan) -> None:
         """Count the files that are not to be planned."""

@@ -21,7 +21,7 @@ from compactor.cli.run import check_java
 from compactor.cli.signals import StopSignals
 from compactor.cli.verify import counter
 from compactor.errors import SettingsError
-from compactor.folder_checks import check_folders
+from compactor.folder_checks import check_folders, check_rows_are_known, linked_folders
 from compactor.folder_settings import FolderSettings, folder_settings
 from compactor.one_folder import Options, ends_of
 from compactor.patient_planning import PatientPlanner
@@ -87,9 +87,13 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
         raise SettingsError(
             [f"SRC: {ends.source}: holds no files with data -> expected NDJSON files, compressed or not"]
         )
+    if folder.kept is None:
+        check_rows_are_known(ends, app.layout, app.store)
     if not dry_run:
         folder.keep(app.store, app.runs)
     plan = planner.plan(ends.source, survey, dry_run=dry_run)
+    if linked := linked_folders(ends.source):
+        plan.skipped["linked_folder"] = linked
     closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing
@@ -110,7 +114,9 @@ def _app(folder: FolderSettings, watch: Watch) -> App:
     settings = folder.with_threads(usable_threads()) if is_native else folder.settings
     if not is_native:
         check_java()
-    return App(settings, store=watch.store(app.store_spec, folder.ends.source), on_result=watch.on_result)
+    store = watch.store(app.store_spec, folder.ends.source)
+    # A call for another source of the same DST may have begun before this one told of its own, or the other way round.
+    return App(settings, store=store, on_result=watch.on_result, leave_others=True)
 
 
 def _tell_of_wait(what: str, seconds: float) -> None:

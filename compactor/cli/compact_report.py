@@ -65,7 +65,10 @@ class Closing:
     def exit_code(self) -> ExitCode:
         if self.is_unfinished:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
-        return ExitCode.NEEDS_OPERATOR if self.needs_operator else ExitCode.DONE
+        if self.needs_operator:
+            return ExitCode.NEEDS_OPERATOR
+        # Whoever goes by the code may do away with SRC, of which another planner has not put all into manifests.
+        return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""
@@ -169,6 +172,8 @@ def _next_moves(closing: Closing) -> None:
         say(f"{files} replaced since taken before: all lines of them were taken again, the rows from before stay")
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: the same call takes them later")
+    if closing.left is not None and closing.left.of_others:
+        say(f"{count(closing.left.of_others, 'manifest')} of other sources left to the calls that planned them")
     if closing.is_unfinished:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not all is done: {left}the same call again goes on there")

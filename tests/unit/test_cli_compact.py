@@ -3,11 +3,13 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tomllib
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner, Result
 
+from compactor.adapters.local import LocalStore
 from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.sqlite_claims import SqliteClaims
 from compactor.cli.byte_bar import Watch
 from compactor.cli.entry import compactor as command
 from compactor.compaction import CompactionResult
@@ -103,6 +107,63 @@ def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
     assert "1 file replaced since taken before: all lines of them were taken again" in result.stderr
 
 
+def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
+    """Without a date in its name its lines are of another day each time; that they come again is no secret."""
+    write(raw / "app.log", lines(1))
+    os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
+    call(raw, out)
+    write(raw / "app.log", lines(1, 2))
+    for words, code in [((raw, out, "--dry-run"), 0), ((raw, out), 0)]:
+        again, found = document(*words)
+        assert (again["new_files"], again["replaced"], found) == (1, 1, code)
+    assert document(raw, out)[0]["replaced"] == 0
+
+
+def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> None:
+    """Whichever of the places is reached by a symbolic link, what was taken before is known."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    linked = out.parent / "linked"
+    linked.mkdir()
+    for folder in (raw, out, Path(f"{out}.compactor")):
+        (linked / folder.name).symlink_to(folder)
+    for words in [
+        (linked / raw.name, out),
+        (raw, linked / out.name),
+        (raw, out, "--state", linked / f"{out.name}.compactor"),
+    ]:
+        again, code = document(*words)
+        assert (again["new_files"], again["planned_before"], code) == (0, 1, 0)
+    assert ids(out) == {"1": 1}
+
+
+def test_linked_folders_are_not_passed_over_in_silence(raw: Path, out: Path) -> None:
+    """Links to files are followed; those to folders, which may lead round in a circle, are told of."""
+    write(raw / "a.ndjson", lines(1))
+    elsewhere = raw.parent / "elsewhere"
+    elsewhere.mkdir()
+    write(elsewhere / "b.ndjson", lines(2))
+    (raw / "b").symlink_to(elsewhere / "b.ndjson")
+    (raw / "sub").mkdir()
+    (raw / "sub" / "more").symlink_to(elsewhere)
+    (raw / "sub" / "up").symlink_to(raw)
+    assert "left out  2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
+    """Without the state that goes with them nobody can tell which lines they are; kept settings alone are no loss."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    (out.parent / "rows.compactor" / "compactor.toml").unlink()
+    assert document(raw, out)[0]["planned_before"] == 1
+    shutil.rmtree(out.parent / "rows.compactor")
+    for words in [(raw, out), (raw, out, "--state", out.parent / "elsewhere"), (raw, out, "--dry-run")]:
+        result = call(*words)
+        assert (result.exit_code, "knows nothing of -> expected an empty folder" in result.stderr) == (2, True)
+    assert ids(out) == {"1": 1}
+
+
 def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) -> None:
     """As the closing lines show them."""
     write(raw / "a.ndjson", lines(1))
@@ -131,6 +192,21 @@ def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
     write(raw / "b.gz", gzip.compress(lines(2)))
     call(raw, out)
     assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that outlasts all patience, as after a jump of the clock, is no success, though nothing is wrong."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "b.ndjson", lines(2))
+    info = LocalStore().stat(f"{raw}/b.ndjson")
+    assert info is not None
+    claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
+    claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
+    monkeypatch.setattr("compactor.cli.compact.time.sleep", lambda _seconds: None)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (1, {"1": 1})
+    assert "1 file held by another planner: the same call takes them later" in result.stderr
 
 
 def test_what_does_not_add_up_is_told(raw: Path, out: Path) -> None:
@@ -226,4 +302,29 @@ def test_another_source_is_added(raw: Path, out: Path) -> None:
     write(other / "b.ndjson", lines(2))
     call(raw, out)
     assert call(other, out).exit_code == 0
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, out: Path) -> None:
+    """A call that does not know of the other source yet sets nothing aside, and says what it leaves."""
+    other = raw.parent / "other"
+    other.mkdir()
+    write(raw / "a.ndjson", lines(1))
+    write(other / "2025-12-01.ndjson", lines(2))
+    name = "2025-12-01-00000000000000aa"
+    manifest = {
+        "version": 1,
+        "manifest_id": name,
+        "date": "2025-12-01",
+        "files": [{"uri": f"{other}/2025-12-01.ndjson"}],
+    }
+    waiting = Path(f"{out}.compactor/manifests/{name}.json")
+    waiting.parent.mkdir(parents=True)
+    waiting.write_text(json.dumps(manifest))
+    for _ in range(2):
+        first = call(raw, out)
+        assert (first.exit_code, ids(out)) == (0, {"1": 1}), first.output
+        assert "1 manifest of other sources left to the calls that planned them" in first.stderr
+    second, code = document(other, out)
+    assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
     assert ids(out) == {"1": 1, "2": 1}

@@ -1,6 +1,7 @@
 """The kernel in Rust: it takes the lines that inspection takes, and the values that they hold."""
 
 import io
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -160,6 +161,23 @@ def test_few_keys_among_many_columns_are_handed_on_early():
     assert not kernel.withdraw_file()
     kernel.end_file()
     assert pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output())).num_rows == 2_500
+
+
+def test_a_large_file_has_several_row_groups_of_a_bounded_size():
+    """So that it can be read side by side, and so that what is held in memory has an end."""
+    schema = schema_of({"v": "string"})
+    kernel = NativeKernel(plan_of(schema))
+    kernel.begin_file("large")
+    chance = random.Random(1)
+    written = bytearray()
+    for _ in range(64):
+        feed(kernel, b"".join(b'{"v":"%s"}\n' % chance.randbytes(500).hex().encode() for _ in range(1024)))
+        written += kernel.take()
+    kernel.end_file()
+    metadata = pq.ParquetFile(io.BytesIO(bytes(written) + kernel.finish_output())).metadata
+    sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
+    assert len(sizes) == 2
+    assert max(sizes) < 48 << 20
 
 
 def test_metadata_columns_say_where_rows_are_from():

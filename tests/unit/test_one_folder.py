@@ -93,6 +93,14 @@ def test_what_an_earlier_call_kept_holds() -> None:
     assert first["input"]["allowed_prefixes"] == ["/raw"]
 
 
+@pytest.mark.parametrize("sources", [5, True, "/raw", [5], {"a": "b"}])
+def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
+    """Whoever edited them is told of the key, like of any other one."""
+    document = settings_document(ENDS, Options(), {"input": {"allowed_prefixes": sources}})
+    with pytest.raises(SettingsError, match="allowed_prefixes"):
+        parse_settings(document)
+
+
 def test_a_moved_folder_takes_its_settings_along() -> None:
     """Places are those of the call, not those of where the folder was once."""
     document = settings_document(
