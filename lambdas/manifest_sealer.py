@@ -30,6 +30,7 @@ def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     parts.metrics.flush(FLUSH_SECONDS)
     return {
         "manifests": len(report.manifests),
+        "sealed_parts": report.sealed_parts,
         "waiting_parts": report.waiting_parts,
         "unreadable_parts": len(report.unreadable),
     }
