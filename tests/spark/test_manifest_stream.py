@@ -32,6 +32,7 @@ def rows(scene):
     )
 
 
+@pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
     """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
