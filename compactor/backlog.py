@@ -8,9 +8,10 @@ from compactor.errors import ManifestError, ObjectNotFound
 from compactor.layout import Layout, is_delivery
 from compactor.ledger import Ledger
 from compactor.lookahead import ahead
-from compactor.manifest import MAX_MANIFEST_BYTES, OUTSIDE, is_allowed, parse_manifest
+from compactor.manifest import MAX_MANIFEST_BYTES, OUTSIDE, is_allowed
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.records import Accepted
+from compactor.waiting_manifests import read_waiting_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,7 @@ def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[
     if info.size_bytes > MAX_MANIFEST_BYTES:
         return 0
     try:
-        manifest = parse_manifest(
-            store.read(info.uri),
-            uri=info.uri,
-            modified_at=info.modified_at,
-            allowed_prefixes=allowed_prefixes,
-            redriven_folder=layout.redriven_folder,
-        )
+        manifest = read_waiting_manifest(store, layout, info, allowed_prefixes=allowed_prefixes)
     except ObjectNotFound:
         return 0
     except ManifestError as exc:

@@ -9,9 +9,10 @@ from compactor.errors import ManifestError, ObjectNotFound, RecordUnreadable
 from compactor.layout import Layout, canonical, is_delivery
 from compactor.ledger import Ledger
 from compactor.lookahead import ahead
-from compactor.manifest import MAX_MANIFEST_BYTES, ManifestFile, parse_manifest
+from compactor.manifest import MAX_MANIFEST_BYTES, ManifestFile
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.records import Commit, DeadLetter, FileReport, FileStatus
+from compactor.waiting_manifests import read_waiting_manifest
 
 Standing = Literal["compacted", "set_aside", "dead_lettered", "in_work", "waiting"]
 """How a file stands in a manifest that names it."""
@@ -108,13 +109,7 @@ class FileSearch:
         if info.size_bytes > MAX_MANIFEST_BYTES:
             return []
         try:
-            manifest = parse_manifest(
-                self._store.read(info.uri),
-                uri=info.uri,
-                modified_at=info.modified_at,
-                allowed_prefixes=self._allowed_prefixes,
-                redriven_folder=self._layout.redriven_folder,
-            )
+            manifest = read_waiting_manifest(self._store, self._layout, info, allowed_prefixes=self._allowed_prefixes)
         except (ObjectNotFound, ManifestError):
             return []
         found = list(_namings(manifest.manifest_id, manifest.files, uris, "waiting"))

@@ -8,10 +8,10 @@ from compactor.errors import ManifestError, ObjectNotFound
 from compactor.layout import Layout, id_from_name, is_delivery
 from compactor.ledger import Ledger
 from compactor.lookahead import ahead
-from compactor.manifest import parse_manifest
 from compactor.ports import ObjectInfo, ObjectStore
 from compactor.status.memory import Memory
 from compactor.status.values import Backlog
+from compactor.waiting_manifests import read_waiting_manifest
 
 MANIFESTS_READ = 200
 """How many waiting manifests are read for the bytes that they name; those of more are extrapolated."""
@@ -77,13 +77,7 @@ def _weights(
         if known is not None:
             return known
         try:
-            manifest = parse_manifest(
-                store.read(info.uri),
-                uri=info.uri,
-                modified_at=info.modified_at,
-                allowed_prefixes=allowed_prefixes,
-                redriven_folder=layout.redriven_folder,
-            )
+            manifest = read_waiting_manifest(store, layout, info, allowed_prefixes=allowed_prefixes)
         except ManifestError:
             return 0  # it will be a dead letter
         except ObjectNotFound:
