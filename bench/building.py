@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
-from compactor.adapters.memory import MemoryClaims, MemoryStore
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.parts import Parts
-from compactor.settings import Settings, parse_settings
-from tests.s3_messages import notification
+from compactor.settings.settings import Settings, parse_settings
+from compactor.wiring.components import Parts
+from tests.support.s3_messages import notification
 
 LOAD_FILES_PER_SECOND = 200_000 / 3600
 """What the product is built for: 200,000 files an hour."""

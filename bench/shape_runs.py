@@ -13,8 +13,8 @@ from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
 from bench.shape_table import Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
-from compactor.app import App
-from compactor.settings import Settings
+from compactor.settings.settings import Settings
+from compactor.wiring.app import App
 
 CONTENDERS = choose("compactor_native,compactor_spark,duckdb_columns")
 _TIMED_ID = "pass-1"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.control.wiring import ControlParts
-from compactor.functions import lasting_parts
-from compactor.logs import log_event
-from compactor.ports import FLUSH_SECONDS
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.telemetry.logs import log_event
+from compactor.wiring.control import ControlParts
+from compactor.wiring.functions import lasting_parts
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:

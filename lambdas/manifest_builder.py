@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.building.reports import build_metrics
-from compactor.functions import function_parts
-from compactor.logs import log_event
-from compactor.ports import FLUSH_SECONDS
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.manifests.building.reports import build_metrics
+from compactor.telemetry.logs import log_event
+from compactor.wiring.functions import function_parts
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[str, str]]]:

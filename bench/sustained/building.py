@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.sustained.messages import read_announcement
-from compactor.building.builder import Builder
-from compactor.building.reports import build_metrics, seal_metrics
-from compactor.building.sealer import SEAL_INTERVAL_SECONDS
-from compactor.logs import configure_logs
-from compactor.parts import Parts
-from compactor.settings import Settings, load_settings
+from compactor.manifests.building.builder import Builder
+from compactor.manifests.building.reports import build_metrics, seal_metrics
+from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS
+from compactor.settings.settings import Settings, load_settings
+from compactor.telemetry.logs import configure_logs
+from compactor.wiring.components import Parts
 
 BATCH_MESSAGES = 2000
 WINDOW_SECONDS = 15.0

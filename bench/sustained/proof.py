@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
-from compactor.app import App
-from compactor.layout import folder
-from compactor.records import Commit, Done, FileStatus
-from compactor.sizing import sizing_hits
+from compactor.core.layout import folder
+from compactor.core.records import Commit, Done, FileStatus
+from compactor.ledger.sizing import sizing_hits
+from compactor.wiring.app import App
 
 
 @dataclass(slots=True)

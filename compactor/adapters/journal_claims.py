@@ -11,17 +11,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
 
-from compactor.errors import RecordUnreadable
-from compactor.layout import base_name
-from compactor.lookahead import ahead
-from compactor.ports import Claim, ObjectStore
-from compactor.records import ClaimsEntry, read_record
+from compactor.core.errors import RecordUnreadable
+from compactor.core.layout import base_name
+from compactor.core.map_ordered import ahead
+from compactor.core.ports import Claim, ObjectStore
+from compactor.core.records import ClaimsEntry, read_record
 
 _NAME = re.compile(r"(\d{12})\.json")
 
 
 class JournalClaims:
-    """`compactor.ports.ClaimTable` in a folder of objects.
+    """`compactor.core.ports.ClaimTable` in a folder of objects.
 
     Args:
         store: Where the journal is.

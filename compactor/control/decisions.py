@@ -11,11 +11,11 @@ from compactor.control.actions import Action, ActionKind
 from compactor.control.advice import advice
 from compactor.control.alarms import alarms
 from compactor.control.history import RunHistory
-from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
 from compactor.control.symptoms import is_idle, is_silent, is_stalled, is_worth_a_start, waiting_work
-from compactor.wording import shown_seconds
+from compactor.core.formatting import shown_seconds
+from compactor.settings.control_policy import Policy
 
 _SHOWN_ERROR_CHARACTERS = 300
 

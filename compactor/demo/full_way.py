@@ -11,18 +11,18 @@ import click
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
-from compactor.app import App
-from compactor.cli.output import count
+from compactor.cli.ui.output import count
 from compactor.control.actions import ActionKind
-from compactor.control.wiring import ControlParts
+from compactor.core.errors import CompactorError
+from compactor.core.layout import is_delivery
+from compactor.core.ports import FLUSH_SECONDS
 from compactor.demo.process_job import ProcessJob
 from compactor.demo.scene import Scene
-from compactor.errors import CompactorError
-from compactor.functions import function_parts
-from compactor.layout import is_delivery
-from compactor.logs import configure_logs
-from compactor.metrics import CATALOGUE
-from compactor.ports import FLUSH_SECONDS
+from compactor.telemetry.logs import configure_logs
+from compactor.telemetry.metrics import CATALOGUE
+from compactor.wiring.app import App
+from compactor.wiring.control import ControlParts
+from compactor.wiring.functions import function_parts
 from lambdas import manifest_builder, manifest_sealer
 
 MEASURED: tuple[tuple[str, Statistic], ...] = (

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from compactor.app import App
-from compactor.audit.report import AuditReport
+from compactor.core.records import Commit
 from compactor.demo.events import LATE_KEY, DayCounts
-from compactor.records import Commit
+from compactor.ops.verify.report import AuditReport
+from compactor.wiring.app import App
 
 REASON_OF_KIND = {
     "truncated": "invalid_json",

@@ -14,15 +14,15 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compactor.app import App
-from compactor.cli.output import by_name, count, duration, rate, size
+from compactor.cli.ui.output import by_name, count, duration, rate, size
+from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.layout import Layout
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
 from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene, in_buckets, in_folder
-from compactor.errors import CompactorError, SettingsError
-from compactor.layout import Layout
-from compactor.remote_settings import settings_at
+from compactor.wiring.app import App
+from compactor.wiring.remote_settings import settings_at
 
 DEEP_BYTES = 250_000_000
 """Up to so much input every value is compared in the end; that takes a minute for every so many bytes."""

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory_glue import MemoryGlue, MemoryNotifier
-from compactor.building.builder import BuildReport
-from compactor.claiming import part_key
-from compactor.control.wiring import ControlParts
-from compactor.manifest import Manifest, ManifestFile
-from compactor.parts import Parts
-from compactor.ports import ObjectInfo, ObjectStore, ObjectWriter
-from compactor.steps import BuildStep
+from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.core.crash_points import BuildStep
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
+from compactor.manifests.building.builder import BuildReport
+from compactor.manifests.claiming import part_key
+from compactor.wiring.components import Parts
+from compactor.wiring.control import ControlParts
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
-from tests.s3_messages import SHAPES
-from tests.scenes import FLAWED, GOOD, World
+from tests.support.harness import FLAWED, GOOD, World
+from tests.support.s3_messages import SHAPES
 
 MIB = 1024 * 1024
 NOT_OF_THE_STORE = {"ReadSettings", "ReadArtefacts"}

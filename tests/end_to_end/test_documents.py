@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from compactor.core.crash_points import BuildStep, RedriveStep, Step
 from compactor.demo.events import make_event_lines
-from compactor.steps import BuildStep, RedriveStep, Step
-from tests.document_commands import check_command
-from tests.document_lake import ENVIRONMENT, make_lake
-from tests.documents import (
+from tests.support.document_commands import check_command
+from tests.support.document_lake import ENVIRONMENT, make_lake
+from tests.support.documents import (
     EXAMPLES,
     TAGS,
     Block,

@@ -15,12 +15,12 @@ from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.clients import sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.core.errors import SettingsError
+from compactor.core.manifest import Manifest
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.errors import SettingsError
-from compactor.functions import forget_parts
-from compactor.log_events import CATALOGUE
-from compactor.manifest import Manifest
-from tests.s3_messages import notification
+from compactor.telemetry.log_events import CATALOGUE
+from compactor.wiring.functions import forget_parts
+from tests.support.s3_messages import notification
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "us-east-1"

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from compactor.report.page import page
-from compactor.report.report import Report
-from tests.browser import NAMES, Browser, found_browser
-from tests.report_day import ReportDay, report_on
-from tests.scenes import World
-from tests.unit.test_report_page import HOSTILE
+from compactor.ops.report.page import page
+from compactor.ops.report.report import Report
+from tests.support.browser import NAMES, Browser, found_browser
+from tests.support.harness import World
+from tests.support.report_day import ReportDay, report_on
+from tests.unit.ops.report.test_report_page import HOSTILE
 
 PROGRAM = found_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is installed")

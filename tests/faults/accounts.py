@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from compactor.app import App
-from compactor.settings import load_settings
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 from tests.faults.conftest import Lake
 from tests.faults.tally import Case
 

@@ -18,12 +18,12 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
-from compactor.app import App
-from compactor.errors import CompactorError
-from compactor.ports import ObjectWriter
-from compactor.settings import load_settings
-from compactor.steps import Step
-from tests.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
+from compactor.core.crash_points import Step
+from compactor.core.errors import CompactorError
+from compactor.core.ports import ObjectWriter
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
+from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
 WRITING = "writing"
 """A point within a step: half of some bytes of a staged file are written, and no file can be seen yet."""
@@ -119,7 +119,7 @@ def run(app: App, arguments: Namespace) -> int:
     engine = engine_without_spark(
         arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
     )
-    with patch("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
+    with patch("compactor.engines.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
         report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 

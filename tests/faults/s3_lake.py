@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.app import App
-from compactor.audit.auditor import AuditReport
-from compactor.errors import CompactorError, OperatorError
-from compactor.layout import KEEP_MARKER, base_name
-from compactor.manifest import Manifest, ManifestFile
-from compactor.settings import parse_settings
-from tests.engines import DEFAULT, PLAIN, engine_without_spark
+from compactor.core.errors import CompactorError, OperatorError
+from compactor.core.layout import KEEP_MARKER, base_name
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.ops.verify.verifier import AuditReport
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
+from tests.support.engines import DEFAULT, PLAIN, engine_without_spark
 
 BUCKET = "lake"
 DAY = "2025-12-21"

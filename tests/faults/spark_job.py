@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from compactor.adapters.spark.session import close_session
-from compactor.app import App
-from compactor.settings import load_settings
-from compactor.steps import Step
+from compactor.core.crash_points import Step
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 
 
 def main(config: Path, steps: Path) -> int:

@@ -10,13 +10,13 @@ from subprocess import Popen
 
 import pytest
 
-from compactor.adapters.native_kernel import is_installed
-from compactor.steps import Step
-from tests.clusters import Cluster, Worker, standalone_cluster
-from tests.engines import NATIVE
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.core.crash_points import Step
 from tests.faults.accounts import check
 from tests.faults.conftest import PATIENCE_SECONDS, Lake
 from tests.faults.tally import TALLY, Kind
+from tests.support.clusters import Cluster, Worker, standalone_cluster
+from tests.support.engines import NATIVE
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 MANIFEST_ID = "one"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.steps import Step
+from compactor.core.crash_points import Step
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import STOPPED, Job, Nursery

@@ -14,20 +14,20 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws.local_setup import make_buckets
-from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.adapters.spark.session import close_session, open_session
-from compactor.adapters.thread_workers import ThreadBinWorkers
-from compactor.app import App
-from compactor.audit.auditor import AuditReport
-from compactor.batches import BatchResult
-from compactor.engine import Engine
-from compactor.java import java_fault
-from compactor.manifest import Manifest, ManifestFile
-from compactor.records import Commit, DeadLetter, FileReport
-from compactor.settings import parse_settings
-from compactor.spark_conf import spark_properties
-from compactor.steps import OnStep, ignore_step
-from tests.scenes import commit_of_ratio
+from compactor.core.crash_points import OnStep, ignore_step
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.records import Commit, DeadLetter, FileReport
+from compactor.engines.engine import Engine
+from compactor.job.batches import BatchResult
+from compactor.ops.doctor.java import java_fault
+from compactor.ops.verify.verifier import AuditReport
+from compactor.settings.settings import parse_settings
+from compactor.settings.spark_conf import spark_properties
+from compactor.wiring.app import App
+from tests.support.harness import commit_of_ratio
 
 REGION = "eu-west-1"
 MASTER = "local[2]"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from compactor.manifest import ManifestFile
-from compactor.steps import Step
+from compactor.core.crash_points import Step
+from compactor.core.manifest import ManifestFile
 
 OLD = b'{"v":"old"}\n'
 NEW = b'{"v":"new"}\n'

@@ -7,9 +7,9 @@ from threading import Event
 
 import pytest
 
-from compactor.compaction import Ending
-from compactor.records import Commit, DeadLetter
-from compactor.steps import Step
+from compactor.core.crash_points import Step
+from compactor.core.records import Commit, DeadLetter
+from compactor.job.compaction import Ending
 
 TIMEOUT_SECONDS = 120
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.app import App
-from compactor.redrive.selection import Kind, Scope
+from compactor.ops.redrive.selection import Kind, Scope
+from compactor.wiring.app import App
 from tests.spark.conftest import DAY, NewScene, Scene
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark prog
 from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.adapters.spark.typed_columns import typed
-from compactor.errors import StagingError
-from compactor.inspection import BLANK
-from compactor.schema import Column, SchemaVersion
-from compactor.sizing import SIZE_TOLERANCE, Gathering
-from compactor.spark_names import hadoop_encoded, spark_path
+from compactor.core.errors import StagingError
+from compactor.engines.spark_names import hadoop_encoded, spark_path
+from compactor.ledger.sizing import SIZE_TOLERANCE, Gathering
+from compactor.ndjson.inspection import BLANK
+from compactor.schema.schema import Column, SchemaVersion
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""

@@ -11,14 +11,14 @@ from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
-from compactor.engine import Staged, StagedOutput, StageRequest
-from compactor.errors import StagingError
-from compactor.input_files import InspectedFile
-from compactor.inspection import Discovery, check_keys
-from compactor.ports import ObjectStore
-from compactor.records import FileReport
-from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources, merge_keys
-from compactor.sizing import gathering, planned_files
+from compactor.core.errors import StagingError
+from compactor.core.ports import ObjectStore
+from compactor.core.records import FileReport
+from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.input_files import InspectedFile
+from compactor.ledger.sizing import gathering, planned_files
+from compactor.ndjson.inspection import Discovery, check_keys
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources, merge_keys
 
 STAT_THREADS = 16
 ROUNDS = 4

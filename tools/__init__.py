@@ -1,0 +1,1 @@
+"""What writes tables of the code into documents."""
