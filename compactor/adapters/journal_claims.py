@@ -13,7 +13,7 @@ from threading import Lock
 
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import base_name
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ObjectStore
 from compactor.core.records import ClaimsEntry, read_record
 
@@ -76,7 +76,7 @@ class JournalClaims:
     def _catch_up(self) -> None:
         last = self._uri(self._entries) if self._entries else None
         listed = (base_name(info.uri) for info in self._store.list(self._folder, start_after=last))
-        for number, entry in ahead(self._read, (name for name in listed if _NAME.fullmatch(name))):
+        for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
             if number != self._entries + 1:
                 missing = self._uri(self._entries + 1)
                 raise RecordUnreadable(

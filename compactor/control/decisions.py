@@ -104,7 +104,7 @@ def _reasons_not_to_start(snapshot: Snapshot, history: RunHistory, policy: Polic
     if policy.mode == "never":
         yield 'no run, and control.mode is "never"'
     for each in snapshot.signs.living if snapshot.signs else ():
-        age = shown_seconds((now - each.beat_at).total_seconds())
+        age = shown_seconds((now - each.heartbeat_at).total_seconds())
         yield f"Glue has no run, but run {each.run_id} of the compactor gave a sign of life {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
     if latest and (until := history.awaits_restart_until(latest)):

@@ -85,7 +85,7 @@ class Sources:
 
     def _signs(self) -> Signs:
         living = tuple(
-            LivingRun(beat.run_id, beat.started_at, beat.beat_at, self.runs.asked_to_stop_at(beat.run_id))
+            LivingRun(beat.run_id, beat.started_at, beat.heartbeat_at, self.runs.asked_to_stop_at(beat.run_id))
             for beat in self.runs.living()
         )
         return Signs(living, self.runs.last_sign_at())

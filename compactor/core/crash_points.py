@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Step(StrEnum):
+class CrashPoint(StrEnum):
     """A point after which the world is different."""
 
     CLAIMED = "claimed"  # files are claimed for a manifest that is not written yet
@@ -27,7 +27,7 @@ class Step(StrEnum):
     CLOSED = "closed"  # the index of open manifests has forgotten it
 
 
-class RedriveStep(StrEnum):
+class RedriveCrashPoint(StrEnum):
     """A point of a redrive after which the world is different."""
 
     LINES_WRITTEN = "lines_written"  # rejected lines are input files that nobody names yet
@@ -36,7 +36,7 @@ class RedriveStep(StrEnum):
     DELIVERED = "delivered"  # its manifest is in the watched prefix
 
 
-class BuildStep(StrEnum):
+class BuildCrashPoint(StrEnum):
     """A point of building or sealing a manifest after which the world is different."""
 
     CLAIMED = "claimed"  # files are claimed for a manifest or a part that is not written yet
@@ -49,23 +49,23 @@ class BuildStep(StrEnum):
     CLEARED = "cleared"  # its parts are gone
 
 
-OnBuildStep = Callable[[BuildStep, str], None]
+OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]
 """Called with a step and the id of a manifest or part, right after that step was reached."""
 
-OnRedriveStep = Callable[[RedriveStep, str], None]
+OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 """Called with a step and the id of the new manifest, right after that step was reached."""
 
-OnStep = Callable[[Step, str], None]
+OnCrashPoint = Callable[[CrashPoint, str], None]
 """Called with a step and a manifest id, right after that step was reached."""
 
 
-def ignore_step(step: Step, manifest_id: str) -> None:
+def ignore_crash_point(step: CrashPoint, manifest_id: str) -> None:
     """What to do on a step when nobody wants to know."""
 
 
-def ignore_build_step(step: BuildStep, manifest_id: str) -> None:
+def ignore_build_crash_point(step: BuildCrashPoint, manifest_id: str) -> None:
     """What to do on a step of building when nobody wants to know."""
 
 
-def ignore_redrive_step(step: RedriveStep, manifest_id: str) -> None:
+def ignore_redrive_crash_point(step: RedriveCrashPoint, manifest_id: str) -> None:
     """What to do on a step of a redrive when nobody wants to know."""

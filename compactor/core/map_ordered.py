@@ -12,7 +12,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def ahead(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS) -> Iterator[R]:
+def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS) -> Iterator[R]:
     """The results of some work on each item, in the order of the items.
 
     Meant for work that waits for a store: twice as many items as threads are in work or wait to be taken.

@@ -97,7 +97,7 @@ class Accepted(Document):
 
     Attributes:
         kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `part` for files that are
-            sealed into a manifest of another id; `void` for an id whose claims were taken over, so that nothing may
+            sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing may
             ever take effect under it.
         digest: Of the manifest's bytes: the same id with other bytes is another manifest.
         source_uri: The object it was read from.
@@ -105,7 +105,7 @@ class Accepted(Document):
     """
 
     manifest_id: str
-    kind: Literal["manifest", "refused", "part", "void"]
+    kind: Literal["manifest", "refused", "part", "revoked"]
     date: str
     digest: str = ""
     source_uri: str = ""
@@ -283,7 +283,7 @@ class ClaimsEntry(Document):
     lease_until: AwareDatetime
 
 
-class RunBeat(Document):
+class RunHeartbeat(Document):
     """A run's sign of life. The one record that is written over and over; it goes with the run.
 
     Attributes:
@@ -295,7 +295,7 @@ class RunBeat(Document):
     host: str
     process_id: int
     started_at: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
 
 
 class LastCleaning(Document):
@@ -311,7 +311,7 @@ class RecentCommit(Document):
         seconds: From the begin of the winning attempt to the decision.
         arrived_at: When the manifest came to be; None in summaries of older releases.
         rejects: Rejected lines by reason; None likewise.
-        set_aside: Files that were set aside whole and need an operator, by status; None likewise.
+        quarantined: Files that were set aside whole and need an operator, by status; None likewise.
     """
 
     manifest_id: str
@@ -327,4 +327,4 @@ class RecentCommit(Document):
     decided_at: datetime
     arrived_at: datetime | None = None
     rejects: dict[str, int] | None = None
-    set_aside: dict[str, int] | None = None
+    quarantined: dict[str, int] | None = None

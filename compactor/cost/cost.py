@@ -193,7 +193,7 @@ def _of_compactor(load: Load, manifests: float, outputs: int) -> Requests:
     return (
         request_counts.of_manifest(outputs) * manifests
         + request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
-        + request_counts.of_presence()
+        + request_counts.of_heartbeat()
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from compactor.ledger.heartbeat import BEAT_SECONDS
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ndjson.object_reading import RANGE_BYTES
 
 STREAMED_PART_BYTES = 16 * 1024 * 1024
@@ -55,9 +55,9 @@ def of_inspected_file(file_bytes: int) -> Requests:
     return Requests(gets=ranges + size_of_long_file)
 
 
-def of_presence() -> Requests:
+def of_heartbeat() -> Requests:
     """An hour of one run's signs of life. Counted."""
-    return Requests(gets=1, puts=1) * (_HOUR_SECONDS / BEAT_SECONDS)
+    return Requests(gets=1, puts=1) * (_HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
 
 
 def of_streamed_output(size_bytes: int) -> Requests:

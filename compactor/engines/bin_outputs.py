@@ -49,7 +49,7 @@ class BinOutputs:
             error = error or _UnfinishedError()
             self._writer.__exit__(type(error), error, trace)
 
-    def hand_on(self, done: float) -> None:
+    def flush(self, done: float) -> None:
         """Write what the kernel has completed, and end the file where it is as large as it should be.
 
         Args:

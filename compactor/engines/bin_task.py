@@ -137,7 +137,7 @@ class _OfNoUseError(Exception):
 class _Pass:
     """One pass over the files of a bin.
 
-    `_is_spoilt` tells that rows of a file which is not to be taken in were handed on.
+    `_needs_rescan` tells that rows of a file which is not to be taken in were handed on.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class _Pass:
         self._walk = FileWalk(
             store, task.plan.manifest_id, task.on_changed_file, counted_bytes=max(task.stored_bytes // 64, 1024 * 1024)
         )
-        self._is_spoilt = False
+        self._needs_rescan = False
         self._new_keys = 0
 
     def run(self) -> BinResult | None:
@@ -174,10 +174,10 @@ class _Pass:
             path = walk.scratch / "rejects.parquet"
             with RejectsWriter(path) as rejects, suppress(_OfNoUseError), self._outputs:
                 walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
-                if self._is_spoilt or self._kernel.lacks_columns:
+                if self._needs_rescan or self._kernel.lacks_columns:
                     raise _OfNoUseError
                 self._outputs.finish()
-            if self._is_spoilt:
+            if self._needs_rescan:
                 # All that could not be read are known by now, so that one more pass will do.
                 self._known.update((index, file) for index, file in walked.items() if file.found is None)
                 return None
@@ -209,26 +209,26 @@ class _Pass:
                     decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES
                 )
         except (FileError, ObjectChanged, ObjectNotFound):
-            self._is_spoilt |= not kernel.withdraw_file()
+            self._needs_rescan |= not kernel.withdraw_file()
             raise
         new_keys = tuple(kernel.end_file())
         self._new_keys += len(new_keys)
         if self._new_keys > MAX_KEYS:  # nothing is gained by collecting more of them
             where = f"manifest {self._task.plan.manifest_id}"
             raise ManifestError("too_many_keys", f"{where}: more than {MAX_KEYS} different keys, expected columns")
-        self._hand_on()
+        self._flush()
         return counts, new_keys
 
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, refused = self._kernel.read(block)
-        self._hand_on()
+        self._flush()
         return Judged(lines, blank_lines, _refused(block, refused))
 
-    def _hand_on(self) -> None:
-        if self._is_spoilt:
+    def _flush(self) -> None:
+        if self._needs_rescan:
             self._kernel.take()
         else:
-            self._outputs.hand_on(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
+            self._outputs.flush(min(1.0, self._walk.stored_bytes_read / max(self._task.stored_bytes, 1)))
 
 
 def _refused(block: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[Refused]:

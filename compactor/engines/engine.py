@@ -90,7 +90,7 @@ class Engine(Protocol):
     def name(self) -> str:
         """What the ledger calls this engine."""
 
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether the engine can do anything at all. Asked after trouble that nobody foresaw. Never raises."""
 
     def stage(self, request: StageRequest) -> Staged:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from compactor.core.errors import AccessError, StagingError
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.packing import spread
 from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinFile, BinResult, BinTask
@@ -108,7 +108,7 @@ class NativeEngine:
         self._rules = rules
         self._store = store
 
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         return self._workers.are_well()
 
     def stage(self, request: StageRequest) -> Staged:
@@ -154,7 +154,7 @@ class NativeEngine:
 
     def _inputs(self, manifest: Manifest) -> list[_Input]:
         unknown = (file for file in manifest.files if file.size_bytes is None)
-        asked = ahead(self._stored_bytes, unknown)
+        asked = map_ordered(self._stored_bytes, unknown)
         return [
             _Input(index, file, next(asked) if file.size_bytes is None else file.size_bytes)
             for index, file in enumerate(manifest.files)

@@ -38,7 +38,7 @@ def batch_metrics(
         "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
         "RecordsOut": sum(report.records for report in reports),
         "RecordsRejected": sum(report.rejected_lines for report in reports),
-        "FilesSetAside": sum(report.status != FileStatus.COMPACTED for report in reports),
+        "FilesQuarantined": sum(report.status != FileStatus.COMPACTED for report in reports),
         "BytesIn": bytes_in,
         "BytesOut": sum(map(sum, sizes)),
         "OutputFiles": sum(map(len, sizes)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from compactor.core.attempts import AttemptState, held_against, last_error
-from compactor.core.crash_points import OnStep, Step, ignore_step
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import (
     AccessError,
     CompactorError,
@@ -114,7 +114,7 @@ class ManifestCompactor:
         clock: Clock,
         rules: CompactionRules,
         living_runs: Callable[[Iterable[str]], Collection[str]],
-        on_step: OnStep = ignore_step,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -129,7 +129,7 @@ class ManifestCompactor:
         self._unrecorded: dict[tuple[str, int], _Failure] = {}
         self._failed_unforeseen: set[str] = set()
         self._has_committed = False
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
         """Bring a delivered manifest to done.
@@ -169,7 +169,7 @@ class ManifestCompactor:
         if state.outcome is not None:
             return self._finished(accepted, state.outcome, attempts=0)
         self._ledger.open(accepted.date, manifest_id)
-        self._on_step(Step.OPENED, manifest_id)
+        self._on_crash_point(CrashPoint.OPENED, manifest_id)
         held = self._held(state.attempts)
         if held >= self._rules.max_attempts:
             message = f"manifest {manifest_id}: {held} attempts failed; the last: {last_error(state.attempts)}"
@@ -178,7 +178,7 @@ class ManifestCompactor:
             )
         after = max((each.attempt.number for each in state.attempts), default=0)
         attempt = self._ledger.begin(accepted.date, manifest_id, after=after, alone=alone)
-        self._on_step(Step.ATTEMPTED, manifest_id)
+        self._on_crash_point(CrashPoint.ATTEMPTED, manifest_id)
         return self._attempt(accepted, attempt)
 
     def _held(self, attempts: Sequence[AttemptState]) -> int:
@@ -229,7 +229,7 @@ class ManifestCompactor:
             return is_passing(error)
         self._failed_unforeseen.add(manifest_id)
         is_common = len(self._failed_unforeseen) >= COMMON_FAILURES and not self._has_committed
-        return is_common or not self._engine.is_well()
+        return is_common or not self._engine.is_healthy()
 
     def _staged_commit(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
         """Stage and verify. Returns what is to be decided, and how many columns the manifest brought."""
@@ -258,13 +258,13 @@ class ManifestCompactor:
                 stored_ratio=self._history.stored_ratio(),
                 manifests_in_flight=1 if attempt.alone else self._rules.manifests_in_flight,
                 processed_at=attempt.started_at,
-                on_inspected=lambda: self._on_step(Step.INSPECTED, manifest_id),
+                on_inspected=lambda: self._on_crash_point(CrashPoint.INSPECTED, manifest_id),
             )
         )
-        self._on_step(Step.CONVERTED, manifest_id)
+        self._on_crash_point(CrashPoint.CONVERTED, manifest_id)
         _check_access(staged.reports)
         outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)
-        self._on_step(Step.VERIFIED, manifest_id)
+        self._on_crash_point(CrashPoint.VERIFIED, manifest_id)
         return self._commit(accepted, attempt, staged, outputs, rejects), len(brought)
 
     def _commit(
@@ -315,7 +315,7 @@ class ManifestCompactor:
         self, accepted: Accepted, outcome: Commit | DeadLetter, *, attempts: int, new_columns: int = 0
     ) -> CompactionResult:
         winner = self._ledger.decide(outcome)
-        self._on_step(Step.DECIDED, accepted.manifest_id)
+        self._on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)
         if winner == outcome and isinstance(outcome, Commit):
             self._has_committed = True
             self._history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)

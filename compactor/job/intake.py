@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compactor.core.crash_points import OnStep, Step, ignore_step
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, base_name, canonical, date_of_file, digest, id_from_name, is_text
 from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
@@ -39,7 +39,7 @@ class Intake:
         clock: Dates what is accepted.
         allowed_prefixes: Folders that input may be in.
         leave_others: Leave manifests of files elsewhere to whoever planned them, instead of refusing them.
-        on_step: Told of each acceptance.
+        on_crash_point: Told of each acceptance.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Intake:
         *,
         allowed_prefixes: Sequence[str],
         leave_others: bool = False,
-        on_step: OnStep = ignore_step,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -59,7 +59,7 @@ class Intake:
         self._clock = clock
         self._allowed_prefixes = allowed_prefixes
         self._leave_others = leave_others
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
 
     def receive(self, uri: str) -> Delivery | None:
         """Take in one object; None if it is gone, as it is when another driver was faster, or if it is left to others.
@@ -134,7 +134,7 @@ class Intake:
                 manifest=manifest,
             )
         )
-        self._on_step(Step.ACCEPTED, manifest_id)
+        self._on_crash_point(CrashPoint.ACCEPTED, manifest_id)
         return record
 
     def _refuse(self, uri: str, manifest_id: str, day: str, fingerprint: str, error: ManifestError) -> Delivery:
@@ -145,7 +145,7 @@ class Intake:
         return Delivery(uri, fingerprint, record, error)
 
     def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
-        use = "given up by its planner" if holder.kind == "void" else f"used by {holder.source_uri}"
+        use = "given up by its planner" if holder.kind == "revoked" else f"used by {holder.source_uri}"
         error = ManifestError(
             "id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}, expected an id of its own"
         )

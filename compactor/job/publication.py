@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from compactor.core.crash_points import OnStep, Step, ignore_step
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import ObjectNotFound, StagingLost
 from compactor.core.layout import Layout, digest
 from compactor.core.ports import ObjectStore
@@ -17,14 +17,16 @@ class Publisher:
         store: Where everything is.
         layout: The places.
         ledger: Records done.
-        on_step: Told of each step.
+        on_crash_point: Told of each step.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, *, on_step: OnStep = ignore_step) -> None:
+    def __init__(
+        self, store: ObjectStore, layout: Layout, ledger: Ledger, *, on_crash_point: OnCrashPoint = ignore_crash_point
+    ) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
 
     def roll_forward(self, accepted: Accepted, outcome: Commit | DeadLetter) -> datetime:
         """Publish what the outcome names, record done, and clean up.
@@ -35,10 +37,10 @@ class Publisher:
         if isinstance(outcome, Commit):
             self._publish(outcome)
         else:
-            self._set_aside(accepted, outcome)
-        self._on_step(Step.PUBLISHED, accepted.manifest_id)
+            self._bury(accepted, outcome)
+        self._on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
         done_at = self._ledger.finish(outcome.date, outcome.manifest_id)
-        self._on_step(Step.DONE, accepted.manifest_id)
+        self._on_crash_point(CrashPoint.DONE, accepted.manifest_id)
         self.clean_up(accepted, outcome)
         return done_at
 
@@ -46,7 +48,7 @@ class Publisher:
         for file in (*commit.outputs, *commit.rejects):
             if not self._publish_file(commit, file):
                 return
-            self._on_step(Step.PUBLISHED_ONE, commit.manifest_id)
+            self._on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
         try:
@@ -65,7 +67,7 @@ class Publisher:
                 ) from exc
         return True
 
-    def _set_aside(self, accepted: Accepted, dead_letter: DeadLetter) -> None:
+    def _bury(self, accepted: Accepted, dead_letter: DeadLetter) -> None:
         manifest_id = dead_letter.manifest_id
         self._store.put(self._layout.failure_reason(manifest_id), dead_letter.model_dump_json(indent=2).encode())
         self._keep_original(accepted, dead_letter.source_uri, self._layout.failed_manifest(manifest_id))
@@ -88,14 +90,14 @@ class Publisher:
         """Remove staging, take the manifest out of the watched prefix, and forget that it was open."""
         manifest_id = outcome.manifest_id
         self._store.delete([info.uri for info in self._store.list(self._layout.staging_of(manifest_id))])
-        self._on_step(Step.UNSTAGED, manifest_id)
+        self._on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self._layout.archived_manifest(outcome.date, manifest_id)
             self._keep_original(accepted, accepted.source_uri, target)
         self.remove_delivery(accepted.source_uri, accepted.digest)
-        self._on_step(Step.ARCHIVED, manifest_id)
+        self._on_crash_point(CrashPoint.ARCHIVED, manifest_id)
         self._ledger.close(manifest_id)
-        self._on_step(Step.CLOSED, manifest_id)
+        self._on_crash_point(CrashPoint.CLOSED, manifest_id)
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Take one delivered object out of the watched prefix, unless it says something else by now."""

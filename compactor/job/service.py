@@ -15,8 +15,8 @@ from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import CompactionResult, Ending, is_passing
 from compactor.job.recovery import Recovery
-from compactor.job.retention.daily import DailyCleaning
-from compactor.ledger.heartbeat import Presence, Runs
+from compactor.job.retention.daily import DailyRetention
+from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
 
@@ -76,7 +76,7 @@ class RunReport:
     Attributes:
         committed: Manifests that this run committed or carried to done.
         dead_lettered: Manifests that it set aside.
-        files_set_aside: Input files that need an operator.
+        quarantined_files: Input files that need an operator.
         records: Rows that became visible.
         rejected_lines: Lines that were set aside.
         input_bytes: Stored bytes of compacted files.
@@ -88,7 +88,7 @@ class RunReport:
 
     committed: int = 0
     dead_lettered: int = 0
-    files_set_aside: int = 0
+    quarantined_files: int = 0
     records: int = 0
     rejected_lines: int = 0
     input_bytes: int = 0
@@ -113,7 +113,7 @@ class RunReport:
             return
         self.committed += 1
         for report in result.outcome.files:
-            self.files_set_aside += report.status in NEEDS_OPERATOR
+            self.quarantined_files += report.status in NEEDS_OPERATOR
             self.records += report.records
             self.rejected_lines += report.rejected_lines
             self.input_bytes += report.size_bytes if report.lines else 0
@@ -132,7 +132,7 @@ class Service:
         cleaning: Cleans up once a day.
         source: The stream of manifests.
         runs: Knows of other runs.
-        presence: Gives this run's signs of life.
+        heartbeat: Gives this run's signs of life.
         metrics: Where measurements go.
         clock: Time.
         target_file_bytes: For the hit rate of file sizes.
@@ -146,10 +146,10 @@ class Service:
         layout: Layout,
         runner: BatchRunner,
         recovery: Recovery,
-        cleaning: DailyCleaning,
+        cleaning: DailyRetention,
         source: ManifestSource,
         runs: Runs,
-        presence: Presence,
+        heartbeat: Heartbeat,
         metrics: MetricsSink,
         clock: Clock,
         target_file_bytes: int,
@@ -162,8 +162,8 @@ class Service:
         self._cleaning = cleaning
         self._source = source
         self._runs = runs
-        self._presence = presence
-        presence.on_stop_request(self.stop)
+        self._heartbeat = heartbeat
+        heartbeat.on_stop_request(self.stop)
         self._metrics = metrics
         self._clock = clock
         self._target_file_bytes = target_file_bytes
@@ -189,7 +189,7 @@ class Service:
             EngineLost: The engine is gone.
             CompactorError: The stream failed too many times in a row.
         """
-        with run_in_log(self._presence.run_id), self._presence:
+        with run_in_log(self._heartbeat.run_id), self._heartbeat:
             try:
                 self._run(once=once)
             finally:
@@ -235,15 +235,15 @@ class Service:
     def _stream(self, *, once: bool) -> None:
         self._stream_ended.clear()
         self._source.start(self._on_batch, once=once)
-        last_beat = last_sweep = self._clock.now()
+        last_heartbeat = last_sweep = self._clock.now()
         try:
             while not self._source.wait(self._poll_seconds):
                 now = self._clock.now()
                 if self._stopping.is_set():
                     break
                 # Not while a batch is in work: this thread would go on beating beside one that hangs.
-                if (now - last_beat).total_seconds() >= HEARTBEAT_SECONDS and self._source.is_idle():
-                    last_beat = now
+                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._source.is_idle():
+                    last_heartbeat = now
                     self._metrics.emit({"Heartbeat": 1})
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now

@@ -7,7 +7,7 @@ from functools import partial
 from compactor.core.errors import ManifestError, ObjectNotFound
 from compactor.core.layout import Layout, is_delivery
 from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, is_allowed
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Accepted
 from compactor.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_
         allowed_prefixes: Folders that input may be in; what names files elsewhere is left to others.
     """
     waiting = (info for info in store.list(layout.manifests_folder) if is_delivery(info.uri))
-    sizes = list(ahead(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
+    sizes = list(map_ordered(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
     begun = [each for each in ledger.open_ids() if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
     return Backlog(len(own), len(begun), sum(own), of_others=len(sizes) - len(own))

@@ -10,10 +10,10 @@ from typing import Self
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
-from compactor.core.records import RunBeat
+from compactor.core.records import RunHeartbeat
 from compactor.telemetry.logs import log_event
 
-BEAT_SECONDS = 10.0
+HEARTBEAT_INTERVAL_SECONDS = 10.0
 LIFE_SECONDS = 40.0
 """A run that gave no sign for so long is taken for dead: three beats may be late or lost."""
 
@@ -36,17 +36,17 @@ class Runs:
         self._clock = clock
         self._processes = processes
 
-    def living(self) -> list[RunBeat]:
+    def living(self) -> list[RunHeartbeat]:
         """The last sign of each run that gave one lately."""
-        return [beat for beat in self._beats() if self._is_fresh(beat)]
+        return [beat for beat in self._heartbeats() if self._is_fresh(beat)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
         """Those of these runs that gave a sign of life lately."""
-        beats = (self._beat_of(self._layout.run(run_id)) for run_id in run_ids)
+        beats = (self._heartbeat_of(self._layout.run(run_id)) for run_id in run_ids)
         return frozenset(beat.run_id for beat in beats if beat is not None and self._is_fresh(beat))
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Ask a run to end after the batch in flight; it looks every `BEAT_SECONDS`."""
+        """Ask a run to end after the batch in flight; it looks every `HEARTBEAT_INTERVAL_SECONDS`."""
         self._store.put(self._layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:
@@ -56,7 +56,7 @@ class Runs:
 
     def last_sign_at(self) -> datetime | None:
         """When any run gave its last sign, a dead one too; None if none is on record."""
-        return max((beat.beat_at for beat in self._beats()), default=None)
+        return max((beat.heartbeat_at for beat in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
         """Remove what runs that are long gone have left."""
@@ -64,24 +64,24 @@ class Runs:
         listed = self._store.list(self._layout.runs_folder)
         self._store.delete([info.uri for info in listed if info.modified_at < limit])
 
-    def _beats(self) -> Iterator[RunBeat]:
+    def _heartbeats(self) -> Iterator[RunHeartbeat]:
         for info in self._store.list(self._layout.runs_folder):
-            beat = self._beat_of(info.uri) if base_name(info.uri).endswith(".json") else None
+            beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
             if beat is not None:
                 yield beat
 
-    def _beat_of(self, uri: str) -> RunBeat | None:
+    def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
         with suppress(ObjectNotFound, ValueError):  # a damaged sign is none
-            return RunBeat.model_validate_json(self._store.read(uri))
+            return RunHeartbeat.model_validate_json(self._store.read(uri))
         return None
 
-    def _is_fresh(self, beat: RunBeat) -> bool:
-        if (self._clock.now() - beat.beat_at).total_seconds() > LIFE_SECONDS:
+    def _is_fresh(self, beat: RunHeartbeat) -> bool:
+        if (self._clock.now() - beat.heartbeat_at).total_seconds() > LIFE_SECONDS:
             return False
         return not self._processes.is_gone(ProcessName(beat.host, beat.process_id))
 
 
-class Presence:
+class Heartbeat:
     """The sign of life of one run, given from a thread of its own as long as the context lasts.
 
     Args:
@@ -110,8 +110,8 @@ class Presence:
     def __enter__(self) -> Self:
         self._ended.clear()
         self._started_at = self._clock.now()
-        self._beat()
-        self._thread = threading.Thread(target=self._go_on, name="presence", daemon=True)
+        self._write_heartbeat()
+        self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
         self._thread.start()
         return self
 
@@ -127,16 +127,16 @@ class Presence:
             log_event("run.not_signed_off", error=exc)
 
     def _go_on(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
-            self._beat()
+        while not self._ended.wait(HEARTBEAT_INTERVAL_SECONDS):
+            self._write_heartbeat()
 
-    def _beat(self) -> None:
-        beat = RunBeat(
+    def _write_heartbeat(self) -> None:
+        beat = RunHeartbeat(
             run_id=self.run_id,
             host=self._process.host,
             process_id=self._process.process_id,
             started_at=self._started_at,
-            beat_at=self._clock.now(),
+            heartbeat_at=self._clock.now(),
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())

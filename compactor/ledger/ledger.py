@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from compactor.core.attempts import AttemptState
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout, base_name, is_date
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.core.records import (
     OUTCOME,
@@ -202,7 +202,7 @@ class Ledger:
         """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
         commits: list[RecentCommit] = []
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
-        for data in ahead(self._read, uris):
+        for data in map_ordered(self._read, uris):
             with suppress(ValidationError):  # what cannot be read is as good as lost
                 commits += [] if data is None else [RecentCommit.model_validate_json(data)]
         return sorted(commits, key=lambda commit: commit.decided_at)

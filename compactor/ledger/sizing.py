@@ -10,7 +10,7 @@ MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits say more about Parquet's
 SIZE_TOLERANCE = 0.25
 """How far from the target a file may be and still count as right-sized."""
 
-Gathering = Literal["coalesce", "rebalance"]
+Partitioning = Literal["coalesce", "rebalance"]
 
 
 def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
@@ -83,7 +83,7 @@ def closes_file(current_bytes: int, finished_bytes: int, done: float, target_fil
     return files > 1 and current_bytes >= left_bytes / files
 
 
-def gathering(files: int, manifests_in_flight: int, cores: int) -> Gathering:
+def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioning:
     """How rows come together in `files` files.
 
     Coalescing moves no row but converts with only as many tasks as there are files; that is enough when the manifests

@@ -75,5 +75,5 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         decided_at=commit.decided_at,
         arrived_at=arrived_at,
         rejects=dict(rejects),
-        set_aside=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
+        quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
     )

@@ -22,10 +22,10 @@ from compactor.core.ports import Claim, ClaimTable, Clock, ObjectStore
 from compactor.core.records import Accepted, read_record
 from compactor.ledger.ledger import Ledger
 
-Fate = Literal["exists", "void", "unwritten"]
+Fate = Literal["exists", "revoked", "unwritten"]
 Kind = Literal["manifest", "part"]
 KINDS: tuple[Kind, ...] = ("manifest", "part")
-Standing = Literal["free", "taken", "held"]
+ClaimState = Literal["free", "taken", "held"]
 """Whether a claim may be taken over, is for good, or may still become either."""
 
 
@@ -87,22 +87,22 @@ class Claimer:
         others = {key: claim for key, claim in claims.items() if claim.holder != holder}
         claimed.won.update(claims.keys() - others.keys())
         fates = self._fates(others.values())
-        for other in {claim.holder for claim in others.values() if _standing(claim, fates, now) == "free"}:
-            self._void(other, now)
+        for other in {claim.holder for claim in others.values() if _state(claim, fates, now) == "free"}:
+            self._revoke(other, now)
             fates[other] = self._fate(other)
         claimed.taken.update(key for key, claim in others.items() if fates[claim.holder] == "exists")
-        for other in {claim.holder for claim in others.values() if fates[claim.holder] == "void"}:
+        for other in {claim.holder for claim in others.values() if fates[claim.holder] == "revoked"}:
             left = [key for key, claim in others.items() if claim.holder == other]
             claimed.won |= self._take_over(left, other, holder, now)
         rest = others.keys() - claimed.taken - claimed.won
         claimed.held = {key: max(others[key].lease_until, now) for key in rest}
         return claimed
 
-    def standings(self, keys: Sequence[str]) -> dict[str, tuple[Standing, datetime]]:
+    def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
         """How each key that is claimed stands, with the end of its lease."""
         claims = self._claims.get_many(keys)
         fates, now = self._fates(claims.values()), self._clock.now()
-        return {key: (_standing(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
+        return {key: (_state(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
 
     def tie(self, manifest: Manifest, kind: Kind) -> bool:
         """Tie an id to what was written under it, so that nobody can give it up any more.
@@ -114,9 +114,9 @@ class Claimer:
         Returns:
             False if the id was given up meanwhile: what was written never takes effect.
         """
-        return self._tied(manifest, manifest.to_json(), kind) == "exists"
+        return self._bound(manifest, manifest.to_json(), kind) == "exists"
 
-    def _tied(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
+    def _bound(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
         record = self._ledger.accept(
             Accepted(
                 manifest_id=manifest.manifest_id,
@@ -135,9 +135,9 @@ class Claimer:
             keys, from_holder=other, to_holder=holder, now=now, lease_seconds=self._lease_seconds
         )
 
-    def _void(self, holder: str, now: datetime) -> None:
+    def _revoke(self, holder: str, now: datetime) -> None:
         """Make sure that nothing takes effect under this id, unless something was tied to it before."""
-        record = Accepted(manifest_id=holder, kind="void", date=now.date().isoformat(), accepted_at=now)
+        record = Accepted(manifest_id=holder, kind="revoked", date=now.date().isoformat(), accepted_at=now)
         self._ledger.accept(record)
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
@@ -161,7 +161,7 @@ class Claimer:
             except ObjectNotFound:
                 continue
             read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind))
-            return self._tied(read(expected=f"a {kind} of the id {holder}"), data, kind)
+            return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)
         record = self._ledger.accepted(holder)  # it may have been archived, or sealed, between the two looks
         return "unwritten" if record is None else _fate_by(record)
 
@@ -170,10 +170,10 @@ class Claimer:
 
 
 def _fate_by(record: Accepted) -> Fate:
-    return "void" if record.kind == "void" else "exists"
+    return "revoked" if record.kind == "revoked" else "exists"
 
 
-def _standing(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> Standing:
+def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState:
     fate = fates[claim.holder]
     if fate == "exists":
         return "taken"

@@ -8,13 +8,13 @@ from typing import Literal
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, is_delivery
 from compactor.core.manifest import MAX_MANIFEST_BYTES, ManifestFile
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 
-Standing = Literal["compacted", "set_aside", "dead_lettered", "in_work", "waiting"]
+FileState = Literal["compacted", "quarantined", "dead_lettered", "in_work", "waiting"]
 """How a file stands in a manifest that names it."""
 
 
@@ -26,21 +26,21 @@ class Naming:
         manifest_id: The manifest.
         uri: The file, in its canonical spelling.
         etag: The version it names or read; None if it does not say.
-        standing: What became of the file there.
+        state: What became of the file there.
     """
 
     manifest_id: str
     uri: str
     etag: str | None
-    standing: Standing
+    state: FileState
 
     def may_have(self, etag: str | None) -> bool:
         """Whether a version of the file has rows by this manifest, or may come to have some."""
-        return self._is_version(etag) and self.standing in {"compacted", "in_work", "waiting"}
+        return self._is_version(etag) and self.state in {"compacted", "in_work", "waiting"}
 
     def has_had(self, etag: str | None) -> bool:
         """Whether a version of the file was this manifest's to deal with, whatever became of it there."""
-        was_there = self.standing != "set_aside" or self.etag is not None
+        was_there = self.state != "quarantined" or self.etag is not None
         return was_there and self._is_version(etag)
 
     def _is_version(self, etag: str | None) -> bool:
@@ -76,13 +76,13 @@ class FileSearch:
     def in_day(self, day: str, uris: Collection[str]) -> Iterator[Naming]:
         """What the manifests of a day, the last ones first, say of files in their canonical spelling."""
         manifests = list(self._ledger.manifests(day))
-        for found in ahead(partial(self._on_record, uris=uris), reversed(manifests)):
+        for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
             yield from found
 
     def waiting(self, uris: Collection[str]) -> Iterator[Naming]:
         """What the manifests of the watched prefix say of files in their canonical spelling."""
         listed = (info for info in self._store.list(self._layout.manifests_folder) if is_delivery(info.uri))
-        for found in ahead(partial(self._delivered, uris=uris), listed):
+        for found in map_ordered(partial(self._delivered, uris=uris), listed):
             yield from found
 
     def _on_record(self, manifest: tuple[str, str], *, uris: Collection[str]) -> list[Naming]:
@@ -119,10 +119,10 @@ class FileSearch:
 
 
 def _namings(
-    manifest_id: str, files: Iterable[ManifestFile | FileReport], uris: Collection[str], standing: Standing
+    manifest_id: str, files: Iterable[ManifestFile | FileReport], uris: Collection[str], state: FileState
 ) -> Iterator[Naming]:
     for file in files:
         uri = canonical(file.uri)
         if uri in uris:
-            is_set_aside = isinstance(file, FileReport) and file.status is not FileStatus.COMPACTED
-            yield Naming(manifest_id, uri, file.etag or None, "set_aside" if is_set_aside else standing)
+            is_quarantined = isinstance(file, FileReport) and file.status is not FileStatus.COMPACTED
+            yield Naming(manifest_id, uri, file.etag or None, "quarantined" if is_quarantined else state)

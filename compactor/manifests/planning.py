@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 
-from compactor.core.crash_points import OnStep, Step, ignore_step
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name, canonical, date_of_file, first_date, folder, is_within
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.ledger.ledger import Ledger
-from compactor.manifests.claiming import Claimer, Standing, claim_key
+from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.partitioning import grouped, new_manifest_id
@@ -60,7 +60,7 @@ class Planner:
         clock: Clock,
         allowed_prefixes: Sequence[str],
         target_bytes: Callable[[], float],
-        on_step: OnStep = ignore_step,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -69,7 +69,7 @@ class Planner:
         self._clock = clock
         self._allowed_prefixes = allowed_prefixes
         self._target_bytes = target_bytes
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
         self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes)
 
     def plan(
@@ -135,12 +135,12 @@ class Planner:
 
     def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan, replaced: set[str]) -> list[ManifestFile]:
         """The files that no manifest has, or ever will have by its claim; notes those that replace others."""
-        claimed = self._claimer.standings([claim_key(file) for file in files])
+        claimed = self._claimer.states([claim_key(file) for file in files])
         self._count_others(claimed, plan)
         taken, older = self._named(day, [file for file in files if claim_key(file) not in claimed])
         plan.planned_before += len(taken)
         replaced |= older
-        others = taken.union(key for key, (standing, _) in claimed.items() if standing != "free")
+        others = taken.union(key for key, (state, _) in claimed.items() if state != "free")
         return [file for file in files if claim_key(file) not in others]
 
     def _named(self, day: str, files: Sequence[ManifestFile]) -> tuple[set[str], set[str]]:
@@ -162,12 +162,12 @@ class Planner:
                 others.add(naming.uri)
         return {claim_key(by_uri[uri]) for uri in taken}, others - taken
 
-    def _count_others(self, claimed: Mapping[str, tuple[Standing, datetime]], plan: Plan) -> None:
+    def _count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]], plan: Plan) -> None:
         """Count the files that are not to be planned."""
-        for standing, lease_until in claimed.values():
-            if standing == "taken":
+        for state, lease_until in claimed.values():
+            if state == "taken":
                 plan.planned_before += 1
-            elif standing == "held":
+            elif state == "held":
                 plan.held += 1
                 plan.held_until = max(plan.held_until or lease_until, lease_until)
 
@@ -179,7 +179,7 @@ class Planner:
         manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=tuple(won))
         if not dry_run:
             self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
-            self._on_step(Step.PLANNED, manifest_id)
+            self._on_crash_point(CrashPoint.PLANNED, manifest_id)
             if not self._claimer.tie(manifest, "manifest"):
                 self._store.delete([self._layout.manifest(manifest_id)])
                 plan.planned_before += len(won)  # by whoever took them over
@@ -188,8 +188,8 @@ class Planner:
 
     def _claimed(self, group: Sequence[ManifestFile], manifest_id: str, plan: Plan) -> list[ManifestFile]:
         claimed = self._claimer.claim([claim_key(file) for file in group], manifest_id)
-        self._on_step(Step.CLAIMED, manifest_id)
-        taken: dict[str, tuple[Standing, datetime]] = {key: ("taken", self._clock.now()) for key in claimed.taken}
+        self._on_crash_point(CrashPoint.CLAIMED, manifest_id)
+        taken: dict[str, tuple[ClaimState, datetime]] = {key: ("taken", self._clock.now()) for key in claimed.taken}
         self._count_others({**taken, **{key: ("held", until) for key, until in claimed.held.items()}}, plan)
         return [file for file in group if claim_key(file) in claimed.won]
 

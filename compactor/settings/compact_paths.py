@@ -19,7 +19,7 @@ Document = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class CompactPaths:
     """Where the lines come from, where the rows go, and where the compactor keeps what is its own.
 
     Attributes:
@@ -69,7 +69,7 @@ class Options:
         return {name: table for name, table in named.items() if table}
 
 
-def ends_of(source: str, destination: str, home: str | None = None) -> Ends:
+def parse_compact_paths(source: str, destination: str, home: str | None = None) -> CompactPaths:
     """Read the places of a call; those on a local disk without symbolic links.
 
     Args:
@@ -92,28 +92,28 @@ def ends_of(source: str, destination: str, home: str | None = None) -> Ends:
     if from_place and to_place and places.overlap(from_place, to_place):
         faults.append(_overlapping(from_place, to_place))
     elif from_place and to_place and home_place:
-        faults += _faults_of_home(Ends(from_place, to_place, home_place))
+        faults += _faults_of_home(CompactPaths(from_place, to_place, home_place))
     if faults or not (from_place and to_place and home_place):
         raise SettingsError(faults)
-    return Ends(from_place, to_place, home_place)
+    return CompactPaths(from_place, to_place, home_place)
 
 
-def settings_document(ends: Ends, options: Options, kept: Mapping[str, Any] | None) -> Document:
+def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
     """The sections of the settings for these places, to be kept beside the state.
 
     Args:
-        ends: The places.
+        paths: The places.
         options: What was asked for.
         kept: The sections that an earlier call kept, which a person may have edited; None for the first call.
     """
-    document: Document = {name: dict(table) for name, table in (_defaults(ends) if kept is None else kept).items()}
-    home = layout.folder(ends.home)
-    own = {"manifests": f"{home}manifests", "output": ends.output, "state": f"{home}state"}
+    document: Document = {name: dict(table) for name, table in (_defaults(paths) if kept is None else kept).items()}
+    home = layout.folder(paths.home)
+    own = {"manifests": f"{home}manifests", "output": paths.output, "state": f"{home}state"}
     document["paths"] = {**document.get("paths", {}), **own}
     sources = document.get("input", {}).get("allowed_prefixes", [])
     is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)  # else it is a fault
-    if is_readable and not any(layout.is_within(layout.folder(ends.source), each) for each in sources):
-        sources = [*sources, ends.source]
+    if is_readable and not any(layout.is_within(layout.folder(paths.source), each) for each in sources):
+        sources = [*sources, paths.source]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
@@ -134,9 +134,9 @@ def is_new_source(source: str, kept: Mapping[str, Any] | None) -> bool:
     return bool(known) and not any(layout.is_within(layout.folder(source), each) for each in known)
 
 
-def _defaults(ends: Ends) -> Document:
+def _defaults(paths: CompactPaths) -> Document:
     builder: dict[str, Any] = {"claim_lease_seconds": LEASE_SECONDS}
-    if layout.is_s3(ends.home):
+    if layout.is_s3(paths.home):
         builder["claims"] = JOURNAL_CLAIMS
     return {
         "paths": {},
@@ -167,12 +167,12 @@ def _overlapping(source: str, output: str) -> str:
     return f"DST: {output}: one of it and SRC ({source}) is inside the other -> expected {apart}"
 
 
-def _faults_of_home(ends: Ends) -> list[str]:
+def _faults_of_home(paths: CompactPaths) -> list[str]:
     faults = [
-        f"--state: {ends.home}: one of it and {name} ({place}) is inside the other -> expected a place apart"
-        for name, place in (("SRC", ends.source), ("DST", ends.output))
-        if places.overlap(ends.home, place)
+        f"--state: {paths.home}: one of it and {name} ({place}) is inside the other -> expected a place apart"
+        for name, place in (("SRC", paths.source), ("DST", paths.output))
+        if places.overlap(paths.home, place)
     ]
-    if layout.is_s3(ends.home) != layout.is_s3(ends.output):
-        faults.append(f"--state: {ends.home} -> expected a place on the same kind of store as DST ({ends.output})")
+    if layout.is_s3(paths.home) != layout.is_s3(paths.output):
+        faults.append(f"--state: {paths.home} -> expected a place on the same kind of store as DST ({paths.output})")
     return faults

@@ -60,7 +60,7 @@ CATALOGUE = {
         Metric("RecordsOut", "Count", "rows that became visible", "always RecordsIn less RecordsRejected"),
         Metric("RecordsRejected", "Count", "lines set aside", "look at the rejects by reason; tell the producer"),
         Metric(
-            "FilesSetAside",
+            "FilesQuarantined",
             "Count",
             "input files that were missing, changed, unreadable, too large or had too many keys",
             "trace one of them",

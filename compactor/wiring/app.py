@@ -9,7 +9,12 @@ from typing import Any
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.local.processes import MachineProcesses
-from compactor.core.crash_points import OnRedriveStep, OnStep, ignore_redrive_step, ignore_step
+from compactor.core.crash_points import (
+    OnCrashPoint,
+    OnRedriveCrashPoint,
+    ignore_crash_point,
+    ignore_redrive_crash_point,
+)
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
@@ -21,31 +26,31 @@ from compactor.job.intake import Intake
 from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.cleaner import Cleaner
-from compactor.job.retention.daily import DailyCleaning
+from compactor.job.retention.daily import DailyRetention
 from compactor.job.retention.retention import Retention
 from compactor.job.service import ManifestSource, Service
-from compactor.ledger.heartbeat import Presence
+from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.planning import Planner
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.claims import RedriveClaims
-from compactor.ops.redrive.drafts import Drafter
+from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
-from compactor.ops.redrive.survey import Surveyor
-from compactor.ops.redrive.trail import Trail
+from compactor.ops.redrive.scan import RedriveScan
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.tracer import Tracer
-from compactor.ops.verify.contents import DeepAuditor
-from compactor.ops.verify.verifier import Auditor, DeepCheck
+from compactor.ops.verify.contents import DeepVerifier
+from compactor.ops.verify.verifier import DeepCheck, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import Convert
 from compactor.settings.settings import Settings
 from compactor.settings.spark_conf import master_is_given, spark_properties
-from compactor.wiring.components import Parts
-from compactor.wiring.control import ControlParts
+from compactor.wiring.components import Components
+from compactor.wiring.control import ControlComponents
 
 
 def engine_of(convert: Convert) -> EngineName:
@@ -55,15 +60,15 @@ def engine_of(convert: Convert) -> EngineName:
     return convert.engine
 
 
-class App(Parts):
+class App(Components):
     """All parts of one process.
 
     Args:
         settings: All settings.
-        on_step: Told of each step of each manifest.
+        on_crash_point: Told of each step of each manifest.
         on_result: Told of each manifest that came to an end.
         leave_others: As `Intake` takes it.
-        clock: As `Parts` takes it.
+        clock: As `Components` takes it.
         store: Likewise.
         claims: Likewise.
         metrics: Likewise.
@@ -73,7 +78,7 @@ class App(Parts):
         self,
         settings: Settings,
         *,
-        on_step: OnStep = ignore_step,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
         leave_others: bool = False,
         clock: Clock | None = None,
@@ -82,7 +87,7 @@ class App(Parts):
         metrics: MetricsSink | None = None,
     ) -> None:
         super().__init__(settings, clock=clock, store=store, claims=claims, metrics=metrics)
-        self.on_step = on_step
+        self.on_crash_point = on_crash_point
         self.on_result = on_result
         self.leave_others = leave_others
 
@@ -125,16 +130,16 @@ class App(Parts):
         )
 
     @cached_property
-    def auditor(self) -> Auditor:
-        return Auditor(self.store, self.layout, self.ledger, self.registry)
+    def verifier(self) -> Verifier:
+        return Verifier(self.store, self.layout, self.ledger, self.registry)
 
     @cached_property
     def deep_check(self) -> DeepCheck:
-        return DeepAuditor(self.store, self.registry, self.limits).check
+        return DeepVerifier(self.store, self.registry, self.limits).check
 
     @cached_property
-    def presence(self) -> Presence:
-        return Presence(self.store, self.layout, self.clock, self.run_id, MachineProcesses().this())
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.store, self.layout, self.clock, self.run_id, MachineProcesses().this())
 
     @cached_property
     def planner(self) -> Planner:
@@ -147,7 +152,7 @@ class App(Parts):
             clock=self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
-            on_step=self.on_step,
+            on_crash_point=self.on_crash_point,
         )
 
     @cached_property
@@ -164,18 +169,18 @@ class App(Parts):
             return None
 
     @cached_property
-    def trail(self) -> Trail:
-        return Trail(self.store, self.layout, self.ledger)
+    def redrive_log(self) -> RedriveLog:
+        return RedriveLog(self.store, self.layout, self.ledger)
 
     @cached_property
-    def surveyor(self) -> Surveyor:
-        return Surveyor(self.store, self.layout, self.ledger, self.trail)
+    def redrive_scan(self) -> RedriveScan:
+        return RedriveScan(self.store, self.layout, self.ledger, self.redrive_log)
 
-    def redriver(self, *, on_step: OnRedriveStep = ignore_redrive_step) -> Redriver:
+    def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
         """What puts back what was set aside."""
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
-        drafter = Drafter(
+        redrive_planner = RedrivePlanner(
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
@@ -187,10 +192,10 @@ class App(Parts):
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            trail=self.trail,
-            drafter=drafter,
+            redrive_log=self.redrive_log,
+            redrive_planner=redrive_planner,
             clock=self.clock,
-            on_step=on_step,
+            on_crash_point=on_crash_point,
         )
 
     @cached_property
@@ -199,7 +204,7 @@ class App(Parts):
             self.store,
             self.layout,
             self.ledger,
-            self.trail,
+            self.redrive_log,
             self.claims_if_any,
             self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
@@ -215,7 +220,7 @@ class App(Parts):
             layout=self.layout,
             ledger=self.ledger,
             runs=self.runs,
-            trail=self.trail,
+            redrive_log=self.redrive_log,
             clock=self.clock,
             rules=Rules(
                 sla_seconds=control.sla_seconds,
@@ -225,7 +230,7 @@ class App(Parts):
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             registry=lambda: self._registry(()),
-            glue=(lambda: ControlParts(self.settings).job) if is_on_glue else None,
+            glue=(lambda: ControlComponents(self.settings).job) if is_on_glue else None,
         )
 
     @cached_property
@@ -279,7 +284,7 @@ class App(Parts):
             layout=self.layout,
             runner=runner,
             recovery=Recovery(self.store, self.layout, self.ledger, runner, self.cleaner),
-            cleaning=DailyCleaning(
+            cleaning=DailyRetention(
                 self.cleaner,
                 self.store,
                 self.layout,
@@ -288,7 +293,7 @@ class App(Parts):
             ),
             source=source,
             runs=self.runs,
-            presence=self.presence,
+            heartbeat=self.heartbeat,
             metrics=self.metrics,
             clock=self.clock,
             target_file_bytes=self.settings.output.target_file_bytes,
@@ -303,7 +308,7 @@ class App(Parts):
             ledger=self.ledger,
             registry=self.job_registry,
             engine=engine,
-            publisher=Publisher(self.store, self.layout, self.ledger, on_step=self.on_step),
+            publisher=Publisher(self.store, self.layout, self.ledger, on_crash_point=self.on_crash_point),
             history=self.history,
             clock=self.clock,
             rules=CompactionRules(
@@ -313,7 +318,7 @@ class App(Parts):
                 limits=self.limits,
             ),
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
-            on_step=self.on_step,
+            on_crash_point=self.on_crash_point,
         )
         intake = Intake(
             self.store,
@@ -322,7 +327,7 @@ class App(Parts):
             self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
             leave_others=self.leave_others,
-            on_step=self.on_step,
+            on_crash_point=self.on_crash_point,
         )
         return BatchRunner(
             intake,

@@ -6,18 +6,18 @@ from pathlib import Path
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
 from compactor.core.ports import ObjectStore
-from compactor.settings.compact_paths import Ends
+from compactor.settings.compact_paths import CompactPaths
 
 
-def check_folders(ends: Ends) -> None:
+def check_folders(paths: CompactPaths) -> None:
     """Make sure that there is a folder to read, and that the others can be written. On S3 the store tells.
 
     Raises:
         SettingsError: With the first fault.
     """
-    _check_source(ends.source)
-    _check_writable("DST", ends.output)
-    _check_writable("--state", ends.home)
+    _check_source(paths.source)
+    _check_writable("DST", paths.output)
+    _check_writable("--state", paths.home)
 
 
 def linked_folders(source: str) -> int:
@@ -28,17 +28,17 @@ def linked_folders(source: str) -> int:
     return sum(os.path.islink(os.path.join(at, name)) for at, names, _ in os.walk(source) for name in names)  # noqa: PTH114, PTH118
 
 
-def check_rows_are_known(ends: Ends, layout: Layout, store: ObjectStore) -> None:
+def check_rows_are_known(paths: CompactPaths, layout: Layout, store: ObjectStore) -> None:
     """Make sure, for a first call, that no rows are there already: it would make them once more.
 
     Raises:
         SettingsError: There are some, and nothing is on record.
     """
-    listed = store.list(folder(ends.output))
+    listed = store.list(folder(paths.output))
     rows = next((info.uri for info in listed if is_data(info.uri) and layout.output_owner(info.uri)), None)
     # In this order: what another first call has put there meanwhile was on record before.
     if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
-        found = f"DST: {ends.output}: holds rows ({base_name(rows)}) that {ends.home} knows nothing of"
+        found = f"DST: {paths.output}: holds rows ({base_name(rows)}) that {paths.home} knows nothing of"
         raise SettingsError([f"{found} -> expected an empty folder, or by --state the place that goes with it"])
 
 

@@ -9,8 +9,8 @@ from compactor.core.errors import CompactorError, ObjectNotFound, SettingsError
 from compactor.core.ports import ObjectStore
 from compactor.ledger.heartbeat import Runs
 from compactor.settings.compact_paths import (
+    CompactPaths,
     Document,
-    Ends,
     Options,
     is_new_source,
     settings_document,
@@ -30,14 +30,14 @@ class FolderSettings:
     """What holds for this call.
 
     Attributes:
-        ends: The places.
+        paths: The places.
         options: What was asked for.
         settings: All settings, with what variables say.
         document: What is to be kept of them.
         kept: What an earlier call has kept; None for the first one.
     """
 
-    ends: Ends
+    paths: CompactPaths
     options: Options
     settings: Settings
     document: Document
@@ -51,19 +51,19 @@ class FolderSettings:
         """
         kept, document = self.kept, self.document
         if kept is None:
-            if store.create(self.ends.settings_file, _toml(document)):
+            if store.create(self.paths.settings_file, _toml(document)):
                 return
             # Another first call was faster, perhaps for another source, which is not to be forgotten.
-            kept = _read(self.ends, store)
-            document = settings_document(self.ends, self.options, kept)
+            kept = _read(self.paths, store)
+            document = settings_document(self.paths, self.options, kept)
         if document == kept:
             return
         # A job that runs by these settings would take manifests of files elsewhere for wrong, and set them aside.
-        if is_new_source(self.ends.source, kept) and (living := runs.living()):
+        if is_new_source(self.paths.source, kept) and (living := runs.living()):
             raise CompactorError(
-                f"{self.ends.output}: run {living[0].run_id} is at work on other sources; expected to wait for its end"
+                f"{self.paths.output}: run {living[0].run_id} is at work on other sources; expected to wait for its end"
             )
-        store.put(self.ends.settings_file, _toml(document))
+        store.put(self.paths.settings_file, _toml(document))
 
     def with_threads(self, threads: int) -> Settings:
         """The settings for work in so many threads of this machine, which need not be those of the next call."""
@@ -71,13 +71,13 @@ class FolderSettings:
         return dataclasses.replace(self.settings, stream=stream)
 
 
-def folder_settings(ends: Ends, options: Options, env: Mapping[str, str]) -> FolderSettings:
+def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str]) -> FolderSettings:
     """Make the settings of a call.
 
     What is said in the call goes first, then variables, then what earlier calls kept, then the defaults.
 
     Args:
-        ends: The places.
+        paths: The places.
         options: What was asked for.
         env: Environment variables.
 
@@ -86,21 +86,21 @@ def folder_settings(ends: Ends, options: Options, env: Mapping[str, str]) -> Fol
         AccessError: The place of the settings may not be read.
     """
     beside = variables_beside(env, options)
-    first = parse_settings(settings_document(ends, options, None), beside)
+    first = parse_settings(settings_document(paths, options, None), beside)
     aws = first.aws
-    kept = _read(ends, StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open())
-    document = settings_document(ends, options, kept)
-    return FolderSettings(ends, options, parse_settings(document, beside), document, kept)
+    kept = _read(paths, StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open())
+    document = settings_document(paths, options, kept)
+    return FolderSettings(paths, options, parse_settings(document, beside), document, kept)
 
 
-def _read(ends: Ends, store: ObjectStore) -> Document | None:
+def _read(paths: CompactPaths, store: ObjectStore) -> Document | None:
     try:
-        document = parse_toml(store.read(ends.settings_file), ends.settings_file)
+        document = parse_toml(store.read(paths.settings_file), paths.settings_file)
     except ObjectNotFound:
         return None
     if not all(isinstance(table, dict) for table in document.values()):
         raise SettingsError(
-            [f"{ends.settings_file}: has keys outside sections -> expected the sections of a settings file"]
+            [f"{paths.settings_file}: has keys outside sections -> expected the sections of a settings file"]
         )
     return document
 

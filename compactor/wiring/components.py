@@ -8,7 +8,7 @@ from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
-from compactor.core.crash_points import OnBuildStep, ignore_build_step
+from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.ledger.heartbeat import Runs
@@ -27,7 +27,7 @@ def new_run_id(clock: Clock) -> str:
     return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
 
-class Parts:
+class Components:
     """The parts of one process, made from the settings as they are needed. Nothing is connected to before.
 
     Args:
@@ -125,7 +125,7 @@ class Parts:
         ratio = self.history.stored_ratio()
         return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
 
-    def builder(self, *, on_step: OnBuildStep = ignore_build_step) -> Builder:
+    def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
         """What turns announced files into manifests."""
         return Builder(
             store=self.store,
@@ -134,10 +134,10 @@ class Parts:
             clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
-            on_step=on_step,
+            on_crash_point=on_crash_point,
         )
 
-    def sealer(self, *, on_step: OnBuildStep = ignore_build_step) -> Sealer:
+    def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
         """What ends the waiting of pending parts."""
         return Sealer(
             store=self.store,
@@ -146,5 +146,5 @@ class Parts:
             clock=self.clock,
             target_bytes=self.manifest_bytes,
             max_wait_seconds=self.settings.builder.max_wait_seconds,
-            on_step=on_step,
+            on_crash_point=on_crash_point,
         )

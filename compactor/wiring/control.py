@@ -13,7 +13,7 @@ from compactor.core.ports import Clock, MetricsSink, ObjectStore
 from compactor.settings.control_policy import MaintenanceWindow, Policy
 from compactor.settings.sections import Control
 from compactor.settings.settings import Settings
-from compactor.wiring.components import Parts
+from compactor.wiring.components import Components
 
 ATTEMPTS = 3
 """How often a request is sent at most: a minute later everything is asked anew."""
@@ -29,7 +29,7 @@ def policy_of(control: Control) -> Policy:
     return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
 
 
-class ControlParts(Parts):
+class ControlComponents(Components):
     """The parts of the control plane, made as they are needed. They may be kept: none of them remembers anything.
 
     Args:

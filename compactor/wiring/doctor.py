@@ -10,7 +10,7 @@ from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.this_machine import ThisMachine
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.ports import Clock
-from compactor.ops.doctor.checkup import Surroundings, machine_checks_of, places_checks_of
+from compactor.ops.doctor.checkup import Environment, machine_checks_of, places_checks_of
 from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.ports import Account, Machine
 from compactor.ops.doctor.runner import examine
@@ -51,7 +51,7 @@ def look_around(
     return examine(checks, lambda: time.monotonic() < end)
 
 
-def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Surroundings:
+def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Environment:
     aws = settings.aws
     spec = StoreSpec(
         region=aws.region or None,
@@ -66,4 +66,4 @@ def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Surroun
 
         return AwsAccount(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, attempts=ATTEMPTS)
 
-    return Surroundings(machine, account, RoutedStore(spec), clock, secrets.token_hex(4))
+    return Environment(machine, account, RoutedStore(spec), clock, secrets.token_hex(4))

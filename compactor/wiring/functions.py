@@ -5,21 +5,21 @@ from typing import TypeVar
 
 from compactor.core.errors import SettingsError
 from compactor.telemetry.logs import configure_logs
-from compactor.wiring.components import Parts
+from compactor.wiring.components import Components
 from compactor.wiring.remote_settings import settings_at
 
-P = TypeVar("P", bound=Parts)
+P = TypeVar("P", bound=Components)
 
-_KEPT: dict[type[Parts], Parts] = {}
+_KEPT: dict[type[Components], Components] = {}
 
 
-def function_parts() -> Parts:
+def function_components() -> Components:
     """The parts for one call, with the store, claims and metrics of the call before."""
-    lasting = lasting_parts(Parts)
-    return Parts(lasting.settings, store=lasting.store, claims=lasting.claims, metrics=lasting.metrics)
+    lasting = lasting_components(Components)
+    return Components(lasting.settings, store=lasting.store, claims=lasting.claims, metrics=lasting.metrics)
 
 
-def lasting_parts(kind: type[P]) -> P:
+def lasting_components(kind: type[P]) -> P:
     """The parts of the call before, for the sake of their clients, unless the settings have changed since.
 
     Settings are read each time, so that a change of them takes effect at the next call.
@@ -42,6 +42,6 @@ def lasting_parts(kind: type[P]) -> P:
     return kept
 
 
-def forget_parts() -> None:
+def forget_components() -> None:
     """Begin anew, as a fresh process would."""
     _KEPT.clear()

@@ -86,7 +86,7 @@ BUILDING = (
     Guard(
         "a part that was given up is never sealed",
         "manifests/building/sealer.py",
-        "        return is_tied\n",
+        "        return is_bound\n",
         "        return True\n",
         (_BUILDING, _BUILDING_RACES),
     ),
@@ -135,7 +135,7 @@ BUILDING = (
     Guard(
         "what is written is not taken for safe before it is tied",
         "manifests/claiming.py",
-        '            return self._tied(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
+        '            return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
         '            return "exists"\n',
         (_BUILDING,),
     ),

@@ -9,22 +9,22 @@ ONE_PASS = (
     Guard(
         "rows of a file that turns out broken are withdrawn, or the pass is done again",
         "engines/bin_task.py",
-        "            self._is_spoilt |= not kernel.withdraw_file()\n",
+        "            self._needs_rescan |= not kernel.withdraw_file()\n",
         "",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
         "a pass with rows of a file that is not taken in counts for nothing",
         "engines/bin_task.py",
-        "            if self._is_spoilt:\n                # All",
+        "            if self._needs_rescan:\n                # All",
         "            if False:\n                # All",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
         "rows without the column of a key that they have are not staged",
         "engines/bin_task.py",
-        "if self._is_spoilt or self._kernel.lacks_columns:",
-        "if self._is_spoilt:",
+        "if self._needs_rescan or self._kernel.lacks_columns:",
+        "if self._needs_rescan:",
         (_BIN_TASK + "::test_a_bin_that_lacks_a_column_stages_no_rows",),
     ),
     Guard(

@@ -34,7 +34,7 @@ class PlainEngine:
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
 
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         return True
 
     def stage(self, request: StageRequest) -> Staged:

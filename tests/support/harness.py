@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
-from compactor.core.crash_points import OnStep, ignore_step
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
@@ -20,7 +20,7 @@ from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
 from compactor.job.service import RunReport
 from compactor.ledger.ledger import Ledger
-from compactor.ops.verify.verifier import AuditReport
+from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
@@ -34,7 +34,7 @@ class DiedError(BaseException):
     """The driver died: no handler of errors gets to run."""
 
 
-class World:
+class Harness:
     """Everything that drivers share.
 
     Args:
@@ -80,11 +80,11 @@ class World:
     def ledger(self) -> Ledger:
         return self.app().ledger
 
-    def app(self, *, on_step: OnStep = ignore_step, store: ObjectStore | None = None) -> App:
+    def app(self, *, on_crash_point: OnCrashPoint = ignore_crash_point, store: ObjectStore | None = None) -> App:
         """The parts of a fresh driver."""
         return App(
             self.settings,
-            on_step=on_step,
+            on_crash_point=on_crash_point,
             clock=self.clock,
             store=store or self.store,
             claims=self.claims,
@@ -95,10 +95,14 @@ class World:
         return PlainEngine(store or self.store, metadata_columns=self.settings.schema.metadata_columns, rows_per_file=2)
 
     def runner(
-        self, *, engine: Engine | None = None, on_step: OnStep = ignore_step, store: ObjectStore | None = None
+        self,
+        *,
+        engine: Engine | None = None,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
+        store: ObjectStore | None = None,
     ) -> BatchRunner:
         """A fresh driver without its stream."""
-        return self.app(on_step=on_step, store=store).batch_runner(engine or self.engine(store))
+        return self.app(on_crash_point=on_crash_point, store=store).batch_runner(engine or self.engine(store))
 
     def run_once(self, *, engine: Engine | None = None, store: ObjectStore | None = None) -> RunReport:
         """A fresh driver that does all there is and ends."""
@@ -165,10 +169,10 @@ class World:
         rows = [row for info in self.store.list(self.layout.rejects_folder) for row in self.table(info.uri)]
         return Counter((row["source_uri"], row["line_number"], row["raw"]) for row in rows)
 
-    def audit(self) -> AuditReport:
+    def verification(self) -> VerifyReport:
         """What `verify --deep` says of everything."""
         app = self.app()
-        return app.auditor.audit_all(deep_check=app.deep_check)
+        return app.verifier.verify_all(deep_check=app.deep_check)
 
     def check_exact(self, uris: Sequence[str] | None = None) -> None:
         """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.
@@ -185,7 +189,7 @@ class World:
                     rejects[uri, number, line] += 1
         assert self.output_rows() == rows
         assert self.rejects() == rejects
-        assert self.audit().discrepancies == []
+        assert self.verification().discrepancies == []
         assert self.waiting() == []
         left = [info.uri for place in ("staging/", "open/") for info in self.store.list(f"{self.root}/state/{place}")]
         assert left == []

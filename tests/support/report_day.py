@@ -15,7 +15,7 @@ from compactor.cost.prices import JobSize
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
-from tests.support.harness import World
+from tests.support.harness import Harness
 
 MIDNIGHT = datetime(2025, 12, 21, tzinfo=UTC)
 DAY = "2025-12-21"
@@ -35,15 +35,15 @@ class ReportDay:
     """Writes the records that manifests would leave.
 
     Args:
-        world: Where they are; its clock is moved.
+        harness: Where they are; its clock is moved.
         seed: Of all that is left to chance.
         files: Of each manifest.
     """
 
-    def __init__(self, world: World, *, seed: int = 1, files: int = 6) -> None:
-        self.world = world
-        self.layout = world.layout
-        self.ledger = world.ledger
+    def __init__(self, harness: Harness, *, seed: int = 1, files: int = 6) -> None:
+        self.harness = harness
+        self.layout = harness.layout
+        self.ledger = harness.ledger
         self.chance = random.Random(seed)
         self.files = files
 
@@ -67,7 +67,7 @@ class ReportDay:
             "empty-0002", 13.9, "no_files", "s3://lake/manifests/empty-0002.json: files is [], expected one"
         )
         self.fail_attempt("m-000200", 10.9)
-        self.world.clock.set(MIDNIGHT + timedelta(hours=24, seconds=30))
+        self.harness.clock.set(MIDNIGHT + timedelta(hours=24, seconds=30))
 
     def commit(
         self,
@@ -89,7 +89,7 @@ class ReportDay:
         reports = [self._report(each, load, bad) for each in uris]
         outputs = self._outputs(manifest_id, sum(report.size_bytes for report in reports))
         rejects = self._rejects(manifest_id, reports)
-        self.world.clock.set(started_at)
+        self.harness.clock.set(started_at)
         manifest = Manifest(
             manifest_id=manifest_id,
             date=DAY,
@@ -114,7 +114,7 @@ class ReportDay:
             decided_at=done_at - timedelta(seconds=2),
         )
         self.ledger.decide(commit)
-        self.world.clock.set(done_at)
+        self.harness.clock.set(done_at)
         self.ledger.finish(DAY, manifest_id)
         return commit
 
@@ -167,13 +167,13 @@ class ReportDay:
         target = io.BytesIO()
         pq.write_table(pa.table(columns, schema=REJECTS_SCHEMA), target)
         uri = self.layout.rejects_file(DAY, manifest_id, 0)
-        self.world.store.put(uri, target.getvalue())
+        self.harness.store.put(uri, target.getvalue())
         return [StagedFile(staged="", final=uri, rows=len(rows), size_bytes=len(target.getvalue()))]
 
     def dead_letter(self, manifest_id: str, hour: float, reason: str, message: str) -> None:
         """A manifest that was set aside."""
         at = MIDNIGHT + timedelta(hours=hour)
-        self.world.clock.set(at)
+        self.harness.clock.set(at)
         source_uri = self.layout.manifest(manifest_id)
         self.ledger.accept(
             Accepted(manifest_id=manifest_id, kind="refused", date=DAY, source_uri=source_uri, accepted_at=at)
@@ -188,20 +188,20 @@ class ReportDay:
             decided_at=at,
         )
         self.ledger.decide(letter)
-        self.world.store.put(self.layout.failure_reason(manifest_id), letter.model_dump_json().encode())
+        self.harness.store.put(self.layout.failure_reason(manifest_id), letter.model_dump_json().encode())
         self.ledger.finish(DAY, manifest_id)
 
     def fail_attempt(self, manifest_id: str, hour: float) -> None:
         """An attempt that ended without an outcome."""
-        self.world.clock.set(MIDNIGHT + timedelta(hours=hour))
+        self.harness.clock.set(MIDNIGHT + timedelta(hours=hour))
         attempt = self.ledger.begin(DAY, manifest_id, after=1, alone=False)
         self.ledger.fail(DAY, attempt, error="StoreUnavailable: throttled", passing=True)
 
     def _columns(self, keys: list[str], *, at: float) -> None:
-        self.world.clock.set(MIDNIGHT + timedelta(hours=at))
-        self.world.app().registry.covering({key: f"s3://lake/raw/{key}-first.ndjson" for key in keys}, "m-000001")
+        self.harness.clock.set(MIDNIGHT + timedelta(hours=at))
+        self.harness.app().registry.covering({key: f"s3://lake/raw/{key}-first.ndjson" for key in keys}, "m-000001")
 
 
-def report_on(world: World, period: Period = WHOLE_DAY, *, with_samples: bool = True) -> Report:
+def report_on(harness: Harness, period: Period = WHOLE_DAY, *, with_samples: bool = True) -> Report:
     """What the command would make of a period."""
-    return make_report(world.app(), period, TEN_WORKERS, is_job_named=False, with_samples=with_samples)
+    return make_report(harness.app(), period, TEN_WORKERS, is_job_named=False, with_samples=with_samples)

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from compactor.core.records import DeadLetter, RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ops.status.flow import drain
-from compactor.ops.status.health import Facts, Rules, standing
+from compactor.ops.status.health import Facts, Rules, health
 from compactor.ops.status.values import (
     Backlog,
     DeadLetters,
-    FilesSetAside,
+    FilesQuarantined,
     Latency,
     LivingRun,
+    QuarantinedFile,
     Rates,
     Rejects,
     SchemaSeen,
-    SetAsideFile,
     Spent,
     State,
     Status,
@@ -65,7 +65,7 @@ def commit(number: int, seconds_ago: float) -> RecentCommit:
         decided_at=ago(seconds_ago),
         arrived_at=ago(seconds_ago + 40),
         rejects={"invalid_json": number % 3} if number % 3 else {},
-        set_aside={},
+        quarantined={},
     )
 
 
@@ -85,7 +85,7 @@ RUNNING = Status(
     latency=Latency(16, 4_576, 48.2, 91.0),
     rejects=Rejects(64, 63, {"invalid_json": 41, "line_too_long": 22}),
     dead_letters=DeadLetters(2, 2, 0, {}),
-    files_set_aside=FilesSetAside(64, 0, {}),
+    quarantined_files=FilesQuarantined(64, 0, {}),
     schema=SchemaSeen(12, 148, "customer_loyalty_tier", ago(262_000)),
     recent=COMMITS,
     ratio=0.24,
@@ -99,7 +99,7 @@ EMPTY = replace(
     latency=None,
     rejects=Rejects(0, 0, {}),
     dead_letters=NO_LETTERS,
-    files_set_aside=FilesSetAside(0, 0, {}),
+    quarantined_files=FilesQuarantined(0, 0, {}),
     schema=SchemaSeen(0, 0, "", None),
     recent=(),
     ratio=None,
@@ -107,11 +107,11 @@ EMPTY = replace(
 )
 LATE = Backlog(214, 200, 229_780_750_336, 1_321.0, 2, "2026-01-02-00000041", 9.0, 12, 31.0)
 OLD = replace(LATE, oldest_seconds=7_400.0, oldest_begun_seconds=7_200.0, oldest_begun="2026-01-02-00000040")
-SET_ASIDE = FilesSetAside(
+QUARANTINED = FilesQuarantined(
     64,
     3,
     {"missing": 2, "unreadable": 1},
-    (SetAsideFile("2026-01-02-00000040", "s3://raw/2026-01-02/part-000017.ndjson.gz", "missing", "it is gone"),),
+    (QuarantinedFile("2026-01-02-00000040", "s3://raw/2026-01-02/part-000017.ndjson.gz", "missing", "it is gone"),),
 )
 
 
@@ -127,9 +127,9 @@ def stood(found: Status, rules: Rules = RULES) -> Status:
         found.backlog,
         to_drain,
         found.dead_letters,
-        found.files_set_aside,
+        found.quarantined_files,
     )
-    return replace(found, state=standing(facts, rules), drain=to_drain)
+    return replace(found, state=health(facts, rules), drain=to_drain)
 
 
 SCENES = {
@@ -143,10 +143,10 @@ SCENES = {
         replace(
             RUNNING,
             dead_letters=DeadLetters(61, 50, 4, {"bad_uri": 2, "not_json": 1, "retries_exhausted": 1}, LETTERS),
-            files_set_aside=SET_ASIDE,
+            quarantined_files=QUARANTINED,
         )
     ),
-    "files": stood(replace(RUNNING, files_set_aside=SET_ASIDE)),
+    "files": stood(replace(RUNNING, quarantined_files=QUARANTINED)),
     "stuck": stood(replace(RUNNING, backlog=OLD, recent=OLD_COMMITS, rates=Rates(900, 44_100_000, 0, 86_600_000))),
     "stopped": stood(replace(RUNNING, runs=(), backlog=LATE, cost=Spent("not known: Glue job x: access denied"))),
     "died": stood(replace(RUNNING, runs=(), last_sign_at=ago(754), backlog=LATE), ON_A_LAPTOP),

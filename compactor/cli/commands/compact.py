@@ -21,8 +21,8 @@ from compactor.core.errors import SettingsError
 from compactor.job.service import RunReport, Service
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.patient_planning import PatientPlanner
-from compactor.ops.verify.report import AuditReport
-from compactor.settings.compact_paths import Options, ends_of
+from compactor.ops.verify.report import VerifyReport
+from compactor.settings.compact_paths import Options, parse_compact_paths
 from compactor.wiring.app import App
 from compactor.wiring.compact_checks import check_folders, check_rows_are_known, linked_folders
 from compactor.wiring.compact_settings import FolderSettings, folder_settings
@@ -63,7 +63,7 @@ def compact(
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings; with settings, use plan, run --once and verify")
-    folder = folder_settings(ends_of(source, destination, state), Options(**options), os.environ)
+    folder = folder_settings(parse_compact_paths(source, destination, state), Options(**options), os.environ)
     on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
     if on_terminal:
         invocation.start_log(level="warning")
@@ -79,22 +79,22 @@ def compact(
 
 def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: bool) -> Closing:
     app = _app(folder, watch)
-    ends = folder.ends
-    check_folders(ends)
+    paths = folder.paths
+    check_folders(paths)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
-    survey = planner.survey(ends.source)
+    survey = planner.survey(paths.source)
     if not survey.has_data and folder.kept is None:
         raise SettingsError(
-            [f"SRC: {ends.source}: holds no files with data -> expected NDJSON files, compressed or not"]
+            [f"SRC: {paths.source}: holds no files with data -> expected NDJSON files, compressed or not"]
         )
     if folder.kept is None:
-        check_rows_are_known(ends, app.layout, app.store)
+        check_rows_are_known(paths, app.layout, app.store)
     if not dry_run:
         folder.keep(app.store, app.runs)
-    plan = planner.plan(ends.source, survey, dry_run=dry_run)
-    if linked := linked_folders(ends.source):
+    plan = planner.plan(paths.source, survey, dry_run=dry_run)
+    if linked := linked_folders(paths.source):
         plan.skipped["linked_folder"] = linked
-    closing = Closing(ends, app.layout, plan, dry_run=dry_run, is_deep=deep)
+    closing = Closing(paths, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing
     closing.left = backlog = _backlog(app)
@@ -103,7 +103,7 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
         closing.run, closing.is_interrupted = _run(app, backlog, watch)
         closing.left = _backlog(app)
     if not closing.is_unfinished:
-        closing.audit = _audited(app, deep=deep)
+        closing.verification = _verified(app, deep=deep)
     return closing
 
 
@@ -114,7 +114,7 @@ def _app(folder: FolderSettings, watch: Watch) -> App:
     settings = folder.with_threads(usable_threads()) if is_native else folder.settings
     if not is_native:
         check_java()
-    store = watch.store(app.store_spec, folder.ends.source)
+    store = watch.store(app.store_spec, folder.paths.source)
     # A call for another source of the same DST may have begun before this one told of its own, or the other way round.
     return App(settings, store=store, on_result=watch.on_result, leave_others=True)
 
@@ -147,7 +147,7 @@ def _service(app: App, stack: ExitStack) -> Service:
     return app.service()
 
 
-def _audited(app: App, *, deep: bool) -> AuditReport:
+def _verified(app: App, *, deep: bool) -> VerifyReport:
     with Console(stderr=True).status("verifying") as progress:
         deep_check = app.deep_check if deep else None
-        return app.auditor.audit_all(deep_check=deep_check, on_manifest=counter(progress.update))
+        return app.verifier.verify_all(deep_check=deep_check, on_manifest=counter(progress.update))

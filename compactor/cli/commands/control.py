@@ -11,7 +11,7 @@ from compactor.control.actions import ActionKind
 from compactor.control.plane import Step
 from compactor.control.snapshot import Snapshot
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.wiring.control import ControlParts
+from compactor.wiring.control import ControlComponents
 
 _SHOWN_RUNS = 5
 
@@ -31,7 +31,7 @@ def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_js
     """
     if dry_run and close_breaker:
         raise click.UsageError("--dry-run and --close-breaker exclude each other")
-    parts = ControlParts(invocation.settings())
+    parts = ControlComponents(invocation.settings())
     if close_breaker:
         return _close_breaker(parts, as_json=as_json)
     step = parts.plane.look() if dry_run else parts.plane.step()
@@ -45,7 +45,7 @@ def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_js
     return ExitCode.NEEDS_OPERATOR if step.alarms else ExitCode.DONE
 
 
-def _close_breaker(parts: ControlParts, *, as_json: bool) -> ExitCode:
+def _close_breaker(parts: ControlComponents, *, as_json: bool) -> ExitCode:
     now = parts.clock.now()
     parts.sources.close_breaker(now)
     if as_json:
@@ -83,7 +83,7 @@ def _show(step: Step, *, dry_run: bool) -> None:
 def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
     signs, queue, backlog = snapshot.signs, snapshot.queue, snapshot.backlog
     runs = [f"{run.run_id} {run.state}, since {run.started_at:%m-%d %H:%M:%S}" for run in snapshot.runs or ()]
-    alive = [f"{each.run_id}, last at {each.beat_at:%m-%d %H:%M:%S}" for each in signs.living] if signs else []
+    alive = [f"{each.run_id}, last at {each.heartbeat_at:%m-%d %H:%M:%S}" for each in signs.living] if signs else []
     waiting = count(backlog.manifests, "manifest") if backlog else "unknown"
     if backlog and backlog.manifests:
         waiting += f", the oldest for {duration(backlog.oldest_seconds)}"

@@ -12,8 +12,8 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import by_name, count, print_json, shallow
 from compactor.core.layout import MANIFEST_ID
 from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.scan import ScanResult
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
-from compactor.ops.redrive.survey import Survey
 from compactor.wiring.app import App
 
 ASKED_ABOVE = 1_000
@@ -59,13 +59,13 @@ def redrive(
     app = App(invocation.settings())
     # On anything but a terminal it shows nothing.
     with Console(stderr=True).status("looking"):
-        survey = app.surveyor.survey(scope)
-    if not (dry_run or yes) and survey.things > ASKED_ABOVE:
-        refusal = _asked(survey)
+        scan = app.redrive_scan.scan(scope)
+    if not (dry_run or yes) and scan.things > ASKED_ABOVE:
+        refusal = _asked(scan)
         if refusal is not None:
             return refusal
     with Console(stderr=True).status("redriving"):
-        report = app.redriver().redrive(survey, dry_run=dry_run)
+        report = app.redriver().redrive(scan, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "kind": kind, **_document(report)})
     else:
@@ -81,9 +81,9 @@ def _scope(kind: str, manifest_ids: tuple[str, ...], reason: str | None, day: st
     return Scope(known, manifest_ids, reason, day)
 
 
-def _asked(survey: Survey) -> ExitCode | None:
+def _asked(scan: ScanResult) -> ExitCode | None:
     """Ask whether so much is meant; how to end if it is not."""
-    things = f"{count(survey.things, THINGS[survey.scope.kind])} of {count(len(survey.sources), 'manifest')}"
+    things = f"{count(scan.things, THINGS[scan.scope.kind])} of {count(len(scan.sources), 'manifest')}"
     if not _is_terminal():
         say(f"redrive: {things} -> expected --yes, as there is no terminal to ask at")
         return ExitCode.WRONG_USAGE

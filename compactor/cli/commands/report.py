@@ -13,7 +13,7 @@ from compactor.cli.ui.times import moment
 from compactor.core.layout import is_s3
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.gathering import Gatherer
+from compactor.ops.report.gathering import ReportReader
 from compactor.ops.report.page import page
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
@@ -110,9 +110,9 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
         is_job_named: Somebody named them.
         with_samples: Show some rejected lines.
     """
-    gatherer = Gatherer(app.store, app.layout, app.ledger, app.registry, app.trail)
+    report_reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
     target_file_bytes = app.settings.output.target_file_bytes
-    figures = gatherer.gather(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
+    figures = report_reader.gather(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     sla_seconds = app.settings.control.sla_seconds
     return Report(
         made_at=app.clock.now(),

@@ -39,7 +39,9 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
     say("starting Spark ...")
     line = LiveLine()
     return run_job(
-        App(settings, on_step=line.on_step, on_result=line.on_result), once=once, session_context=lambda _: line
+        App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result),
+        once=once,
+        session_context=lambda _: line,
     )
 
 
@@ -92,7 +94,7 @@ def _show(report: RunReport, seconds: float) -> None:
     print_fields(
         [
             ("manifests", f"{report.committed:,} committed, {report.dead_lettered:,} dead letters"),
-            ("in", size(report.input_bytes) + _aside(report.files_set_aside)),
+            ("in", size(report.input_bytes) + _aside(report.quarantined_files)),
             ("rows", f"{report.records:,}"),
             ("rejects", f"{report.rejected_lines:,}"),
             ("out", f"{count(report.output_files, 'file')}, {size(report.output_bytes)}"),
@@ -106,7 +108,7 @@ def _show(report: RunReport, seconds: float) -> None:
     for left, kind in ((report.failures, TryAgainError), (report.stuck, StuckError)):
         if left:
             say_next(kind.next_move)
-    if report.dead_lettered or report.files_set_aside:
+    if report.dead_lettered or report.quarantined_files:
         say("something was set aside: `compactor verify` counts it, `compactor trace URI` says why")
 
 
@@ -117,5 +119,5 @@ def _aside(files: int) -> str:
 def _exit_code(report: RunReport) -> ExitCode:
     if report.failures:
         return ExitCode.FAILED
-    needs_operator = report.dead_lettered or report.files_set_aside or report.stuck
+    needs_operator = report.dead_lettered or report.quarantined_files or report.stuck
     return ExitCode.NEEDS_OPERATOR if needs_operator else ExitCode.DONE

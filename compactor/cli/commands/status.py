@@ -61,7 +61,7 @@ def document(found: Status) -> dict[str, Any]:
         "latency": None if found.latency is None else shallow(found.latency),
         "rejects": shallow(found.rejects),
         "dead_letters": shallow(found.dead_letters),
-        "files_set_aside": shallow(found.files_set_aside),
+        "quarantined_files": shallow(found.quarantined_files),
         "schema": shallow(found.schema),
         "cost": {**shallow(cost), "job": None if cost.job is None else shallow(cost.job)},
     }

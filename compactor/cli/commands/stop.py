@@ -7,8 +7,8 @@ import click
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
-from compactor.core.records import RunBeat
-from compactor.ledger.heartbeat import BEAT_SECONDS
+from compactor.core.records import RunHeartbeat
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.wiring.app import App
 
 _POLL_SECONDS = 1.0
@@ -46,7 +46,7 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
-def _left(app: App, asked: list[RunBeat], wait_seconds: float) -> list[RunBeat]:
+def _left(app: App, asked: list[RunHeartbeat], wait_seconds: float) -> list[RunHeartbeat]:
     """Those that did not end in time."""
     deadline = time.monotonic() + wait_seconds
     while True:
@@ -56,13 +56,17 @@ def _left(app: App, asked: list[RunBeat], wait_seconds: float) -> list[RunBeat]:
         time.sleep(_POLL_SECONDS)
 
 
-def _show(asked: list[RunBeat], left: list[RunBeat], *, waited: bool) -> None:
+def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
     if not asked:
         click.echo("No job runs.")
     for beat in asked:
         since = f"{beat.started_at:%Y-%m-%d %H:%M:%S} UTC"
         end = (
-            "still runs" if beat in left else "has ended" if waited else f"was asked to end, within {BEAT_SECONDS:g} s"
+            "still runs"
+            if beat in left
+            else "has ended"
+            if waited
+            else f"was asked to end, within {HEARTBEAT_INTERVAL_SECONDS:g} s"
         )
         click.echo(f"run {beat.run_id}, since {since}: {end}")
     if left:

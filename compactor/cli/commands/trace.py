@@ -9,7 +9,7 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import by_name, print_fields, print_json, shallow
 from compactor.core.layout import MANIFEST_ID, canonical
-from compactor.ops.trace.trace import Trace, Whereabouts
+from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 from compactor.settings.places import parse_place
 from compactor.wiring.app import App
@@ -17,23 +17,23 @@ from compactor.wiring.app import App
 SHOWN_FILES = 20
 
 MEANINGS = {
-    Whereabouts.UNKNOWN: "nothing that was searched names it",
-    Whereabouts.CLAIMED: "claimed for a manifest that is not written yet",
-    Whereabouts.PENDING: "announced; it waits in a pending part until there is enough for a manifest, or long enough",
-    Whereabouts.WAITING: "in a manifest that nobody began yet",
-    Whereabouts.IN_WORK: "in a manifest that was begun",
-    Whereabouts.DECIDED: "committed, and not all of it is in its final place yet",
-    Whereabouts.DONE: "done: every line is in the output, in the rejects, or blank",
-    Whereabouts.SET_ASIDE: "set aside whole; the rest of its manifest is done",
-    Whereabouts.DEAD_LETTERED: "its manifest is a dead letter",
+    TraceState.UNKNOWN: "nothing that was searched names it",
+    TraceState.CLAIMED: "claimed for a manifest that is not written yet",
+    TraceState.PENDING: "announced; it waits in a pending part until there is enough for a manifest, or long enough",
+    TraceState.WAITING: "in a manifest that nobody began yet",
+    TraceState.IN_WORK: "in a manifest that was begun",
+    TraceState.DECIDED: "committed, and not all of it is in its final place yet",
+    TraceState.DONE: "done: every line is in the output, in the rejects, or blank",
+    TraceState.QUARANTINED: "set aside whole; the rest of its manifest is done",
+    TraceState.DEAD_LETTERED: "its manifest is a dead letter",
 }
 MEANINGS_OF_MANIFESTS = {
-    Whereabouts.CLAIMED: "it is not written",
-    Whereabouts.WAITING: "nobody began it yet",
-    Whereabouts.IN_WORK: "it was begun",
-    Whereabouts.DECIDED: "committed, and not all of it is in its final place yet",
-    Whereabouts.DONE: "done: every line is in the output, in the rejects, or blank, but for files set aside",
-    Whereabouts.DEAD_LETTERED: "it is a dead letter",
+    TraceState.CLAIMED: "it is not written",
+    TraceState.WAITING: "nobody began it yet",
+    TraceState.IN_WORK: "it was begun",
+    TraceState.DECIDED: "committed, and not all of it is in its final place yet",
+    TraceState.DONE: "done: every line is in the output, in the rejects, or blank, but for files set aside",
+    TraceState.DEAD_LETTERED: "it is a dead letter",
 }
 _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "file of rejects"}
 
@@ -59,11 +59,11 @@ def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> Ex
     found = _found(App(invocation.settings()), thing, days)
     if as_json:
         print_json(_document(found))
-    elif found.whereabouts is Whereabouts.UNKNOWN:
+    elif found.trace_state is TraceState.UNKNOWN:
         say(_unknown(found))
     else:
         _show(found)
-    if found.whereabouts is Whereabouts.UNKNOWN:
+    if found.trace_state is TraceState.UNKNOWN:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if found.needs_operator else ExitCode.DONE
 
@@ -73,10 +73,10 @@ def _found(app: App, thing: str, days: int) -> Trace:
     if "/" in thing or not MANIFEST_ID.fullmatch(thing):
         return app.tracer.trace(_absolute(thing), days=days)
     found = app.tracer.trace_manifest(thing)
-    if found.whereabouts is not Whereabouts.UNKNOWN:
+    if found.trace_state is not TraceState.UNKNOWN:
         return found
     as_file = app.tracer.trace(_absolute(thing), days=days)
-    if as_file.whereabouts is Whereabouts.UNKNOWN:
+    if as_file.trace_state is TraceState.UNKNOWN:
         as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
     return as_file
 
@@ -97,7 +97,7 @@ def _document(found: Trace) -> dict[str, Any]:
 
 def _meaning(found: Trace) -> str:
     return (MEANINGS if found.kind == "file" else MEANINGS_OF_MANIFESTS).get(
-        found.whereabouts, MEANINGS[found.whereabouts]
+        found.trace_state, MEANINGS[found.trace_state]
     )
 
 
@@ -110,7 +110,7 @@ def _unknown(found: Trace) -> str:
 def _show(found: Trace) -> None:
     fields = [
         (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object now)")),
-        ("whereabouts", _meaning(found)),
+        ("trace_state", _meaning(found)),
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),
         ("manifest" if found.manifest_id != found.uri else "kept at", "\n".join(_manifest(found))),

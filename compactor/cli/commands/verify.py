@@ -12,7 +12,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import by_name, count, print_fields, print_json, shallow, size
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import MANIFEST_ID
-from compactor.ops.verify.report import AuditReport, Discrepancy
+from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.wiring.app import App
 
 SHOWN = 20  # of each list; --json shows all
@@ -44,7 +44,7 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     if manifest_id is not None and day is not None:
         raise click.UsageError("give a manifest id or --date, not both")
     app = App(invocation.settings())
-    report = _audited(app, manifest_id, day, deep=deep)
+    report = _verified(app, manifest_id, day, deep=deep)
     if as_json:
         print_json(_document(report, deep=deep))
     else:
@@ -52,17 +52,17 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 
 
-def _audited(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> AuditReport:
+def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
     deep_check = app.deep_check if deep else None
     # On anything but a terminal it shows nothing.
     with Console(stderr=True).status("verifying") as progress:
         on_manifest = counter(progress.update)
         if manifest_id is not None:
             found = _found(app, manifest_id)
-            return app.auditor.audit([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
+            return app.verifier.verification([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
         if day is not None:
-            return app.auditor.audit_day(day, deep_check=deep_check, on_manifest=on_manifest)
-        return app.auditor.audit_all(deep_check=deep_check, on_manifest=on_manifest)
+            return app.verifier.verify_date(day, deep_check=deep_check, on_manifest=on_manifest)
+        return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
 
 
 def _found(app: App, manifest_id: str) -> tuple[str, str]:
@@ -92,11 +92,11 @@ def counter(show: Callable[[str], None]) -> Callable[[str], None]:
     return on_manifest
 
 
-def _document(report: AuditReport, *, deep: bool) -> dict[str, Any]:
+def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
     return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
-def _show(report: AuditReport, *, deep: bool) -> None:
+def _show(report: VerifyReport, *, deep: bool) -> None:
     accounted = report.rows + report.rejected_lines + report.blank_lines
     sign = "=" if accounted == report.lines else "is not"
     sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
@@ -115,9 +115,9 @@ def _show(report: AuditReport, *, deep: bool) -> None:
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     _list("", [_shown(each) for each in report.discrepancies])
-    letters = [each for each in report.manifests_set_aside if not each.redriven]
+    letters = [each for each in report.dead_letter_manifests if not each.redriven]
     _list("dead letters", [f"{each.manifest_id}: {each.reason}\n    {each.message}" for each in letters])
-    aside = [each for each in report.files_set_aside if not each.redriven]
+    aside = [each for each in report.quarantined_files if not each.redriven]
     files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in aside]
     _list("files set aside", files)
 
@@ -136,8 +136,8 @@ def _list(title: str, entries: Sequence[str]) -> None:
         click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
 
 
-def _redriven(report: AuditReport) -> str:
-    redriven = sum(each.redriven for each in report.manifests_set_aside)
+def _redriven(report: VerifyReport) -> str:
+    redriven = sum(each.redriven for each in report.dead_letter_manifests)
     return f" ({redriven:,} of them put back since)" if redriven else ""
 
 

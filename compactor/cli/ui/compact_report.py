@@ -12,8 +12,8 @@ from compactor.core.layout import Layout, folder
 from compactor.job.service import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
-from compactor.ops.verify.report import AuditReport
-from compactor.settings.compact_paths import Ends
+from compactor.ops.verify.report import VerifyReport
+from compactor.settings.compact_paths import CompactPaths
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Closing:
     """How a call ended.
 
     Attributes:
-        ends: Its places.
+        paths: Its places.
         layout: All places.
         plan: What was planned.
         dry_run: Nothing was done.
@@ -30,11 +30,11 @@ class Closing:
         run: What was done.
         is_interrupted: A signal put an end to it.
         left: What still waits; None in a dry run, which does not look.
-        audit: What was proved; None where the work is not at its end.
+        verification: What was proved; None where the work is not at its end.
         seconds: From beginning to end.
     """
 
-    ends: Ends
+    paths: CompactPaths
     layout: Layout
     plan: Plan
     dry_run: bool
@@ -43,7 +43,7 @@ class Closing:
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False
     left: Backlog | None = None
-    audit: AuditReport | None = None
+    verification: VerifyReport | None = None
     seconds: float = 0.0
 
     @property
@@ -59,7 +59,7 @@ class Closing:
     @property
     def needs_operator(self) -> bool:
         """Whether a person has to look: something is stuck, was set aside, or does not add up."""
-        return bool(self.run.stuck) or (self.audit is not None and self.audit.needs_operator)
+        return bool(self.run.stuck) or (self.verification is not None and self.verification.needs_operator)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -73,9 +73,9 @@ class Closing:
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""
         return {
-            "source": self.ends.source,
-            "output": self.ends.output,
-            "settings_file": self.ends.settings_file,
+            "source": self.paths.source,
+            "output": self.paths.output,
+            "settings_file": self.paths.settings_file,
             "rejects_folder": self.layout.rejects_folder,
             "dry_run": self.dry_run,
             "deep": self.is_deep,
@@ -92,7 +92,7 @@ class Closing:
             "is_interrupted": self.is_interrupted,
             "is_unfinished": self.is_unfinished,
             "needs_operator": self.needs_operator,
-            "verified": None if self.audit is None else shallow(self.audit),
+            "verified": None if self.verification is None else shallow(self.verification),
             "seconds": round(self.seconds, 3),
         }
 
@@ -105,9 +105,9 @@ def _backlog_document(left: Backlog) -> dict[str, int]:
 def show(closing: Closing) -> None:
     """Print it for people."""
     if closing.dry_run:
-        print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.ends.output)])
+        print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.paths.output)])
         return
-    fields = [("from", closing.ends.source), ("to", closing.ends.output), ("new", _new(closing))]
+    fields = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
     fields += _skipped(closing.plan)
     if closing.resumed:
         fields.append(("taken up", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
@@ -116,8 +116,8 @@ def show(closing: Closing) -> None:
         fields.append(("rows", f"{run.records:,}"))
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
-    if closing.audit is not None:
-        fields += _verified(closing.audit, closing)
+    if closing.verification is not None:
+        fields += _verified(closing.verification, closing)
     print_fields(fields)
     _next_moves(closing)
 
@@ -139,30 +139,30 @@ def _skipped(plan: Plan) -> list[tuple[str, str]]:
     return [("left out", "\n".join(found))] if found else []
 
 
-def _verified(audit: AuditReport, closing: Closing) -> list[tuple[str, str]]:
-    accounted = audit.rows + audit.rejected_lines + audit.blank_lines
-    sign = "=" if accounted == audit.lines else "is not"
-    sums = f"{audit.rows:,} rows + {audit.rejected_lines:,} rejects + {audit.blank_lines:,} blank"
+def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:
+    accounted = verification.rows + verification.rejected_lines + verification.blank_lines
+    sign = "=" if accounted == verification.lines else "is not"
+    sums = f"{verification.rows:,} rows + {verification.rejected_lines:,} rejects + {verification.blank_lines:,} blank"
     means = "counted from the footers of all output files"
     if closing.is_deep:
-        gone = f"; {audit.inputs_gone:,} gone by now" if audit.inputs_gone else ""
-        means = f"every value of {count(audit.inputs_compared, 'input file')} compared{gone}"
-    fields = [("verified", f"{audit.lines:,} lines {sign} {sums}\n{means}, of this call and all before")]
-    if audit.rejected_lines:
-        fields.append(("rejects", f"{by_name(audit.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
-    if aside := [each for each in audit.files_set_aside if not each.redriven]:
+        gone = f"; {verification.inputs_gone:,} gone by now" if verification.inputs_gone else ""
+        means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
+    fields = [("verified", f"{verification.lines:,} lines {sign} {sums}\n{means}, of this call and all before")]
+    if verification.rejected_lines:
+        fields.append(("rejects", f"{by_name(verification.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
+    if aside := [each for each in verification.quarantined_files if not each.redriven]:
         fields.append(("set aside", f"{count(len(aside), 'file')}, such as {aside[0].uri}: {aside[0].status}"))
-    if letters := [each for each in audit.manifests_set_aside if not each.redriven]:
+    if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
         fields.append(("dead letters", f"{len(letters):,}, such as {letters[0].manifest_id}: {letters[0].reason}"))
-    if audit.discrepancies:
-        found = audit.discrepancies[0]
-        text = f"{len(audit.discrepancies):,}, such as {found.where}\nexpected {found.expected}\nfound {found.found}"
+    if verification.discrepancies:
+        found = verification.discrepancies[0]
+        text = f"{len(verification.discrepancies):,}, such as {found.where}\nexpected {found.expected}\nfound {found.found}"
         fields.append(("does not add up", text))
     return fields
 
 
 def _next_moves(closing: Closing) -> None:
-    run, plan, ends = closing.run, closing.plan, closing.ends
+    run, plan, paths = closing.run, closing.plan, closing.paths
     for manifest_id, error in run.failures.items():
         say(f"manifest {manifest_id} is not done: {error}")
     for manifest_id, fault in run.stuck.items():
@@ -178,11 +178,11 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not all is done: {left}the same call again goes on there")
         return
-    command = f"compactor --config {shlex.quote(ends.settings_file)}"
+    command = f"compactor --config {shlex.quote(paths.settings_file)}"
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
         click.echo(f"\nsee why     {command} verify")
         click.echo(f"put back    {command} redrive files   (or: redrive manifests), then the same call again")
         return
-    glob = (folder(ends.output) + "**/*.parquet").replace("'", "''")
+    glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
     click.echo(f"\nread it     duckdb -c \"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10\"")
     click.echo(f"more        {command} status   (or: verify, trace FILE, schema)")

@@ -11,17 +11,17 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from compactor.cli.ui.output import by_name, count, duration, rate
-from compactor.core.crash_points import Step
+from compactor.core.crash_points import CrashPoint
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 from compactor.telemetry.logs import log_event
 
 _DOING = {
-    Step.ACCEPTED: "accepted",
-    Step.ATTEMPTED: "inspecting",
-    Step.INSPECTED: "converting",
-    Step.CONVERTED: "verifying",
-    Step.DECIDED: "publishing",
+    CrashPoint.ACCEPTED: "accepted",
+    CrashPoint.ATTEMPTED: "inspecting",
+    CrashPoint.INSPECTED: "converting",
+    CrashPoint.CONVERTED: "verifying",
+    CrashPoint.DECIDED: "publishing",
 }
 """What a manifest is at after a step; steps that are not named change nothing that a person would notice."""
 
@@ -79,12 +79,12 @@ class LiveLine:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def on_step(self, step: Step, manifest_id: str) -> None:
+    def on_crash_point(self, step: CrashPoint, manifest_id: str) -> None:
         """Follow one manifest."""
         with self._lock:
             if step in _DOING:
                 self._doing[manifest_id] = _DOING[step]
-            elif step is Step.CLOSED:
+            elif step is CrashPoint.CLOSED:
                 self._doing.pop(manifest_id, None)
 
     def on_result(self, result: CompactionResult) -> None:

@@ -15,7 +15,7 @@ _LETTERS_SHOWN = 3
 
 def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     """The name, the lines and the style of each field."""
-    letters, files = found.dead_letters, found.files_set_aside
+    letters, files = found.dead_letters, found.quarantined_files
     yield "jobs", _jobs(found), ""
     yield "backlog", _backlog(found), ""
     yield "rates", [_rates(found)], ""
@@ -95,8 +95,8 @@ def _rejects(found: Status) -> list[str]:
 
 def _letters(found: Status) -> list[str]:
     letters = found.dead_letters
-    put_back = letters.looked_at - letters.open
-    notes = [f"{put_back:,} put back since"] if put_back else []
+    redriven = letters.looked_at - letters.open
+    notes = [f"{redriven:,} put back since"] if redriven else []
     if letters.manifests > letters.looked_at:
         notes.append(f"{letters.manifests - letters.looked_at:,} older ones not looked at")
     if not letters.open:
@@ -109,7 +109,7 @@ def _letters(found: Status) -> list[str]:
 
 
 def _files(found: Status) -> list[str]:
-    files = found.files_set_aside
+    files = found.quarantined_files
     if not files.open:
         return [f"none in the latest {count(files.commits, 'commit')}" if files.commits else "none"]
     of = f"{count(files.open, 'file')} of the latest {count(files.commits, 'commit')}: {by_name(files.by_status)}"

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.job.retention.retention import Retention
 
@@ -184,7 +184,7 @@ class Cleaner:
         dry_run: bool,
     ) -> Iterator[None]:
         doomed: list[str] = []
-        judged = ahead(lambda each: (each, why_keep(each.owner) if each else ""), candidates)
+        judged = map_ordered(lambda each: (each, why_keep(each.owner) if each else ""), candidates)
         for number, (candidate, reason) in enumerate(judged, start=1):
             if candidate is not None and reason:
                 report.keep(candidate.where, reason)

@@ -18,7 +18,7 @@ AGAIN_SECONDS = 3600.0
 """How long to wait after a clean-up that failed."""
 
 
-class DailyCleaning:
+class DailyRetention:
     """The clean-up of a run that goes on and on.
 
     A small object remembers when the last one ended, so a restart neither brings it forward nor puts it off.

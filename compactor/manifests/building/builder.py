@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.crash_points import BuildStep, OnBuildStep, ignore_build_step
+from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.layout import Layout, date_of_file
 from compactor.core.manifest import Manifest, ManifestFile
@@ -53,7 +53,7 @@ class Builder:
         clock: Dates manifests.
         allowed_prefixes: Folders that input may be in.
         target_bytes: Says how many stored bytes a manifest should name by now.
-        on_step: Told of each step.
+        on_crash_point: Told of each step.
         read_body: Understands the body of a message, or raises `EventError`.
     """
 
@@ -66,7 +66,7 @@ class Builder:
         clock: Clock,
         allowed_prefixes: Sequence[str],
         target_bytes: Callable[[], float],
-        on_step: OnBuildStep = ignore_build_step,
+        on_crash_point: OnBuildCrashPoint = ignore_build_crash_point,
         read_body: Callable[[str | bytes], Announcement] = parse_body,
     ) -> None:
         self._store = store
@@ -75,7 +75,7 @@ class Builder:
         self._clock = clock
         self._allowed_prefixes = allowed_prefixes
         self._target_bytes = target_bytes
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
         self._read_body = read_body
 
     def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
@@ -130,7 +130,7 @@ class Builder:
         manifest_id = new_manifest_id(day)
         try:
             claimed = self._claimer.claim(keys, manifest_id)
-            self._on_step(BuildStep.CLAIMED, manifest_id)
+            self._on_crash_point(BuildCrashPoint.CLAIMED, manifest_id)
             report.repeated += len(claimed.taken)
             won = [file for file in group.files if claim_key(file) in claimed.won]
             if won:
@@ -150,9 +150,9 @@ class Builder:
         manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=tuple(files))
         uri = self._layout.manifest(manifest_id) if is_full else self._layout.pending_part(manifest_id)
         self._store.create(uri, manifest.to_json())
-        self._on_step(BuildStep.BUILT if is_full else BuildStep.PENDING, manifest_id)
+        self._on_crash_point(BuildCrashPoint.BUILT if is_full else BuildCrashPoint.PENDING, manifest_id)
         if not self._claimer.tie(manifest, "manifest" if is_full else "part"):
             self._store.delete([uri])
             raise TryAgainError(f"{uri}: its files were taken over before it was written; they have to come again")
-        self._on_step(BuildStep.TIED, manifest_id)
+        self._on_crash_point(BuildCrashPoint.TIED, manifest_id)
         (report.manifests if is_full else report.parts).append(manifest)

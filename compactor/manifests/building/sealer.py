@@ -8,11 +8,11 @@ tied. Last, the part is removed.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from compactor.core.crash_points import BuildStep, OnBuildStep, ignore_build_step
+from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import Layout, base_name
 from compactor.core.manifest import Manifest
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.core.records import read_record
 from compactor.manifests.claiming import Claimed, Claimer, part_key
@@ -54,7 +54,7 @@ class Sealer:
         clock: Tells their age.
         target_bytes: Says how many stored bytes a manifest should name by now.
         max_wait_seconds: How long a part may wait.
-        on_step: Told of each step.
+        on_crash_point: Told of each step.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Sealer:
         clock: Clock,
         target_bytes: Callable[[], float],
         max_wait_seconds: float,
-        on_step: OnBuildStep = ignore_build_step,
+        on_crash_point: OnBuildCrashPoint = ignore_build_crash_point,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -74,7 +74,7 @@ class Sealer:
         self._clock = clock
         self._target_bytes = target_bytes
         self._wait_seconds = max_wait_seconds - SEAL_INTERVAL_SECONDS
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
 
     def seal(self) -> SealReport:
         """Seal what is enough, or waited long enough."""
@@ -96,7 +96,7 @@ class Sealer:
 
     def _pending(self, report: SealReport) -> Iterator[Manifest]:
         listed = (info for info in self._store.list(self._layout.pending_folder) if info.uri.endswith(".json"))
-        for info, part in ahead(self._read, listed):
+        for info, part in map_ordered(self._read, listed):
             if isinstance(part, Manifest):
                 yield part
             elif part is not None:
@@ -130,29 +130,29 @@ class Sealer:
         given_up = {part.manifest_id for part in parts} - {part.manifest_id for part in fenced}
         manifest_id = new_manifest_id(day)
         claimed = self._claimer.claim([part_key(part.manifest_id) for part in fenced], manifest_id)
-        self._on_step(BuildStep.GATHERED, manifest_id)
+        self._on_crash_point(BuildCrashPoint.GATHERED, manifest_id)
         won = [part for part in fenced if part_key(part.manifest_id) in claimed.won]
         if won:
             files = tuple(file for part in won for file in part.files)
             manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=files)
             self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
-            self._on_step(BuildStep.SEALED, manifest_id)
+            self._on_crash_point(BuildCrashPoint.SEALED, manifest_id)
             if not self._claimer.tie(manifest, "manifest"):
                 self._store.delete([self._layout.manifest(manifest_id)])
                 raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
             report.manifests.append(manifest)
         settled = given_up | {part.manifest_id for part in fenced if _is_settled(part, claimed)}
         self._store.delete([self._layout.pending_part(part_id) for part_id in settled])
-        self._on_step(BuildStep.CLEARED, manifest_id)
+        self._on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
         report.sealed_parts += len(won)
         report.discarded += len(given_up)
         return settled
 
     def _is_fenced(self, part: Manifest) -> bool:
         """Make sure that a part takes effect; False if it was given up, and its files are in other hands."""
-        is_tied = self._claimer.tie(part, "part")
-        self._on_step(BuildStep.FENCED, part.manifest_id)
-        return is_tied
+        is_bound = self._claimer.tie(part, "part")
+        self._on_crash_point(BuildCrashPoint.FENCED, part.manifest_id)
+        return is_bound
 
 
 def _is_settled(part: Manifest, claimed: Claimed) -> bool:

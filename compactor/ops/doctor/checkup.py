@@ -22,7 +22,7 @@ _ON_AWS = (*_ON_S3, "region")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What is looked at.
 
     Attributes:
@@ -59,7 +59,7 @@ def machine_checks_of(machine: Machine, settings: Settings | None) -> list[Check
     return [*looks, Check("disk", partial(_disks, machine, settings))]
 
 
-def places_checks_of(around: Surroundings, settings: Settings, config: str) -> list[Check]:
+def places_checks_of(around: Environment, settings: Settings, config: str) -> list[Check]:
     """The looks at AWS and at every place.
 
     Args:
@@ -84,7 +84,7 @@ def _disks(machine: Machine, settings: Settings | None) -> list[Finding]:
     return machine_checks.disks(machine, paths, needed_bytes)
 
 
-def _place_checks(around: Surroundings, settings: Settings) -> Iterator[Check]:
+def _place_checks(around: Environment, settings: Settings) -> Iterator[Check]:
     own: list[tuple[str, str, str, tuple[Right, ...]]] = [
         ("manifests", settings.paths.manifests, "paths.manifests", ALL),
         ("output", settings.paths.output, "paths.output", ADD_ONLY),
@@ -101,7 +101,7 @@ def _place_checks(around: Surroundings, settings: Settings) -> Iterator[Check]:
         yield Check("schema file", partial(_schema_file, around.store, settings), _needs(settings.schema.file))
 
 
-def _try_own(around: Surroundings, name: str, place: str, key: str, rights: tuple[Right, ...]) -> Finding:
+def _try_own(around: Environment, name: str, place: str, key: str, rights: tuple[Right, ...]) -> Finding:
     # What may not be deleted is written over the next time, or it would become more with each try.
     token = f"-{around.token}" if "delete" in rights else ""
     if is_s3(place):
@@ -121,7 +121,7 @@ def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
     return ok("schema file", f"{schema.file}: {len(columns):,} columns")
 
 
-def _aws_checks(around: Surroundings, settings: Settings) -> Iterator[Check]:
+def _aws_checks(around: Environment, settings: Settings) -> Iterator[Check]:
     named = _buckets(settings)
     # S3 tells the time whether or not there is such a bucket.
     any_bucket = next(iter(named), "compactor")

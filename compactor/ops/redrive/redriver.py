@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from compactor.core.crash_points import OnRedriveStep, RedriveStep, ignore_redrive_step
+from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, Layout, redriven_id
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, DeadLetter, Redrive, RedrivenInput
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.drafts import Draft, Drafter, Refused
 from compactor.ops.redrive.lines import WrittenLines, write_lines
+from compactor.ops.redrive.planner import Draft, RedrivePlanner, Refused
+from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
+from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.ops.redrive.selection import Kind, Scope, left_of
-from compactor.ops.redrive.survey import Source, Survey
-from compactor.ops.redrive.trail import Trail, TrailEntry
 from compactor.telemetry.logs import log_event
 
 _DRAFTS_AT_ONCE = 64  # they share one search through the ledger
@@ -78,10 +78,10 @@ class Redriver:
         store: Where everything is.
         layout: The places.
         ledger: What became of each manifest.
-        trail: What was redriven before.
-        drafter: Decides which files a new manifest may name.
+        redrive_log: What was redriven before.
+        redrive_planner: Decides which files a new manifest may name.
         clock: Dates what is written.
-        on_step: Told of each step.
+        on_crash_point: Told of each step.
     """
 
     def __init__(
@@ -90,30 +90,30 @@ class Redriver:
         store: ObjectStore,
         layout: Layout,
         ledger: Ledger,
-        trail: Trail,
-        drafter: Drafter,
+        redrive_log: RedriveLog,
+        redrive_planner: RedrivePlanner,
         clock: Clock,
-        on_step: OnRedriveStep = ignore_redrive_step,
+        on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point,
     ) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._trail = trail
-        self._drafter = drafter
+        self._redrive_log = redrive_log
+        self._redrive_planner = redrive_planner
         self._clock = clock
-        self._on_step = on_step
+        self._on_crash_point = on_crash_point
 
-    def redrive(self, survey: Survey, *, dry_run: bool = False) -> RedriveReport:
+    def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a survey found.
 
         Args:
-            survey: Where to look. What others redrove since is left out.
+            scan: Where to look. What others redrove since is left out.
             dry_run: Claim and write nothing.
         """
-        run = _Run(survey.scope, dry_run, RedriveReport(refused=list(survey.refused)))
-        sources = iter(survey.sources)
+        run = _Run(scan.scope, dry_run, RedriveReport(refused=list(scan.refused)))
+        sources = iter(scan.sources)
         while batch := list(islice(sources, _DRAFTS_AT_ONCE)):
-            if survey.scope.kind == "rejects":
+            if scan.scope.kind == "rejects":
                 for source in batch:
                     self._redrive_rejects(run, source)
             else:
@@ -130,21 +130,21 @@ class Redriver:
         Manifests of earlier redrives that are missing are written first.
         """
         while True:
-            entries = self._trail.entries(source.family)
+            entries = self._redrive_log.entries(source.lineage)
             for entry in entries:
                 self._heal(run, entry)
-            number = self._trail.next_number(source.family, entries)
+            number = self._redrive_log.next_number(source.lineage, entries)
             if number is not None:
                 redrives = [entry.redrive for entry in entries if entry.in_effect]
                 left = left_of(run.scope, outcome, redrives)
-                return left, redrives, number, redriven_id(source.family.root, number)
+                return left, redrives, number, redriven_id(source.lineage.root, number)
 
-    def _heal(self, run: _Run, entry: TrailEntry) -> None:
+    def _heal(self, run: _Run, entry: RedriveLogEntry) -> None:
         manifest_id = entry.redrive.manifest.manifest_id
         if entry.fate != "unwritten" or manifest_id in run.report.healed:
             return
         if not run.dry_run:
-            self._trail.deliver(entry.redrive)
+            self._redrive_log.deliver(entry.redrive)
             log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
         run.report.healed.append(manifest_id)
 
@@ -156,12 +156,12 @@ class Redriver:
                 left, redrives, _, new_id = self._left(run, source, outcome)
                 if left:
                     _check_id(source, new_id)
-                    drafts.append((source, self._drafter.draft(run.scope, source.family, outcome, redrives)))
+                    drafts.append((source, self._redrive_planner.draft(run.scope, source.lineage, outcome, redrives)))
             except ManifestError as exc:
                 run.refuse(source, f"{exc.reason}: {exc.message}")
             except StuckError as exc:
                 run.refuse(source, str(exc))
-        self._drafter.search([draft for _, draft in drafts])
+        self._redrive_planner.search([draft for _, draft in drafts])
         for source, draft in drafts:
             while not self._redrive_draft(run, source, draft):
                 pass
@@ -170,16 +170,16 @@ class Redriver:
     def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
         """Redrive the files of a draft; False if another redrive was faster, which has to be looked at first."""
         left, redrives, number, new_id = self._left(run, source, draft.outcome)
-        files = self._drafter.free(draft, draft.files_left(run.scope, redrives)) if left else []
+        files = self._redrive_planner.free(draft, draft.files_left(run.scope, redrives)) if left else []
         if files and not run.dry_run:
-            files = self._drafter.claim(draft, files, new_id)
-            self._on_step(RedriveStep.CLAIMED, new_id)
+            files = self._redrive_planner.claim(draft, files, new_id)
+            self._on_crash_point(RedriveCrashPoint.CLAIMED, new_id)
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        is_done = self._put_back(run, source, number, self._manifest(new_id, draft.day, files), counts)
+        is_done = self._redrive_as(run, source, number, self._manifest(new_id, draft.day, files), counts)
         if is_done:
-            self._drafter.remember(files, new_id)
+            self._redrive_planner.remember(files, new_id)
         return is_done
 
     def _redrive_rejects(self, run: _Run, source: Source) -> None:
@@ -204,9 +204,9 @@ class Redriver:
         is_done = False
         try:
             written = self._written_lines(commit, left, folder)
-            self._on_step(RedriveStep.LINES_WRITTEN, new_id)
+            self._on_crash_point(RedriveCrashPoint.LINES_WRITTEN, new_id)
             manifest = self._manifest(new_id, source.day, written.files)
-            is_done = self._put_back(run, source, number, manifest, dict(left), written.inputs)
+            is_done = self._redrive_as(run, source, number, manifest, dict(left), written.inputs)
         except StagingError:
             self._withdraw(folder)
             raise
@@ -227,7 +227,7 @@ class Redriver:
     def _manifest(self, manifest_id: str, day: str, files: Sequence[ManifestFile]) -> Manifest:
         return Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=tuple(files))
 
-    def _put_back(
+    def _redrive_as(
         self,
         run: _Run,
         source: Source,
@@ -251,11 +251,11 @@ class Redriver:
             run_id=self._ledger.run_id,
             redriven_at=self._clock.now(),
         )
-        if not self._trail.record(source.family, redrive):
+        if not self._redrive_log.record(source.lineage, redrive):
             return False
-        self._on_step(RedriveStep.RECORDED, manifest.manifest_id)
-        self._trail.deliver(redrive)
-        self._on_step(RedriveStep.DELIVERED, manifest.manifest_id)
+        self._on_crash_point(RedriveCrashPoint.RECORDED, manifest.manifest_id)
+        self._redrive_log.deliver(redrive)
+        self._on_crash_point(RedriveCrashPoint.DELIVERED, manifest.manifest_id)
         new_id = manifest.manifest_id
         log_event("manifest.redriven", source=source.manifest_id, manifest_id=new_id, kind=kind, counts=counts)
         run.report.redriven.append(Redriven(source.manifest_id, manifest.manifest_id, kind, counts, files))
@@ -264,5 +264,5 @@ class Redriver:
 
 def _check_id(source: Source, new_id: str) -> None:
     if not MANIFEST_ID.fullmatch(new_id):
-        ending = new_id.removeprefix(source.family.root)
+        ending = new_id.removeprefix(source.lineage.root)
         raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")

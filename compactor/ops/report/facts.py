@@ -51,7 +51,7 @@ class CommitFacts:
         rows: Likewise; with rejects and blank lines, they are all lines.
         rejected_lines: Likewise.
         rejects: Rejected lines by reason.
-        set_aside: Files that were set aside whole, by status.
+        quarantined: Files that were set aside whole, by status.
         output_sizes: Bytes of each Parquet file.
         arrivals: For each compacted file, the seconds from its arrival to its rows being visible.
         reject_files: Where the rejects are.
@@ -65,7 +65,7 @@ class CommitFacts:
     rows: int
     rejected_lines: int
     rejects: Counter[str]
-    set_aside: Counter[str]
+    quarantined: Counter[str]
     output_sizes: tuple[int, ...]
     arrivals: tuple[float, ...]
     reject_files: tuple[str, ...]
@@ -73,7 +73,7 @@ class CommitFacts:
     @property
     def needs_operator(self) -> bool:
         """Whether it has files that somebody should look at."""
-        return any(status in NEEDS_OPERATOR for status in self.set_aside)
+        return any(status in NEEDS_OPERATOR for status in self.quarantined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def commit_facts(finished: Finished, accepted: Accepted, commit: Commit, done: D
         rows=sum(report.records for report in commit.files),
         rejected_lines=sum(report.rejected_lines for report in commit.files),
         rejects=rejects,
-        set_aside=statuses,
+        quarantined=statuses,
         output_sizes=tuple(file.size_bytes for file in commit.outputs),
         arrivals=arrival_seconds(accepted, commit, done.done_at),
         reject_files=tuple(file.final for file in commit.rejects),

@@ -14,7 +14,7 @@ SHOWN_BYTES = 80
 SHOWN_VERSIONS = 100
 """Of the schema, the newest of a period."""
 
-Standing = Literal["nothing", "in_order", "look", "act"]
+Health = Literal["nothing", "in_order", "look", "act"]
 """How a period went: nothing happened; all well; something to look at; something that only a person can settle."""
 
 
@@ -71,7 +71,7 @@ class Totals:
         failed_attempts: Attempts that ended without an outcome.
         redrives: How often something was put back.
         lines: Of all files that were read: `rows + rejected_lines + blank_lines`.
-        set_aside: Files that were set aside whole, by status.
+        quarantined: Files that were set aside whole, by status.
         at_work_seconds: Time within the period during which at least one of these manifests was in work.
         clocks_off: Manifests whose driver's clock was not believed.
     """
@@ -88,7 +88,7 @@ class Totals:
     rows: int
     rejected_lines: int
     blank_lines: int
-    set_aside: dict[str, int]
+    quarantined: dict[str, int]
     at_work_seconds: float
     clocks_off: int
     durations: Spread | None
@@ -161,7 +161,7 @@ class DeadLetterLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAsideFile:
+class QuarantinedFile:
     """One file that was set aside whole; `is_redriven` as for a dead letter."""
 
     uri: str
@@ -201,7 +201,7 @@ class Figures:
         dead_letters: The newest of the period.
         dead_letters_by_reason: All of the period.
         dead_letters_kept: All that are there now, of whatever time, redriven or not.
-        set_aside_files: The newest that need an operator.
+        quarantined_files: The newest that need an operator.
         schema_version: The latest version there is now, with its columns in `columns`.
         unreadable: Records that could not be understood, as messages; `unreadable_records` is how many.
     """
@@ -215,7 +215,7 @@ class Figures:
     dead_letters: tuple[DeadLetterLine, ...]
     dead_letters_by_reason: dict[str, int]
     dead_letters_kept: int
-    set_aside_files: tuple[SetAsideFile, ...]
+    quarantined_files: tuple[QuarantinedFile, ...]
     schema_changes: tuple[SchemaChange, ...]
     schema_version: int
     columns: int
@@ -230,9 +230,9 @@ class Figures:
     @property
     def files_for_operator(self) -> dict[str, int]:
         """Files that were set aside whole and need a person, by status."""
-        return {status: files for status, files in self.totals.set_aside.items() if status in NEEDS_OPERATOR}
+        return {status: files for status, files in self.totals.quarantined.items() if status in NEEDS_OPERATOR}
 
     @property
-    def older_set_aside_files(self) -> int:
+    def older_quarantined_files(self) -> int:
         """Such files of the period of which it is not known whether they were put back."""
-        return sum(self.files_for_operator.values()) - len(self.set_aside_files)
+        return sum(self.files_for_operator.values()) - len(self.quarantined_files)

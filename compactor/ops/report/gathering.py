@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.trail import Trail
+from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, Finished, commit_facts, moment_of
 from compactor.ops.report.figures import Figures, RejectReason, Sample, SchemaChange
 from compactor.ops.report.listing import Listed, ListedCounts, finished_in
 from compactor.ops.report.period import Period
+from compactor.ops.report.quarantined import dead_letter_lines, quarantined_files
 from compactor.ops.report.samples import samples_of
 from compactor.ops.report.schema_changes import schema_changes
-from compactor.ops.report.set_aside import dead_letter_lines, set_aside_files
 from compactor.ops.report.tallies import ReasonTally, Tallies
 from compactor.schema.registry import EMPTY_SCHEMA, SchemaRegistry
 from compactor.schema.schema import SchemaVersion
@@ -39,7 +39,7 @@ class _Unreadable:
             self.messages.append(message)
 
 
-class Gatherer:
+class ReportReader:
     """Gathers the figures of a period. Writes nothing.
 
     Costs one listing of the ledger, the folder of dead letters and the schema versions; three reads for each manifest
@@ -51,17 +51,17 @@ class Gatherer:
         layout: The places.
         ledger: What became of each manifest.
         registry: The schema versions.
-        trail: What was put back.
+        redrive_log: What was put back.
     """
 
     def __init__(
-        self, store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, trail: Trail
+        self, store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, redrive_log: RedriveLog
     ) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
         self._registry = registry
-        self._trail = trail
+        self._redrive_log = redrive_log
 
     def gather(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> Figures:
         """Read the figures of a period.
@@ -87,10 +87,10 @@ class Gatherer:
             buckets=tallies.buckets(),
             sizes=tallies.sizes(),
             rejects=self._rejects(tallies, with_samples=with_samples),
-            dead_letters=dead_letter_lines(tallies.dead_letters, self._trail),
+            dead_letters=dead_letter_lines(tallies.dead_letters, self._redrive_log),
             dead_letters_by_reason=dict(tallies.dead_letters_by_reason),
             dead_letters_kept=self._dead_letters_kept(),
-            set_aside_files=set_aside_files(tallies.with_set_aside, self._ledger, self._trail),
+            quarantined_files=quarantined_files(tallies.with_quarantined, self._ledger, self._redrive_log),
             schema_changes=changes,
             schema_version=latest.version,
             columns=len(latest.columns),
@@ -107,7 +107,7 @@ class Gatherer:
             except (RecordUnreadable, ObjectNotFound) as exc:
                 return str(exc)
 
-        return ahead(read, finished_in(self._store, self._layout, self._ledger, period, counts))
+        return map_ordered(read, finished_in(self._store, self._layout, self._ledger, period, counts))
 
     def _read(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
         day, manifest_id = listed.day, listed.manifest_id
@@ -134,7 +134,7 @@ class Gatherer:
             samples = self._samples(reason, tally) if number < sampled else ()
             return RejectReason(reason, tally.lines, tally.manifests, tuple(samples))
 
-        return tuple(ahead(reason_of, enumerate(ordered)))
+        return tuple(map_ordered(reason_of, enumerate(ordered)))
 
     def _samples(self, reason: str, tally: ReasonTally) -> list[Sample]:
         manifests = list(tally.newest)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.layout import Layout, base_name, redrive_number
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.ledger.ledger import Ledger
 from compactor.ops.report.facts import CLOCK_TOLERANCE_SECONDS
@@ -62,7 +62,7 @@ def finished_in(
     def look(day: str) -> _Day:
         return _listed_day(store, layout, day, period)
 
-    for found in ahead(look, ledger.days(), threads=DAYS_AT_ONCE):
+    for found in map_ordered(look, ledger.days(), threads=DAYS_AT_ONCE):
         counts.failed_attempts += found.counts.failed_attempts
         counts.redrives += found.counts.redrives
         yield from found.listed

@@ -8,7 +8,7 @@ from compactor.ops.report.report import Report
 from compactor.ops.report.section_cost import cost
 from compactor.ops.report.section_schema import schema
 from compactor.ops.report.section_sizes import sizes
-from compactor.ops.report.sections_faults import rejects, set_aside
+from compactor.ops.report.sections_faults import quarantined, rejects
 from compactor.ops.report.sections_flow import arrivals, durations, throughput
 from compactor.ops.report.style import SHEET
 
@@ -38,7 +38,7 @@ def page(report: Report) -> str:
     else:
         for key in ("throughput", "durations", "arrivals", "sizes", "rejects"):
             del keys[key]
-    parts += [set_aside(report), schema(report), cost(report)]
+    parts += [quarantined(report), schema(report), cost(report)]
     body = element(
         "body",
         element("a", "Skip to the report", href="#report", class_="skip"),
@@ -93,7 +93,7 @@ def _verdict(report: Report) -> Markup:
         element("h2", verdict.headline, id="verdict-heading"),
         prose(words),
         points,
-        class_=f"verdict {verdict.standing}",
+        class_=f"verdict {verdict.health}",
         id="verdict",
         aria_labelledby="verdict-heading",
     )

@@ -4,11 +4,11 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from compactor.ops.report.figures import Bucket, DeadLetterLine, Figures, SetAsideFile, Sizes, Spread, Totals
+from compactor.ops.report.figures import Bucket, DeadLetterLine, Figures, QuarantinedFile, Sizes, Spread, Totals
 from compactor.ops.report.spending import Spending
 from compactor.ops.report.verdict import Verdict
 
-_ELSEWHERE = frozenset({"durations", "arrivals", "set_aside"})
+_ELSEWHERE = frozenset({"durations", "arrivals", "quarantined"})
 """Figures of work that have another place, or form, in the document."""
 
 
@@ -34,7 +34,7 @@ class Report:
     @property
     def needs_operator(self) -> bool:
         """Whether something of the period waits for a person."""
-        return self.verdict.standing == "act"
+        return self.verdict.health == "act"
 
     def document(self) -> dict[str, Any]:
         """The same for programs, under the names that other commands have for it."""
@@ -56,9 +56,9 @@ class Report:
                 "by_reason": figures.dead_letters_by_reason,
                 "latest": [_set_aside(each) for each in figures.dead_letters],
             },
-            "files_set_aside": {
-                "by_status": figures.totals.set_aside,
-                "latest": [_set_aside(each) for each in figures.set_aside_files],
+            "quarantined_files": {
+                "by_status": figures.totals.quarantined,
+                "latest": [_set_aside(each) for each in figures.quarantined_files],
             },
             "schema": {
                 "version": figures.schema_version,
@@ -71,8 +71,8 @@ class Report:
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
-    points = [{"word": point.standing, "reason": point.text} for point in verdict.points]
-    return {"word": verdict.standing, "headline": verdict.headline, "points": points}
+    points = [{"word": point.health, "reason": point.text} for point in verdict.points]
+    return {"word": verdict.health, "headline": verdict.headline, "points": points}
 
 
 def _work(done: Totals | Bucket) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _sizes(sizes: Sizes) -> dict[str, Any]:
     return {"target_file_bytes": named.pop("target_bytes"), **named}
 
 
-def _set_aside(line: DeadLetterLine | SetAsideFile) -> dict[str, Any]:
+def _set_aside(line: DeadLetterLine | QuarantinedFile) -> dict[str, Any]:
     named = asdict(line)
     return {"done_at": named.pop("since"), "redriven": named.pop("is_redriven"), **named}
 

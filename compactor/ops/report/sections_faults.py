@@ -4,7 +4,7 @@ from compactor.core.formatting import by_name, count, percent, size
 from compactor.core.manifest import REASONS as DEAD_LETTER_REASONS
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
 from compactor.ops.report.bar_charts import NamedBar, bars_chart
-from compactor.ops.report.figures import SHOWN_BYTES, DeadLetterLine, Figures, RejectReason, Sample, SetAsideFile
+from compactor.ops.report.figures import SHOWN_BYTES, DeadLetterLine, Figures, QuarantinedFile, RejectReason, Sample
 from compactor.ops.report.frame import in_both_sizes
 from compactor.ops.report.markup import Markup, element, joined
 from compactor.ops.report.parts import Table, beside, entries, folded_table, moment, prose, section, state
@@ -62,7 +62,7 @@ def _sample(sample: Sample) -> Markup:
     return joined([where, element("code", sample.head, class_="raw")])
 
 
-def set_aside(report: Report) -> Markup:
+def quarantined(report: Report) -> Markup:
     """Dead letters, and files that were set aside whole."""
     found = report.figures
     return section("set-aside", "Set aside", _dead_letters(report), _files(found))
@@ -109,17 +109,17 @@ def _dead_letter(letter: DeadLetterLine) -> Markup:
 
 
 def _files(found: Figures) -> Markup:
-    statuses = found.totals.set_aside
+    statuses = found.totals.quarantined
     if not statuses:
         return prose("No file was set aside whole.")
     words = f"Files that were set aside whole while the rest of their manifest went on: {by_name(statuses)}."
     if statuses.get("changed"):
         words += " A changed file needs nobody: its new version brings its own event."
-    items = entries([_file(each) for each in found.set_aside_files], "files")
-    return joined([element("h3", "Files"), prose(words), items, _not_listed(found.older_set_aside_files)])
+    items = entries([_file(each) for each in found.quarantined_files], "files")
+    return joined([element("h3", "Files"), prose(words), items, _not_listed(found.older_quarantined_files)])
 
 
-def _file(file: SetAsideFile) -> Markup:
+def _file(file: QuarantinedFile) -> Markup:
     return joined(
         [
             element("code", file.uri),

@@ -83,7 +83,7 @@ class Tallies:
     Attributes:
         reasons: Of rejects.
         dead_letters: The newest.
-        with_set_aside: The newest manifests with files that somebody should look at.
+        with_quarantined: The newest manifests with files that somebody should look at.
     """
 
     def __init__(self, period: Period, target_file_bytes: int) -> None:
@@ -101,7 +101,7 @@ class Tallies:
         self.reasons: dict[str, ReasonTally] = {}
         self.dead_letters: Newest[DeadLetterFacts] = Newest(NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
-        self.with_set_aside: Newest[Finished] = Newest(NEWEST_SET_ASIDE)
+        self.with_quarantined: Newest[Finished] = Newest(NEWEST_SET_ASIDE)
 
     @property
     def step_seconds(self) -> int:
@@ -121,13 +121,13 @@ class Tallies:
         self._lines += facts.lines
         self._blank_lines += facts.blank_lines
         self._clocks_off += facts.finished.is_clock_off
-        self._set_aside.update(facts.set_aside)
+        self._set_aside.update(facts.quarantined)
         # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
         self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
         self._add_sizes(facts.output_sizes)
         self._add_rejects(facts)
         if facts.needs_operator:
-            self.with_set_aside.add(moment, facts.finished)
+            self.with_quarantined.add(moment, facts.finished)
 
     def _add_sizes(self, sizes: tuple[int, ...]) -> None:
         hits, counted = sizing_hits(sizes, self._target_bytes)
@@ -175,7 +175,7 @@ class Tallies:
             rows=whole.rows,
             rejected_lines=whole.rejected_lines,
             blank_lines=self._blank_lines,
-            set_aside=dict(self._set_aside),
+            quarantined=dict(self._set_aside),
             at_work_seconds=self._at_work.seconds,
             clocks_off=self._clocks_off,
             durations=spread_of(whole.durations.distribution),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.formatting import by_name, count, duration, percent
 from compactor.ledger.sizing import SIZE_TOLERANCE
-from compactor.ops.report.figures import Figures, Standing
+from compactor.ops.report.figures import Figures, Health
 
 MIN_HIT_RATE = 0.9
 """Of the output files, those that should be right-sized; as the catalogue of metrics advises."""
@@ -13,7 +13,7 @@ MIN_HIT_RATE = 0.9
 MAX_REJECT_RATE = 0.01
 """Of the lines that are not blank, those that may be rejects; the alarm of a productive deployment is set to this."""
 
-HEADLINES: dict[Standing, str] = {
+HEADLINES: dict[Health, str] = {
     "nothing": "Nothing was done in this period",
     "in_order": "All in order",
     "look": "Done, with something to look at",
@@ -23,9 +23,9 @@ HEADLINES: dict[Standing, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing that a reader should know, with the next move; `standing` is how bad it is."""
+    """One thing that a reader should know, with the next move; `health` is how bad it is."""
 
-    standing: Standing
+    health: Health
     text: str
 
 
@@ -34,16 +34,16 @@ class Verdict:
     """How a period went.
 
     Attributes:
-        standing: That of the worst point.
+        health: That of the worst point.
         points: What it rests on, the worst first; none if all is in order.
     """
 
-    standing: Standing
+    health: Health
     points: tuple[Point, ...]
 
     @property
     def headline(self) -> str:
-        return HEADLINES[self.standing]
+        return HEADLINES[self.health]
 
 
 def judge(figures: Figures, sla_seconds: float) -> Verdict:
@@ -55,7 +55,7 @@ def judge(figures: Figures, sla_seconds: float) -> Verdict:
     """
     points = (*_to_act(figures), *_to_look(figures, sla_seconds))
     if points:
-        return Verdict(points[0].standing, points)
+        return Verdict(points[0].health, points)
     is_idle = not figures.totals.manifests and not figures.totals.dead_letters
     return Verdict("nothing" if is_idle else "in_order", ())
 
@@ -70,13 +70,13 @@ def _to_act(figures: Figures) -> Iterator[Point]:
         )
     if older := figures.older_dead_letters:
         yield _not_looked_at(count(older, "older dead letter"))
-    if any(file.is_redriven is not True for file in figures.set_aside_files):
+    if any(file.is_redriven is not True for file in figures.quarantined_files):
         yield Point(
             "act",
             f"Files were set aside whole and not all put back ({by_name(figures.files_for_operator)}). See why, then "
             "`compactor redrive files`.",
         )
-    if older := figures.older_set_aside_files:
+    if older := figures.older_quarantined_files:
         yield _not_looked_at(f"{count(older, 'older file')} that {'was' if older == 1 else 'were'} set aside")
     if figures.unreadable_records:
         yield Point(

@@ -9,13 +9,13 @@ from compactor.ops.status.values import Spent
 
 
 @dataclass(slots=True)
-class Memory:
+class StatusCache:
     """What was read before; bounded, as each look drops what it did not need.
 
     Attributes:
         weights: Of waiting manifests, by URI and version: the bytes that each names.
         letters: Dead letters by the URI of their reason.
-        put_back: Those URIs whose manifests were put back and taken in for good.
+        redriven: Those URIs whose manifests were put back and taken in for good.
         commits: Commits by manifest id.
         arrivals: Of each commit that is done, the seconds that its files took.
         cost: What Glue said last, and when.
@@ -23,7 +23,7 @@ class Memory:
 
     weights: dict[tuple[str, str], int] = field(default_factory=dict)
     letters: dict[str, DeadLetter] = field(default_factory=dict)
-    put_back: set[str] = field(default_factory=set)
+    redriven: set[str] = field(default_factory=set)
     commits: dict[str, Commit] = field(default_factory=dict)
     arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)
     cost: tuple[datetime, Spent] | None = None
@@ -31,6 +31,6 @@ class Memory:
     def keep_only(self, *, letters: Collection[str], commits: Collection[str]) -> None:
         """Drop what the last look did not need."""
         self.letters = {uri: letter for uri, letter in self.letters.items() if uri in letters}
-        self.put_back &= set(letters)
+        self.redriven &= set(letters)
         self.commits = {key: commit for key, commit in self.commits.items() if key in commits}
         self.arrivals = {key: seconds for key, seconds in self.arrivals.items() if key in commits}

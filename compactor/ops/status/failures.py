@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import Layout, base_name
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.ledger import Ledger
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
 from compactor.ops.redrive.selection import Scope, files_left
-from compactor.ops.redrive.trail import Trail, is_put_back, taken_from
-from compactor.ops.status.cache import Memory
-from compactor.ops.status.values import DeadLetters, FilesSetAside, SetAsideFile
+from compactor.ops.status.cache import StatusCache
+from compactor.ops.status.values import DeadLetters, FilesQuarantined, QuarantinedFile
 
 LETTERS_READ = 50
 """How many dead letters, the latest, are asked whether they were put back."""
@@ -24,29 +24,31 @@ _NAMED = 5
 _REASON_SUFFIX = ".reason.json"
 
 
-class SetAsideReader:
+class FailureReader:
     """Reads what was set aside.
 
     Args:
         store: Where dead letters are.
         layout: Their places.
         ledger: Holds the commits.
-        trail: Knows what was put back.
+        redrive_log: Knows what was put back.
         memory: What need not be read again.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, trail: Trail, memory: Memory) -> None:
+    def __init__(
+        self, store: ObjectStore, layout: Layout, ledger: Ledger, redrive_log: RedriveLog, memory: StatusCache
+    ) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._trail = trail
+        self._redrive_log = redrive_log
         self._memory = memory
 
     def dead_letters(self) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were looked at."""
         infos = [info for info in self._store.list(self._layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)]
         latest = sorted(infos, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
-        letters = [letter for letter in ahead(self._open_letter, latest) if letter is not None]
+        letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
         reasons = dict(Counter(letter.reason for letter in letters))
         found = DeadLetters(len(infos), len(latest), len(letters), reasons, tuple(letters[:_NAMED]))
         return found, [info.uri for info in latest]
@@ -54,21 +56,21 @@ class SetAsideReader:
     def _open_letter(self, info: ObjectInfo) -> DeadLetter | None:
         """A dead letter that nobody put back; None if somebody did."""
         uri = info.uri
-        if uri in self._memory.put_back:
+        if uri in self._memory.redriven:
             return None
         manifest_id = base_name(uri).removesuffix(_REASON_SUFFIX)
         try:
             letter = self._letter(info, manifest_id)
-            entries = self._trail.entries_about(manifest_id)
+            entries = self._redrive_log.entries_about(manifest_id)
         except ObjectNotFound:  # put back by hand since the listing
             return None
         except StuckError as exc:  # nobody can tell, so somebody has to look
             return _unreadable(manifest_id, info, str(exc))
-        if not is_put_back(manifest_id, entries):
+        if not was_redriven(manifest_id, entries):
             return letter
         own = [each for each in entries if each.redrive.source == manifest_id]
-        if all(each.fate in {"accepted", "void"} for each in own):
-            self._memory.put_back.add(uri)
+        if all(each.fate in {"accepted", "revoked"} for each in own):
+            self._memory.redriven.add(uri)
         return None
 
     def _letter(self, info: ObjectInfo, manifest_id: str) -> DeadLetter:
@@ -83,20 +85,20 @@ class SetAsideReader:
         self._memory.letters[info.uri] = letter
         return letter
 
-    def files(self, recent: Sequence[RecentCommit]) -> FilesSetAside:
+    def files(self, recent: Sequence[RecentCommit]) -> FilesQuarantined:
         """Files that the latest commits set aside.
 
         Args:
             recent: Summaries, oldest first. Those of older releases do not say whether files were set aside.
         """
         latest_first = recent[::-1]
-        asked = [each for each in latest_first if each.set_aside is None or each.set_aside][:COMMITS_READ]
-        files = [file for found in ahead(self._files_of, asked) for file in found]
+        asked = [each for each in latest_first if each.quarantined is None or each.quarantined][:COMMITS_READ]
+        files = [file for found in map_ordered(self._files_of, asked) for file in found]
         looked_at = len(recent) if len(asked) < COMMITS_READ else latest_first.index(asked[-1]) + 1
         statuses = dict(Counter(file.status for file in files))
-        return FilesSetAside(looked_at, len(files), statuses, tuple(files[:_NAMED]))
+        return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]))
 
-    def _files_of(self, summary: RecentCommit) -> list[SetAsideFile]:
+    def _files_of(self, summary: RecentCommit) -> list[QuarantinedFile]:
         try:
             commit = self._memory.commits.get(summary.manifest_id)
             if commit is None:
@@ -109,11 +111,11 @@ class SetAsideReader:
         left = files_left(Scope("files"), commit, [])
         if left:
             try:
-                own = taken_from(summary.manifest_id, self._trail.entries_about(summary.manifest_id))
+                own = taken_from(summary.manifest_id, self._redrive_log.entries_about(summary.manifest_id))
                 left = files_left(Scope("files"), commit, own)
             except (ObjectNotFound, StuckError):
                 pass  # nobody can tell, so somebody has to look
-        return [SetAsideFile(summary.manifest_id, each.uri, str(each.status), each.detail) for each in left]
+        return [QuarantinedFile(summary.manifest_id, each.uri, str(each.status), each.detail) for each in left]
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.formatting import shown_seconds
-from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesSetAside, LivingRun, State
+from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesQuarantined, LivingRun, State
 
 STALE_PENDING = 5
 """A part that waited for so many times the longest wait was forgotten by the sealer."""
@@ -44,14 +44,14 @@ class Facts:
     backlog: Backlog
     drain: Drain
     dead_letters: DeadLetters
-    files_set_aside: FilesSetAside
+    quarantined_files: FilesQuarantined
 
     def ago(self, moment: datetime) -> str:
         """The time since then, in words."""
         return shown_seconds((self.now - moment).total_seconds())
 
 
-def standing(facts: Facts, rules: Rules) -> State:
+def health(facts: Facts, rules: Rules) -> State:
     """How the job stands.
 
     What keeps data from getting through at all comes before what makes it late, and that before what was set aside.
@@ -115,7 +115,7 @@ def _behind(facts: Facts, rules: Rules) -> State | None:
 
 
 def _needs_you(facts: Facts, rules: Rules) -> State | None:
-    backlog, letters, files = facts.backlog, facts.dead_letters, facts.files_set_aside
+    backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
         return State("needs_you", reason, f"compactor trace {backlog.oldest_begun}")

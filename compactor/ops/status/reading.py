@@ -7,18 +7,18 @@ from compactor.control.gathering import HISTORY_DAYS
 from compactor.control.ports import JobRuns
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, Done, RecentCommit
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.redrive.trail import Trail
-from compactor.ops.status.cache import Memory
-from compactor.ops.status.failures import SetAsideReader
+from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.status.cache import StatusCache
+from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, rates, rejects
-from compactor.ops.status.health import Facts, Rules, standing
+from compactor.ops.status.health import Facts, Rules, health
 from compactor.ops.status.spent import NOT_ON_GLUE, spent
 from compactor.ops.status.values import LivingRun, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
@@ -46,7 +46,7 @@ class StatusReader:
         layout: The places.
         ledger: What is on record.
         runs: Signs of life.
-        trail: What was put back.
+        redrive_log: What was put back.
         clock: Time.
         rules: What is too long.
         allowed_prefixes: Folders that input may be in.
@@ -61,7 +61,7 @@ class StatusReader:
         layout: Layout,
         ledger: Ledger,
         runs: Runs,
-        trail: Trail,
+        redrive_log: RedriveLog,
         clock: Clock,
         rules: Rules,
         allowed_prefixes: Sequence[str],
@@ -77,8 +77,8 @@ class StatusReader:
         self._allowed_prefixes = allowed_prefixes
         self._registry = registry
         self._glue = glue
-        self._memory = Memory()
-        self._set_aside = SetAsideReader(store, layout, ledger, trail, self._memory)
+        self._memory = StatusCache()
+        self._set_aside = FailureReader(store, layout, ledger, redrive_log, self._memory)
 
     def read(self) -> Status:
         """How the job stands now.
@@ -104,7 +104,7 @@ class StatusReader:
         facts = Facts(now, living, last_sign_at, last_commit_at, waiting.backlog, found_drain, letters, files)
         status = Status(
             as_of=now,
-            state=standing(facts, self._rules),
+            state=health(facts, self._rules),
             runs=living,
             last_sign_at=last_sign_at,
             backlog=waiting.backlog,
@@ -113,7 +113,7 @@ class StatusReader:
             latency=latency(self._arrivals(recent)),
             rejects=rejects(recent),
             dead_letters=letters,
-            files_set_aside=files,
+            quarantined_files=files,
             schema=self._schema(),
             recent=tuple(recent),
             ratio=learned_ratio(recent),
@@ -124,13 +124,15 @@ class StatusReader:
 
     def _living(self) -> tuple[LivingRun, ...]:
         return tuple(
-            LivingRun(beat.run_id, beat.host, beat.started_at, beat.beat_at, self._runs.asked_to_stop_at(beat.run_id))
+            LivingRun(
+                beat.run_id, beat.host, beat.started_at, beat.heartbeat_at, self._runs.asked_to_stop_at(beat.run_id)
+            )
             for beat in self._runs.living()
         )
 
     def _arrivals(self, recent: Sequence[RecentCommit]) -> list[tuple[float, ...]]:
         """Of each of the latest commits that are done, how long its files took to be visible."""
-        return [found for found in ahead(self._arrivals_of, recent[-LATENCY_COMMITS:]) if found]
+        return [found for found in map_ordered(self._arrivals_of, recent[-LATENCY_COMMITS:]) if found]
 
     def _arrivals_of(self, summary: RecentCommit) -> tuple[float, ...]:
         manifest_id, day = summary.manifest_id, summary.date

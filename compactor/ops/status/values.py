@@ -32,14 +32,14 @@ class LivingRun:
 
     Attributes:
         host: The machine and its boot.
-        beat_at: The last sign.
+        heartbeat_at: The last sign.
         asked_to_stop_at: When it was asked to end; None if it was not.
     """
 
     run_id: str
     host: str
     started_at: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
     asked_to_stop_at: datetime | None = None
 
 
@@ -159,7 +159,7 @@ class DeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAsideFile:
+class QuarantinedFile:
     """An input file that was set aside whole, and not put back.
 
     Attributes:
@@ -174,7 +174,7 @@ class SetAsideFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesSetAside:
+class FilesQuarantined:
     """Input files that the latest commits set aside, and that nobody put back.
 
     Attributes:
@@ -187,7 +187,7 @@ class FilesSetAside:
     commits: int
     open: int
     by_status: Mapping[str, int]
-    latest: tuple[SetAsideFile, ...] = ()
+    latest: tuple[QuarantinedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Status:
     latency: Latency | None
     rejects: Rejects
     dead_letters: DeadLetters
-    files_set_aside: FilesSetAside
+    quarantined_files: FilesQuarantined
     schema: SchemaSeen
     recent: tuple[RecentCommit, ...]
     ratio: float | None

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from compactor.core.errors import ManifestError, ObjectNotFound
 from compactor.core.layout import Layout, id_from_name, is_delivery
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.waiting_manifests import read_waiting_manifest
-from compactor.ops.status.cache import Memory
+from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import Backlog
 
 MANIFESTS_READ = 200
@@ -38,7 +38,7 @@ def read_waiting(
     layout: Layout,
     ledger: Ledger,
     now: datetime,
-    memory: Memory,
+    memory: StatusCache,
     *,
     allowed_prefixes: Sequence[str],
 ) -> Waiting:
@@ -68,7 +68,11 @@ def read_waiting(
 
 
 def _weights(
-    store: ObjectStore, layout: Layout, infos: Sequence[ObjectInfo], memory: Memory, allowed_prefixes: Sequence[str]
+    store: ObjectStore,
+    layout: Layout,
+    infos: Sequence[ObjectInfo],
+    memory: StatusCache,
+    allowed_prefixes: Sequence[str],
 ) -> dict[tuple[str, str], int]:
     """The bytes that a sample of manifests name, by the manifest's URI and version."""
 
@@ -87,7 +91,7 @@ def _weights(
     readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]
     step = max(1, -(-len(readable) // MANIFESTS_READ))
     sample = readable[::step]
-    found = zip(sample, ahead(weigh, sample), strict=True)
+    found = zip(sample, map_ordered(weigh, sample), strict=True)
     memory.weights = {_key(info): weight for info, weight in found if weight is not None}
     return memory.weights
 

@@ -11,7 +11,7 @@ from compactor.core.layout import MANIFEST_ID, Layout, base_name, id_from_name, 
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.trail import Trail, TrailEntry
+from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class History:
     outcome: Commit | DeadLetter | None = None
     is_done: bool = False
     redriven_from: Redrive | None = None
-    redriven_as: tuple[TrailEntry, ...] = ()
+    redriven_as: tuple[RedriveLogEntry, ...] = ()
 
 
 class Histories:
@@ -45,19 +45,19 @@ class Histories:
         store: Where the manifests are.
         layout: The places.
         ledger: The records.
-        trail: The redrives.
+        redrive_log: The redrives.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, trail: Trail) -> None:
+    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, redrive_log: RedriveLog) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._trail = trail
+        self._redrive_log = redrive_log
 
     def of(self, manifest_id: str) -> History | None:
         """The history of a manifest; None if nothing is known of it."""
         accepted = self._ledger.accepted(manifest_id)
-        entries = self._trail.entries_about(manifest_id)
+        entries = self._redrive_log.entries_about(manifest_id)
         made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)
         if accepted is None:
             uri = self._first_there([self._layout.manifest(manifest_id)])

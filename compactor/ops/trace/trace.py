@@ -7,14 +7,14 @@ from typing import Literal
 
 from compactor.core.attempts import AttemptState
 from compactor.core.records import NEEDS_OPERATOR, DeadLetter, FileReport
+from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.redrive.selection import Scope, left_of
-from compactor.ops.redrive.trail import TrailEntry
 from compactor.ops.trace.histories import History
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 
 
-class Whereabouts(StrEnum):
+class TraceState(StrEnum):
     """How far something has come."""
 
     UNKNOWN = "unknown"  # nothing that was searched names it
@@ -24,7 +24,7 @@ class Whereabouts(StrEnum):
     IN_WORK = "in_work"  # in a manifest that was begun
     DECIDED = "decided"  # committed, and not all of it is in its final place yet
     DONE = "done"  # every line is in the output, in the rejects, or blank
-    SET_ASIDE = "set_aside"  # the file alone was set aside
+    QUARANTINED = "quarantined"  # the file alone was set aside
     DEAD_LETTERED = "dead_lettered"  # its manifest is a dead letter
 
 
@@ -36,7 +36,7 @@ class TracedRedrive:
         manifest_id: The manifest that it was put back as.
         kind: `manifests`, `files` or `rejects`.
         counts: What was taken, by reason.
-        fate: What became of that manifest: `accepted`, `waiting`, `unwritten` or `void`.
+        fate: What became of that manifest: `accepted`, `waiting`, `unwritten` or `revoked`.
     """
 
     manifest_id: str
@@ -70,7 +70,7 @@ class Trace:
     Attributes:
         uri: As asked: a URI, or a manifest id.
         kind: What it is.
-        whereabouts: How far it has come.
+        trace_state: How far it has come.
         exists: Whether the object is there now; for a manifest, wherever that is.
         manifest_id: The manifest that names it, or wrote it.
         date: That manifest's date.
@@ -90,7 +90,7 @@ class Trace:
 
     uri: str
     kind: TracedKind = "file"
-    whereabouts: Whereabouts = Whereabouts.UNKNOWN
+    trace_state: TraceState = TraceState.UNKNOWN
     exists: bool = False
     manifest_id: str = ""
     date: str = ""
@@ -110,8 +110,8 @@ class Trace:
     @property
     def needs_operator(self) -> bool:
         """Whether it was set aside, alone or with its manifest, and nobody put it back."""
-        set_aside = self.whereabouts in {Whereabouts.SET_ASIDE, Whereabouts.DEAD_LETTERED}
-        return set_aside and not any(each.kind != "rejects" and each.fate != "void" for each in self.redriven_as)
+        quarantined = self.trace_state in {TraceState.QUARANTINED, TraceState.DEAD_LETTERED}
+        return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)
 
 
 def add_history(trace: Trace, history: History) -> None:
@@ -121,24 +121,24 @@ def add_history(trace: Trace, history: History) -> None:
     trace.redriven_from = history.redriven_from.source if history.redriven_from is not None else ""
     trace.redriven_as = [traced_redrive(entry) for entry in history.redriven_as]
     if history.accepted is None:
-        trace.whereabouts = Whereabouts.WAITING if history.uri else Whereabouts.CLAIMED
+        trace.trace_state = TraceState.WAITING if history.uri else TraceState.CLAIMED
         if not history.uri:
             trace.message = "its manifest is on record as redriven, and was not written yet; redrive again"
         return
     trace.date = history.accepted.date
-    if history.accepted.kind == "void":
-        trace.whereabouts = Whereabouts.CLAIMED
+    if history.accepted.kind == "revoked":
+        trace.trace_state = TraceState.CLAIMED
         trace.message = f"manifest {history.manifest_id} was given up by its planner; plan again"
     elif history.outcome is None:
-        trace.whereabouts = Whereabouts.IN_WORK if history.attempts else Whereabouts.WAITING
+        trace.trace_state = TraceState.IN_WORK if history.attempts else TraceState.WAITING
     elif isinstance(history.outcome, DeadLetter):
-        trace.whereabouts = Whereabouts.DEAD_LETTERED
+        trace.trace_state = TraceState.DEAD_LETTERED
         trace.message = f"{history.outcome.reason}: {history.outcome.message}"
     else:
-        trace.whereabouts = Whereabouts.DONE if history.is_done else Whereabouts.DECIDED
+        trace.trace_state = TraceState.DONE if history.is_done else TraceState.DECIDED
 
 
-def traced_redrive(entry: TrailEntry) -> TracedRedrive:
+def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     """A redrive as a trace shows it."""
     redrive = entry.redrive
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)

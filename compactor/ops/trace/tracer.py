@@ -10,11 +10,11 @@ from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.ledger import Ledger
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.trail import Trail, TrailEntry
+from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.trace import (
     Trace,
-    Whereabouts,
+    TraceState,
     add_history,
     move_to_plan,
     moves_of_file,
@@ -24,7 +24,7 @@ from compactor.ops.trace.trace import (
 
 SEARCHED_DAYS = 31
 
-_BEST_FIRST = ("compacted", "in_work", "waiting", "set_aside", "dead_lettered")
+_BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
 
 
 class Tracer:
@@ -34,7 +34,7 @@ class Tracer:
         store: Where everything is.
         layout: The places.
         ledger: How far manifests have come.
-        trail: What was redriven.
+        redrive_log: What was redriven.
         claims: Which manifest a planned file belongs to; None where nobody plans.
         clock: The day of a file that names none and is gone.
         allowed_prefixes: Folders that input may be in.
@@ -45,7 +45,7 @@ class Tracer:
         store: ObjectStore,
         layout: Layout,
         ledger: Ledger,
-        trail: Trail,
+        redrive_log: RedriveLog,
         claims: ClaimTable | None,
         clock: Clock,
         *,
@@ -56,7 +56,7 @@ class Tracer:
         self._ledger = ledger
         self._claims = claims
         self._clock = clock
-        self._histories = Histories(store, layout, ledger, trail)
+        self._histories = Histories(store, layout, ledger, redrive_log)
         self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
@@ -93,9 +93,9 @@ class Tracer:
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
             trace.uri, trace.exists = uri, self._store.stat(uri) is not None
-            if trace.whereabouts is Whereabouts.UNKNOWN and trace.exists and is_within(uri, self._layout.manifests):
+            if trace.trace_state is TraceState.UNKNOWN and trace.exists and is_within(uri, self._layout.manifests):
                 # Nobody began it, and it is not called by its id.
-                trace.whereabouts, trace.manifest_id, trace.manifest_uri = Whereabouts.WAITING, manifest_id, uri
+                trace.trace_state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
             return trace
         return self._trace_input(uri, days)
 
@@ -130,11 +130,11 @@ class Tracer:
                 return trace
             manifest_id = naming.manifest_id
         else:
-            trace.whereabouts = Whereabouts.CLAIMED
+            trace.trace_state = TraceState.CLAIMED
         trace.manifest_id = manifest_id
         part_uri = self._layout.pending_part(manifest_id)
         if self._store.stat(part_uri) is not None:
-            trace.whereabouts, trace.manifest_uri = Whereabouts.PENDING, part_uri
+            trace.trace_state, trace.manifest_uri = TraceState.PENDING, part_uri
             return trace
         history = self._latest(manifest_id, uri)
         if history is not None:
@@ -178,7 +178,7 @@ class Tracer:
         """The history of a manifest, or of the last one that the file was redriven as."""
         history = self._histories.of(manifest_id)
         seen = {manifest_id}
-        while history is not None and (entry := _put_back_as(history, uri)) is not None:
+        while history is not None and (entry := _redriven_as(history, uri)) is not None:
             following = self._histories.of(entry.redrive.manifest.manifest_id)
             if following is None or following.manifest_id in seen:
                 break
@@ -196,7 +196,7 @@ class Tracer:
         outcome = history.outcome
         if not isinstance(outcome, Commit):
             trace.next_moves = moves_of_manifest(history)
-            if history.accepted is not None and history.accepted.kind == "void":
+            if history.accepted is not None and history.accepted.kind == "revoked":
                 trace.next_moves = [move_to_plan(trace.uri)]
             return
         report = next((file for file in outcome.files if canonical(file.uri) == wanted), None)
@@ -204,7 +204,7 @@ class Tracer:
         if report is None:
             return
         if report.status is not FileStatus.COMPACTED:
-            trace.whereabouts, trace.message = Whereabouts.SET_ASIDE, f"{report.status}: {report.detail}"
+            trace.trace_state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
             trace.next_moves = moves_of_file(history, report)
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
@@ -220,12 +220,12 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
 
     def rank(naming: Naming) -> tuple[bool, int]:
         is_other = info is not None and naming.etag is not None and naming.etag != info.etag
-        return is_other, _BEST_FIRST.index(naming.standing)
+        return is_other, _BEST_FIRST.index(naming.state)
 
     return min(namings, key=rank, default=None)
 
 
-def _put_back_as(history: History, uri: str) -> TrailEntry | None:
+def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
     """The last redrive by which a file was put back as a whole."""
     wanted = canonical(uri)
     for entry in reversed(history.redriven_as):
@@ -235,7 +235,7 @@ def _put_back_as(history: History, uri: str) -> TrailEntry | None:
     return None
 
 
-def _concerns(entry: TrailEntry, wanted: str) -> bool:
+def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
     """Whether a redrive put back a file, or lines of it."""
     redrive = entry.redrive
     uris = (

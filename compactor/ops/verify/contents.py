@@ -28,7 +28,7 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.rawjson import texts
-from compactor.ops.verify.verifier import AuditReport, Discrepancy
+from compactor.ops.verify.verifier import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
@@ -58,7 +58,7 @@ class Sum:
         self.total = (self.total + other.total) % _MODULUS
 
 
-class DeepAuditor:
+class DeepVerifier:
     """Compares the contents of commits.
 
     Args:
@@ -72,7 +72,7 @@ class DeepAuditor:
         self._registry = registry
         self._limits = limits
 
-    def check(self, commit: Commit, report: AuditReport) -> None:
+    def check(self, commit: Commit, report: VerifyReport) -> None:
         """Compare one commit, and add what was found to the report."""
         schema = self._registry.version(commit.schema_version)
         try:
@@ -239,7 +239,7 @@ def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> 
     return [line_number, byte_offset, reason, raw.hex()]
 
 
-def _compare(commit: Commit, report: AuditReport, where: str, what: str, expected: Sum, found: Sum) -> None:
+def _compare(commit: Commit, report: VerifyReport, where: str, what: str, expected: Sum, found: Sum) -> None:
     if expected != found:
         difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
         report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))

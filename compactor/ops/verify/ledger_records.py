@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, base_name, redrive_number
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import (
     NEEDS_OPERATOR,
@@ -21,7 +21,7 @@ from compactor.core.records import (
     Redrive,
 )
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.trail import Trail, is_put_back, taken_from
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
 from compactor.ops.verify.report import Discrepancy
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
@@ -48,7 +48,7 @@ class RecordFindings:
     discrepancies: list[Discrepancy] = field(default_factory=list)
 
 
-class RecordAuditor:
+class RecordVerifier:
     """Looks at the records of manifests. Safe for many threads, and beside a job that goes on.
 
     Args:
@@ -61,7 +61,7 @@ class RecordAuditor:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._trail = Trail(store, layout, ledger)
+        self._redrive_log = RedriveLog(store, layout, ledger)
 
     def examine(self, day: str, manifest_id: str) -> RecordFindings:
         """Look at all records of a manifest that was begun."""
@@ -125,11 +125,11 @@ class RecordAuditor:
         if isinstance(outcome, Commit) and all(file.status not in NEEDS_OPERATOR for file in outcome.files):
             return frozenset()
         try:
-            entries = self._trail.entries_about(manifest_id)
+            entries = self._redrive_log.entries_about(manifest_id)
         except (ObjectNotFound, RecordUnreadable):  # which is a discrepancy where that record is
             return frozenset()
         if isinstance(outcome, DeadLetter):
-            return frozenset({manifest_id} if is_put_back(manifest_id, entries) else ())
+            return frozenset({manifest_id} if was_redriven(manifest_id, entries) else ())
         taken = taken_from(manifest_id, entries)
         return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
@@ -147,7 +147,7 @@ class RecordAuditor:
             folder: The archive, or one day of it.
         """
         owners = (self._layout.archived_id(info.uri) for info in self._store.list(folder))
-        for found in ahead(self._lost, filter(None, owners)):
+        for found in map_ordered(self._lost, filter(None, owners)):
             yield from found
 
     def _lost(self, owner: tuple[str, str]) -> list[Discrepancy]:
@@ -157,7 +157,7 @@ class RecordAuditor:
         """Accepted manifests of which there is no other record, but for archived ones; None for one that goes on."""
         listed = self._store.list(self._layout.accepted_folder)
         ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
-        for found in ahead(self._lost_of_accepted, ids):
+        for found in map_ordered(self._lost_of_accepted, ids):
             yield from found
 
     def _lost_of_accepted(self, manifest_id: str) -> list[Discrepancy | None]:
@@ -168,7 +168,7 @@ class RecordAuditor:
             # Where there are other records, these have shown it already; there is no telling without the date.
             begun = any(found == manifest_id for _, found in self._ledger.manifests())
             return [] if begun else [*faults]
-        if accepted.kind in {"void", "part"} or self._ledger.record_names(accepted.date, manifest_id):
+        if accepted.kind in {"revoked", "part"} or self._ledger.record_names(accepted.date, manifest_id):
             return []
         if self._store.stat(self._layout.archived_manifest(accepted.date, manifest_id)) is not None:
             return []

@@ -25,7 +25,7 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAsideFile:
+class QuarantinedFile:
     """One input file that was set aside whole.
 
     Attributes:
@@ -40,7 +40,7 @@ class SetAsideFile:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAsideManifest:
+class DeadLetterManifest:
     """One dead letter.
 
     Attributes:
@@ -54,7 +54,7 @@ class SetAsideManifest:
 
 
 @dataclass(slots=True)
-class AuditReport:
+class VerifyReport:
     """What was proved.
 
     `rows + rejected_lines + blank_lines == lines` holds for every file, or there is a discrepancy that says where not.
@@ -68,8 +68,8 @@ class AuditReport:
         inputs_gone: Inputs that a deep audit could not read again, because they are gone or another version by now.
         inputs_compared: Inputs whose every value a deep audit compared.
         discrepancies: Empty if all is well.
-        files_set_aside: Input files that were set aside whole, but for those that changed.
-        manifests_set_aside: The dead letters.
+        quarantined_files: Input files that were set aside whole, but for those that changed.
+        dead_letter_manifests: The dead letters.
     """
 
     manifests: int = 0
@@ -87,14 +87,14 @@ class AuditReport:
     inputs_gone: int = 0
     inputs_compared: int = 0
     discrepancies: list[Discrepancy] = field(default_factory=list)
-    files_set_aside: list[SetAsideFile] = field(default_factory=list)
-    manifests_set_aside: list[SetAsideManifest] = field(default_factory=list)
+    quarantined_files: list[QuarantinedFile] = field(default_factory=list)
+    dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
 
     @property
     def needs_operator(self) -> bool:
         """Whether a person has to look: something does not add up, or was set aside whole and not put back since."""
-        files = any(not each.redriven for each in self.files_set_aside)
-        manifests = any(not each.redriven for each in self.manifests_set_aside)
+        files = any(not each.redriven for each in self.quarantined_files)
+        manifests = any(not each.redriven for each in self.dead_letter_manifests)
         return bool(self.discrepancies) or files or manifests
 
     def add_commit(self, commit: Commit, *, redriven: Container[str] = ()) -> None:
@@ -114,8 +114,8 @@ class AuditReport:
             self.blank_lines += file.blank_lines
             self.rejects_by_reason.update(file.rejects)
             if file.status in NEEDS_OPERATOR:
-                self.files_set_aside.append(
-                    SetAsideFile(commit.manifest_id, file.uri, file.status, file.detail, file.uri in redriven)
+                self.quarantined_files.append(
+                    QuarantinedFile(commit.manifest_id, file.uri, file.status, file.detail, file.uri in redriven)
                 )
         self.output_files += len(commit.outputs)
         self.output_bytes += sum(output.size_bytes for output in commit.outputs)
@@ -123,4 +123,6 @@ class AuditReport:
     def add_dead_letter(self, letter: DeadLetter, *, redriven: bool) -> None:
         """Count a dead letter."""
         self.dead_letters += 1
-        self.manifests_set_aside.append(SetAsideManifest(letter.manifest_id, letter.reason, letter.message, redriven))
+        self.dead_letter_manifests.append(
+            DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven)
+        )

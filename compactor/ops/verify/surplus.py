@@ -5,7 +5,7 @@ from itertools import groupby, takewhile
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, folder, is_data
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.ledger import Ledger
@@ -59,7 +59,7 @@ class SurplusFinder:
     def _surplus(self, listed: Iterable[ObjectInfo], owner_of: Callable[[str], Owner]) -> Iterator[Discrepancy]:
         data = (info for info in listed if is_data(info.uri))
         groups = ((owner, list(infos)) for owner, infos in groupby(data, key=lambda info: owner_of(info.uri)))
-        for found in ahead(self._surplus_of, groups):
+        for found in map_ordered(self._surplus_of, groups):
             yield from found
 
     def _surplus_of(self, group: _Group) -> list[Discrepancy]:

@@ -15,25 +15,25 @@ from compactor.core.errors import (
     StuckError,
 )
 from compactor.core.layout import Layout
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter, StagedFile
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.ledger import Ledger
 from compactor.ndjson.rejects import REJECTS_SCHEMA
-from compactor.ops.verify.ledger_records import RecordAuditor, RecordFindings
-from compactor.ops.verify.report import AuditReport, Discrepancy
+from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
+from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.surplus import SurplusFinder
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS
 
-__all__ = ["AuditReport", "Auditor", "DeepCheck", "Discrepancy"]
+__all__ = ["VerifyReport", "Verifier", "DeepCheck", "Discrepancy"]
 
 _SCHEMAS_HELD = 32
 _SHOWN_CHARACTERS = 500
 _TRIES = 3  # for a file that another driver publishes once more while it is read
 
-DeepCheck = Callable[[Commit, AuditReport], None]
+DeepCheck = Callable[[Commit, VerifyReport], None]
 """Compares the contents of a commit's inputs and outputs, and adds to the report."""
 
 
@@ -51,7 +51,7 @@ class _Examined:
     lost_schema: Discrepancy | None = None
 
 
-class Auditor:
+class Verifier:
     """Holds the ledger against output and rejects. Memory does not grow with the number of days or manifests.
 
     Args:
@@ -66,18 +66,18 @@ class Auditor:
         self._layout = layout
         self._ledger = ledger
         self._registry = registry
-        self._records = RecordAuditor(store, layout, ledger)
+        self._records = RecordVerifier(store, layout, ledger)
         self._surplus = SurplusFinder(store, layout, ledger)
         self._columns = lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
 
-    def audit(
+    def verification(
         self,
         manifests: Iterable[tuple[str, str]],
         *,
         whole_days: bool,
         deep_check: DeepCheck | None = None,
         on_manifest: Callable[[str], None] = lambda _: None,
-    ) -> AuditReport:
+    ) -> VerifyReport:
         """Check manifests.
 
         Args:
@@ -86,7 +86,7 @@ class Auditor:
             deep_check: Compares contents as well.
             on_manifest: Told of each manifest that was checked.
         """
-        report = AuditReport()
+        report = VerifyReport()
         for day, of_day in groupby(manifests, key=itemgetter(0)):
             if whole_days:
                 self._check_manifests(report, of_day, deep_check, on_manifest)
@@ -98,24 +98,24 @@ class Auditor:
                     report.discrepancies.extend(self._surplus.of_manifest(day, manifest_id))
         return report
 
-    def audit_day(
+    def verify_date(
         self,
         day: str,
         *,
         deep_check: DeepCheck | None = None,
         on_manifest: Callable[[str], None] = lambda _: None,
-    ) -> AuditReport:
+    ) -> VerifyReport:
         """Check all manifests of a day and the folders of that day, also of one that the ledger knows nothing of."""
-        report = AuditReport()
+        report = VerifyReport()
         self._check_manifests(report, self._ledger.manifests(day), deep_check, on_manifest)
         self._check_day(report, day)
         return report
 
-    def audit_all(
+    def verify_all(
         self, *, deep_check: DeepCheck | None = None, on_manifest: Callable[[str], None] = lambda _: None
-    ) -> AuditReport:
+    ) -> VerifyReport:
         """Check everything: the manifests of all days, the folders of all days, and that no manifest was forgotten."""
-        report = AuditReport()
+        report = VerifyReport()
         self._check_manifests(report, self._ledger.manifests(), deep_check, on_manifest)
         report.discrepancies.extend(self._surplus.everywhere())
         report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_folder))
@@ -126,18 +126,18 @@ class Auditor:
                 report.discrepancies.append(lost)
         return report
 
-    def _check_day(self, report: AuditReport, day: str) -> None:
+    def _check_day(self, report: VerifyReport, day: str) -> None:
         report.discrepancies.extend(self._surplus.of_day(day))
         report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_day(day)))
 
     def _check_manifests(
         self,
-        report: AuditReport,
+        report: VerifyReport,
         manifests: Iterable[tuple[str, str]],
         deep_check: DeepCheck | None,
         on_manifest: Callable[[str], None],
     ) -> None:
-        for examined in ahead(self._examined, manifests):
+        for examined in map_ordered(self._examined, manifests):
             self._add(report, examined, deep_check)
             on_manifest(examined.manifest_id)
 
@@ -158,7 +158,7 @@ class Auditor:
                 expected = f"{file.rows} rows, staged or published"
                 yield Discrepancy(commit.manifest_id, file.staged, expected, "neither")
 
-    def _add(self, report: AuditReport, examined: _Examined, deep_check: DeepCheck | None) -> None:
+    def _add(self, report: VerifyReport, examined: _Examined, deep_check: DeepCheck | None) -> None:
         outcome = examined.records.outcome
         report.discrepancies += examined.discrepancies
         if examined.lost_schema is not None and examined.lost_schema not in report.discrepancies:
@@ -224,7 +224,7 @@ class Auditor:
         return fault
 
 
-def _compare(commit: Commit, report: AuditReport, deep_check: DeepCheck) -> None:
+def _compare(commit: Commit, report: VerifyReport, deep_check: DeepCheck) -> None:
     try:
         deep_check(commit, report)
     except (OperatorError, StoreUnavailable):

@@ -11,7 +11,7 @@ from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS
 from compactor.wiring import app
-from tests.support.harness import GOOD, World
+from tests.support.harness import GOOD, Harness
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -117,16 +117,16 @@ def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bo
 def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     """With a state to read, bytes and time come from the ledger, and the workers' price from the options."""
     assert document(config=config)["measured"] is None
-    world = World(root=str(tmp_path), store=LocalStore())
-    uris = [world.deliver(name, GOOD, GOOD) for name in ("m1", "m2")]
+    harness = Harness(root=str(tmp_path), store=LocalStore())
+    uris = [harness.deliver(name, GOOD, GOOD) for name in ("m1", "m2")]
 
-    def on_step(step: str, manifest_id: str) -> None:
+    def on_crash_point(step: str, manifest_id: str) -> None:
         if step == "converted":
-            world.clock.advance({"m1": 90, "m2": 30}[manifest_id])
+            harness.clock.advance({"m1": 90, "m2": 30}[manifest_id])
 
-    runner = world.runner(on_step=on_step)
+    runner = harness.runner(on_crash_point=on_crash_point)
     runner.run(uris[:1])
-    world.clock.advance(240)
+    harness.clock.advance(240)
     runner.run(uris[1:])
     found = document(config=config)["measured"]
     assert (found["commits"], found["input_files"], found["input_bytes"]) == (2, 4, 4 * len(GOOD))

@@ -25,7 +25,7 @@ from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
 from compactor.demo.scene import BUCKETS, REGION, TABLE, in_buckets, in_folder
 from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
-from compactor.ops.verify.verifier import AuditReport
+from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}
@@ -79,7 +79,7 @@ def test_scene_has_known_flaws(tmp_path: Path) -> None:
 
 MADE = DayCounts(files=2, stored_bytes=90, decoded_bytes=100, lines=10, bad_lines={"truncated": 1, "array": 2})
 FOUND = Outcome(
-    audit=AuditReport(
+    verification=VerifyReport(
         files=2,
         files_by_status=Counter(compacted=2),
         lines=10,
@@ -110,7 +110,7 @@ def test_no_difference() -> None:
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
 def test_differences(change: dict[str, object], said: str) -> None:
     """Whatever does not come out as it went in is said."""
-    [difference] = differences(MADE, replace(FOUND, audit=replace(FOUND.audit, **change)))  # type: ignore[arg-type]
+    [difference] = differences(MADE, replace(FOUND, verification=replace(FOUND.verification, **change)))  # type: ignore[arg-type]
     assert said in difference
 
 

@@ -72,7 +72,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path, config)
 
 
-def set_aside(site: Site) -> str:
+def quarantined(site: Site) -> str:
     """A manifest one of whose two files was missing, and is back; its id."""
     site.write(f"{DAY}-a.ndjson", b'{"id": 1}\n')
     late = site.write(f"{DAY}-b.ndjson", b'{"id": 2}\n')
@@ -85,11 +85,11 @@ def set_aside(site: Site) -> str:
 
 def test_files(site: Site) -> None:
     """A file that was missing is redriven, found by trace under its new manifest, and never taken twice."""
-    manifest_id = set_aside(site)
+    manifest_id = quarantined(site)
     late = str(site.root / "raw" / f"{DAY}-b.ndjson")
     traced, code = site.json("trace", late)
-    assert (traced["whereabouts"], traced["next_moves"], code) == (
-        "set_aside",
+    assert (traced["trace_state"], traced["next_moves"], code) == (
+        "quarantined",
         [f"compactor redrive files {manifest_id}"],
         3,
     )
@@ -165,7 +165,7 @@ def test_rejects(site: Site) -> None:
 
 def test_dry_run(site: Site) -> None:
     """A dry run shows what would be done and changes nothing on the disk."""
-    manifest_id = set_aside(site)
+    manifest_id = quarantined(site)
     before = site.everything()
     result = site.call("redrive", "files", "--dry-run")
     assert (result.exit_code, result.stdout) == (
@@ -177,7 +177,7 @@ def test_dry_run(site: Site) -> None:
 
 def test_what_is_asked_before_much_is_done(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above a limit it asks at a terminal; without one it needs --yes, and says so; a dry run needs neither."""
-    set_aside(site)
+    quarantined(site)
     monkeypatch.setattr(redrive_module, "ASKED_ABOVE", 0)
     result = site.call("redrive", "files")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -218,7 +218,7 @@ def test_trace_of_what_nobody_knows(site: Site, thing: str) -> None:
 
 def test_trace_a_manifest(site: Site) -> None:
     """A manifest shows its state, its attempts and its files; so does each file that it wrote."""
-    manifest_id = set_aside(site)
+    manifest_id = quarantined(site)
     text = site.call("trace", manifest_id).stdout
     for shown in ("1 at ", "1 compacted, 1 missing", f"missing: {site.root}/raw/{DAY}-b.ndjson", "redrive files"):
         assert shown in text
@@ -230,9 +230,9 @@ def test_trace_a_manifest(site: Site) -> None:
 
 def test_trace_json_is_stable(site: Site) -> None:
     """The keys of the document are those that other programs count on."""
-    document, _ = site.json("trace", set_aside(site))
+    document, _ = site.json("trace", quarantined(site))
     assert list(document) == [
-        *("uri", "kind", "whereabouts", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
+        *("uri", "kind", "trace_state", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
         *("files", "outputs", "rejects", "redriven_from", "origin", "redriven_as", "message", "next_moves"),
         *("searched", "meaning", "needs_operator"),
     ]

@@ -16,7 +16,7 @@ from tests.support.fakes import ListSource, PlainEngine
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("compactor.ledger.heartbeat.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.05)
     path = tmp_path / "settings.toml"
     path.write_text(
         f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
@@ -62,9 +62,9 @@ def test_a_job_ends(config: Path, job: threading.Thread) -> None:
 
 def test_a_job_that_does_not_end_in_time(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a job still runs after the wait, the command fails and names it."""
-    monkeypatch.setattr("compactor.ledger.heartbeat.BEAT_SECONDS", 60.0)
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
     app = App(load_settings(config, {}))
-    with app.presence:
+    with app.heartbeat:
         result = call(config, "--wait", "0.01", "--json")
         assert result.exit_code == 1
         assert [beat["run_id"] for beat in json.loads(result.stdout)["running"]] == [app.run_id]

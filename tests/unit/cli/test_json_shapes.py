@@ -23,7 +23,7 @@ from compactor.cli.ui.compact_report import Closing
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.watching import trouble
 from compactor.control.actions import Action, ActionKind
-from compactor.control.plane import Step
+from compactor.control.plane import CrashPoint
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
@@ -31,16 +31,16 @@ from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.service import RunReport, Service
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.heartbeat import Presence
+from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import Plan
-from compactor.ops.report.figures import AddedColumn, SetAsideFile
-from compactor.settings.compact_paths import ends_of
+from compactor.ops.report.figures import AddedColumn, QuarantinedFile
+from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
-from compactor.wiring.control import ControlParts
+from compactor.wiring.control import ControlComponents
 from tests.support.fakes import PlainEngine
-from tests.support.harness import World
+from tests.support.harness import Harness
 from tests.support.json_shapes import Shape, shape_of
 from tests.support.report_day import WHOLE_DAY, ReportDay, report_on
 from tests.support.status_scenes import COMMITS, SCENES
@@ -53,13 +53,13 @@ DOCUMENT = ROOT / "docs" / "json.md"
 
 Documents = list[Any]
 
-OLDER: dict[str, Any] = {"arrived_at": None, "rejects": None, "set_aside": None}
+OLDER: dict[str, Any] = {"arrived_at": None, "rejects": None, "quarantined": None}
 """What the summary of a commit of an older release does not hold."""
 
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
 """A manifest of a file that is not there."""
 
-FULL = COMMITS[1].model_copy(update={"set_aside": {"missing": 1}})
+FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}})
 
 
 class FailingEngine:
@@ -67,14 +67,14 @@ class FailingEngine:
 
     name = "failing"
 
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         return True
 
     def stage(self, request: StageRequest) -> Staged:
         raise ValueError(f"{request.manifest.manifest_id} is too much")
 
 
-def set_aside(site: Site) -> str:
+def quarantined(site: Site) -> str:
     """A commit with a missing file and a rejected line, and two dead letters; the committed manifest's id."""
     manifest_id = site.plan()
     (site.root / "raw" / f"{DAY}-good.ndjson").unlink()
@@ -99,9 +99,9 @@ def plans(site: Site, _: pytest.MonkeyPatch) -> Documents:
 
 def statuses(site: Site, _: pytest.MonkeyPatch) -> Documents:
     found = [site.json("status")[0]]
-    set_aside(site)
+    quarantined(site)
     app = site.app
-    with app.presence:
+    with app.heartbeat:
         found.append(site.json("status")[0])
     unread = replace(SCENES["behind"].backlog, input_bytes=None)
     old = replace(SCENES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
@@ -115,7 +115,7 @@ def _printed(document: dict[str, Any]) -> bytes:
 
 
 def verifications(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    set_aside(site)
+    quarantined(site)
     fine = site.json("verify")[0]
     [path] = (site.root / "o").rglob("*.parquet")
     path.unlink()
@@ -128,7 +128,7 @@ def traces(site: Site, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     manifest_id = site.plan()
     for _ in range(4):  # so often, and then it is seen that it was tried often enough
         site.app.batch_runner(FailingEngine()).run([site.app.layout.manifest(manifest_id)])
-    letter = set_aside_twice(site)
+    letter = quarantined_twice(site)
     found += [
         site.json("trace", each)[0] for each in (flawed, good, letter, *map(str, (site.root / "o").rglob("*.p*")))
     ]
@@ -136,9 +136,9 @@ def traces(site: Site, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     return found
 
 
-def set_aside_twice(site: Site) -> str:
+def quarantined_twice(site: Site) -> str:
     """What failed is put back, one of its files is gone by then, and what is left of it is put back again."""
-    [letter] = [each["manifest_id"] for each in site.json("verify")[0]["manifests_set_aside"]]
+    [letter] = [each["manifest_id"] for each in site.json("verify")[0]["dead_letter_manifests"]]
     site.call("redrive", "manifests", letter)
     Path(site.raw(f"{DAY}-good.ndjson")).unlink()
     site.compact()
@@ -147,7 +147,7 @@ def set_aside_twice(site: Site) -> str:
 
 
 def redrives(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    manifest_id = set_aside(site)
+    manifest_id = quarantined(site)
     (site.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
     found = [site.json("redrive", "files", "--dry-run")[0], site.json("redrive", "manifests", "--dry-run")[0]]
     found.append(site.json("redrive", "rejects", manifest_id, "broken")[0])
@@ -193,15 +193,15 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     clock = ManualClock()
     glue, queue = MemoryGlue(clock), MemoryQueue()
 
-    def parts(settings: Settings) -> ControlParts:
-        found = ControlParts(settings, clock=clock, job=glue, metrics=MemoryMetrics())
+    def parts(settings: Settings) -> ControlComponents:
+        found = ControlComponents(settings, clock=clock, job=glue, metrics=MemoryMetrics())
         monkeypatch.setattr(found, "_queue", lambda _: queue)
         return found
 
-    monkeypatch.setattr(control, "ControlParts", parts)
+    monkeypatch.setattr(control, "ControlComponents", parts)
     found = [site.json("control", "--close-breaker")[0], site.json("control", "--dry-run")[0], site.json("control")[0]]
     app = site.app
-    with Presence(app.store, app.layout, clock, "run", app.presence._process):
+    with Heartbeat(app.store, app.layout, clock, "run", app.heartbeat._process):
         found.append(site.json("control", "--dry-run")[0])
         app.runs.ask_to_stop("run")
         found.append(site.json("control", "--dry-run")[0])
@@ -217,7 +217,7 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     )
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):
-        step = Step(snapshot, (stopping,), failed=("run jr could not be stopped",))
+        step = CrashPoint(snapshot, (stopping,), failed=("run jr could not be stopped",))
         found.append(json.loads(_printed(control._document(step))))
     return found
 
@@ -225,7 +225,7 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
 def stops(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     monkeypatch.setattr(stop, "_POLL_SECONDS", 0.01)
     app = site.app
-    with app.presence:
+    with app.heartbeat:
         return [site.json("stop")[0], site.json("stop", "--wait", "0.01")[0]]
 
 
@@ -249,7 +249,7 @@ def compactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     next((site.root / "rows").rglob("*.parquet")).unlink()
     found.append(json.loads(CliRunner().invoke(command, words).stdout))
     held = Closing(
-        ends_of(raw, rows),
+        parse_compact_paths(raw, rows),
         site.app.layout,
         Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at),
         dry_run=False,
@@ -271,18 +271,18 @@ def checkups(site: Site, _: pytest.MonkeyPatch) -> Documents:
 def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     """Of work that was done, of nothing, of a long day, and of a ledger that is damaged."""
     nothing = site.json("report")[0]
-    set_aside(site)
+    quarantined(site)
     real = site.json("report")[0]
-    world = World()
-    ReportDay(world, files=2).fill(manifests=12)
-    world.store.put(world.layout.outcome("2025-12-21", "m-000003"), b"{")
-    day = report_on(world)
+    harness = Harness()
+    ReportDay(harness, files=2).fill(manifests=12)
+    harness.store.put(harness.layout.outcome("2025-12-21", "m-000003"), b"{")
+    day = report_on(harness)
     figures = day.figures
     older = AddedColumn("id", "string", None)
     unknown = replace(
         figures,
         dead_letters=tuple(replace(each, is_redriven=None) for each in figures.dead_letters),
-        set_aside_files=(SetAsideFile("a", "m", "missing", "no such object", WHOLE_DAY.since, None),),
+        quarantined_files=(QuarantinedFile("a", "m", "missing", "no such object", WHOLE_DAY.since, None),),
         schema_changes=tuple(replace(each, added=(older,)) for each in figures.schema_changes),
     )
     made = [day.document(), replace(day, figures=unknown).document()]
@@ -294,7 +294,7 @@ COMMANDS: dict[str, tuple[Callable[[Site, pytest.MonkeyPatch], Documents], set[s
     "status": (
         statuses,
         {f"{part}.by_reason" for part in ("rejects", "dead_letters")}
-        | {"files_set_aside.by_status", "recent[].rejects", "recent[].set_aside"},
+        | {"quarantined_files.by_status", "recent[].rejects", "recent[].quarantined"},
     ),
     "verify": (verifications, {"files_by_status", "rejects_by_reason"}),
     "trace": (traces, {"report.rejects", "files[].rejects", "redriven_as[].counts"}),
@@ -302,14 +302,14 @@ COMMANDS: dict[str, tuple[Callable[[Site, pytest.MonkeyPatch], Documents], set[s
     "schema": (schemas, set()),
     "clean": (cleanings, {"kept"}),
     "cost": (costs, {"prices", "needed.engines", "needed.bench.bytes_per_second"}),
-    "control": (looks, {"snapshot.unknown", "snapshot.recent[].rejects", "snapshot.recent[].set_aside"}),
+    "control": (looks, {"snapshot.unknown", "snapshot.recent[].rejects", "snapshot.recent[].quarantined"}),
     "stop": (stops, set()),
     "compact": (
         compactions,
         {"skipped", "run.failures", "run.stuck", "verified.files_by_status", "verified.rejects_by_reason"},
     ),
     "doctor": (checkups, set()),
-    "report": (reports, {"dead_letters.by_reason", "files_set_aside.by_status"}),
+    "report": (reports, {"dead_letters.by_reason", "quarantined_files.by_status"}),
 }
 """For each command: what prints its documents, and the paths of objects whose keys are data."""
 

@@ -72,7 +72,7 @@ def signs_of(document: Mapping[str, Any]) -> Signs:
         one.done()
     last = row.take("last")
     row.done()
-    return Signs(tuple(living), ago(last) if last else max((each.beat_at for each in living), default=None))
+    return Signs(tuple(living), ago(last) if last else max((each.heartbeat_at for each in living), default=None))
 
 
 def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:

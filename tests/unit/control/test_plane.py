@@ -16,15 +16,15 @@ from compactor.control.snapshot import Backlog, QueueDepth, Source
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
-from compactor.core.records import RunBeat
+from compactor.core.records import RunHeartbeat
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
-from compactor.wiring.control import ControlParts
+from compactor.wiring.control import ControlComponents
 from tests.support.fakes import FaultyStore
-from tests.support.harness import GOOD, World
+from tests.support.harness import GOOD, Harness
 
 LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
 
@@ -99,7 +99,7 @@ class Scene:
     def beat(self, run_id: str = "a") -> None:
         """Give a run's sign of life."""
         now = self.clock.now()
-        beat = RunBeat(run_id=run_id, host="glue", process_id=7, started_at=now, beat_at=now)
+        beat = RunHeartbeat(run_id=run_id, host="glue", process_id=7, started_at=now, heartbeat_at=now)
         self.memory.put(LAYOUT.run(run_id), beat.model_dump_json().encode())
 
     def deliver(self, name: str = "m1.json") -> None:
@@ -169,10 +169,10 @@ def test_everything_is_seen() -> None:
 
 def test_commits_are_seen() -> None:
     """The ledger's latest commits are part of the snapshot."""
-    world = World()
-    world.deliver("m1", GOOD)
-    world.run_once()
-    scene = Scene(world.store)
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    scene = Scene(harness.store)
     [commit] = scene.sources().snapshot(scene.clock.now()).recent or ()
     assert commit.manifest_id == "m1"
 
@@ -356,7 +356,7 @@ def settings(**control: object) -> Any:
 def test_parts_from_the_settings() -> None:
     """The settings say which queues and which topic there are; parts that are given are used."""
     scene = Scene()
-    parts = ControlParts(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
+    parts = ControlComponents(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
     assert (parts.sources.queue, parts.sources.dead_letter_queue) == (None, None)
     assert parts.plane.step().done
     assert scene.glue.started == ["jr_000001"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 
 ITEMS = 200
 THREADS = 4
@@ -26,7 +26,7 @@ def test_in_order_and_no_further_than_needed() -> None:
         return number * 2
 
     results = []
-    for result in ahead(work, items(), threads=THREADS):
+    for result in map_ordered(work, items(), threads=THREADS):
         results.append(result)
         assert len(read) - len(results) <= 2 * THREADS
     assert results == [number * 2 for number in range(ITEMS)]
@@ -35,7 +35,7 @@ def test_in_order_and_no_further_than_needed() -> None:
 def test_several_at_once() -> None:
     """As many items as there are threads are in work at the same time."""
     together = threading.Barrier(THREADS, timeout=20)
-    assert len([*ahead(lambda _: together.wait(), range(2 * THREADS), threads=THREADS)]) == 2 * THREADS
+    assert len([*map_ordered(lambda _: together.wait(), range(2 * THREADS), threads=THREADS)]) == 2 * THREADS
 
 
 def test_an_error_comes_in_its_turn() -> None:
@@ -48,7 +48,7 @@ def test_an_error_comes_in_its_turn() -> None:
             raise KeyError(number)
         return number
 
-    results = ahead(work, range(1_000), threads=THREADS)
+    results = map_ordered(work, range(1_000), threads=THREADS)
     assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(KeyError):
         next(results)
@@ -58,7 +58,7 @@ def test_an_error_comes_in_its_turn() -> None:
 def test_who_stops_early_waits_for_little() -> None:
     """Leaving the results early leaves no thread behind."""
     before = threading.active_count()
-    results = ahead(lambda number: number, range(1_000), threads=THREADS)
+    results = map_ordered(lambda number: number, range(1_000), threads=THREADS)
     assert next(results) == 0
     results.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

@@ -11,10 +11,10 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.cost import request_counts
 from compactor.cost.request_counts import Requests
 from compactor.engines.input_files import InspectTask, inspect_files
-from compactor.ledger.heartbeat import Presence
+from compactor.ledger.heartbeat import Heartbeat
 from compactor.ndjson.object_reading import RANGE_BYTES
 from tests.support.fakes import LIMITS, FaultyStore
-from tests.support.harness import FLAWED, GOOD, World
+from tests.support.harness import FLAWED, GOOD, Harness
 
 REQUESTS = {
     "stat": Requests(gets=1),
@@ -47,32 +47,32 @@ def counted(store: FaultyStore) -> Requests:
 )
 def test_a_manifest(contents: list[bytes], staged: int) -> None:
     """From delivered to archived, a manifest takes the calls that the estimate counts, engine apart."""
-    world = World()
-    store = FaultyStore(world.store)
-    runner = world.app(store=store).batch_runner(world.engine())
-    runner.run([world.deliver("first", GOOD)])  # after which schema and sizes are known
-    uri = world.deliver("m1", *contents)
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    runner = harness.app(store=store).batch_runner(harness.engine())
+    runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
+    uri = harness.deliver("m1", *contents)
     store.calls.clear()
     runner.run([uri])
-    commit = world.commit("m1")
+    commit = harness.commit("m1")
     assert len(commit.outputs) + len(commit.rejects) == staged
     assert counted(store) == request_counts.of_manifest(staged)
-    world.check_exact()
+    harness.check_exact()
 
 
 @pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)
 def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     """Beside its manifest's, the engine takes the calls that read each file once and write each staged file."""
     pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
-    world = World()
-    store = FaultyStore(world.store)
-    app = world.app(store=store)
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    app = harness.app(store=store)
     runner = app.batch_runner(app.native_engine(ThreadBinWorkers(store)))
-    runner.run([world.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
-    uri = world.deliver("m1", *contents)
+    runner.run([harness.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
+    uri = harness.deliver("m1", *contents)
     store.calls.clear()
     runner.run([uri])
-    commit = world.commit("m1")
+    commit = harness.commit("m1")
     of_engine = Requests()
     for content in contents:
         of_engine += request_counts.of_inspected_file(len(content))
@@ -80,7 +80,7 @@ def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
         of_engine += request_counts.of_streamed_output(output.size_bytes)
     of_engine += REQUESTS["upload"] * len(commit.rejects)
     assert counted(store) == request_counts.of_manifest(len(commit.outputs) + len(commit.rejects)) + of_engine
-    world.check_exact()
+    harness.check_exact()
 
 
 @pytest.mark.parametrize("size", [3_670_016, RANGE_BYTES - 1, RANGE_BYTES, RANGE_BYTES + 1, 3 * RANGE_BYTES])
@@ -91,9 +91,9 @@ def test_an_inspected_file(size: int) -> None:
     data = (filler * (size // len(filler) + 1))[:size]
     data = data[: data.rfind(b"\n") + 1].ljust(size)  # good lines, and one of spaces
     raw.put("s3://raw/file.ndjson", data)
-    world = World(store=raw)
+    harness = Harness(store=raw)
     store = FaultyStore(raw)
-    file = world.named("s3://raw/file.ndjson")
+    file = harness.named("s3://raw/file.ndjson")
     task = InspectTask("m1", ((0, file),), "s3://own/staging/", LIMITS, "skip", {}, 0)
     result = inspect_files(store, task)
     assert result.files[0].report.size_bytes == size
@@ -103,9 +103,9 @@ def test_an_inspected_file(size: int) -> None:
 
 def test_signs_of_life() -> None:
     """A sign of life takes one call to write and one to see whether somebody asks the run to end."""
-    world = World()
-    store = FaultyStore(world.store)
-    with Presence(store, world.layout, world.clock, "r1", MachineProcesses().this()):
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):
         calls = Counter(store.calls)
     del calls["any"]
-    assert requests_of(calls) * 360 == request_counts.of_presence()
+    assert requests_of(calls) * 360 == request_counts.of_heartbeat()

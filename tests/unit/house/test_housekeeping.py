@@ -41,7 +41,7 @@ KEPT = {
     "advance": "of ManualClock",
     "expire": "of MemoryGlue",
     "trouble": "of MemoryGlue",
-    "forget_parts": "functions keep their clients from call to call; tests need to begin anew",
+    "forget_components": "functions keep their clients from call to call; tests need to begin anew",
     "model_config": "pydantic reads it",
     "readable": "the io module calls it",
     "readinto": "the io module calls it",

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compactor.core.crash_points import Step
+from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.records import Accepted, DeadLetter, RunBeat
+from compactor.core.records import Accepted, DeadLetter, RunHeartbeat
 from compactor.job.retention.cleaner import (
     CHECKPOINT_AGE_SECONDS,
     KEPT_NAMED,
@@ -23,34 +23,34 @@ from compactor.job.retention.cleaner import (
 from compactor.job.retention.daily import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SECONDS
 from compactor.job.service import Service
 from tests.support.fakes import FaultyStore, ListSource
-from tests.support.harness import DAY, GOOD, DiedError, World
+from tests.support.harness import DAY, GOOD, DiedError, Harness
 
 DAY_SECONDS = 24 * 3600.0
 
 
-def clean(world: World, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
+def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
     report = CleaningReport()
-    for _ in world.app(store=store).cleaner.clean(report, archive_days=days, **how):
+    for _ in harness.app(store=store).cleaner.clean(report, archive_days=days, **how):
         pass
     return report
 
 
-def world_after(age_seconds: float, manifests: int = 1) -> World:
+def world_after(age_seconds: float, manifests: int = 1) -> Harness:
     """So long after some manifests were done."""
-    world = World()
+    harness = Harness()
     for number in range(manifests):
-        world.deliver(f"m{number}", GOOD)
-    world.run_once()
-    world.clock.advance(age_seconds)
-    return world
+        harness.deliver(f"m{number}", GOOD)
+    harness.run_once()
+    harness.clock.advance(age_seconds)
+    return harness
 
 
-def archived(world: World) -> list[str]:
-    return [info.uri for info in world.store.list(world.layout.archive_folder)]
+def archived(harness: Harness) -> list[str]:
+    return [info.uri for info in harness.store.list(harness.layout.archive_folder)]
 
 
-def die_at(step: Step) -> Callable[[Step, str], None]:
-    def die(reached: Step, _manifest_id: str) -> None:
+def die_at(step: CrashPoint) -> Callable[[CrashPoint, str], None]:
+    def die(reached: CrashPoint, _manifest_id: str) -> None:
         if reached == step:
             raise DiedError
 
@@ -61,43 +61,43 @@ def die_at(step: Step) -> Callable[[Step, str], None]:
 @pytest.mark.parametrize("over", [False, True])
 def test_archived_manifests_go_by_age(days: int, over: bool) -> None:
     """An archived manifest goes when it is as old as the setting says, and verify and a repeated run stay content."""
-    world = world_after(days * DAY_SECONDS + (1 if over else -1), manifests=3)
-    length = sum(info.size_bytes for info in world.store.list(world.layout.archive_folder))
-    report = clean(world, days=days)
+    harness = world_after(days * DAY_SECONDS + (1 if over else -1), manifests=3)
+    length = sum(info.size_bytes for info in harness.store.list(harness.layout.archive_folder))
+    report = clean(harness, days=days)
     assert report.removed[Kind.ARCHIVED] == (3 if over else 0)
     assert report.removed_bytes == (length if over else 0)
-    assert (len(archived(world)), report.kept) == (0 if over else 3, {})
-    assert world.audit().discrepancies == []
-    assert world.run_once().committed == 0
-    world.check_exact()
+    assert (len(archived(harness)), report.kept) == (0 if over else 3, {})
+    assert harness.verification().discrepancies == []
+    assert harness.run_once().committed == 0
+    harness.check_exact()
 
 
 def test_dry_run_removes_nothing() -> None:
     """A dry run tells the same figures and leaves everything."""
-    world = world_after(31 * DAY_SECONDS, manifests=2)
-    world.store.put(world.layout.checkpoint("run-1") + "/0", b"x")
-    world.clock.advance(CHECKPOINT_AGE_SECONDS)
-    before = [*world.store.list("/w/")]
-    said = clean(world, dry_run=True, all_checkpoints=True)
-    assert [*world.store.list("/w/")] == before
-    done = clean(world, all_checkpoints=True)
+    harness = world_after(31 * DAY_SECONDS, manifests=2)
+    harness.store.put(harness.layout.checkpoint("run-1") + "/0", b"x")
+    harness.clock.advance(CHECKPOINT_AGE_SECONDS)
+    before = [*harness.store.list("/w/")]
+    said = clean(harness, dry_run=True, all_checkpoints=True)
+    assert [*harness.store.list("/w/")] == before
+    done = clean(harness, all_checkpoints=True)
     assert (said, done.removed) == (done, {Kind.ARCHIVED: 2, Kind.CHECKPOINT: 1})
 
 
-def _no_outcome(world: World) -> None:
-    world.store.delete([world.layout.outcome(DAY, "m0")])
+def _no_outcome(harness: Harness) -> None:
+    harness.store.delete([harness.layout.outcome(DAY, "m0")])
 
 
-def _bad_outcome(world: World) -> None:
-    world.store.put(world.layout.outcome(DAY, "m0"), b"{")
+def _bad_outcome(harness: Harness) -> None:
+    harness.store.put(harness.layout.outcome(DAY, "m0"), b"{")
 
 
-def _not_done(world: World) -> None:
-    world.store.delete([world.layout.done(DAY, "m0")])
+def _not_done(harness: Harness) -> None:
+    harness.store.delete([harness.layout.done(DAY, "m0")])
 
 
-def _dead_letter(world: World) -> None:
-    outcome = world.commit("m0")
+def _dead_letter(harness: Harness) -> None:
+    outcome = harness.commit("m0")
     letter = DeadLetter(
         manifest_id="m0",
         date=DAY,
@@ -107,7 +107,7 @@ def _dead_letter(world: World) -> None:
         run_id=outcome.run_id,
         decided_at=outcome.decided_at,
     )
-    world.store.put(world.layout.outcome(DAY, "m0"), letter.model_dump_json().encode())
+    harness.store.put(harness.layout.outcome(DAY, "m0"), letter.model_dump_json().encode())
 
 
 @pytest.mark.parametrize(
@@ -119,131 +119,143 @@ def _dead_letter(world: World) -> None:
         (_dead_letter, "its manifest is not committed"),
     ],
 )
-def test_archived_manifest_that_has_to_stay(damage: Callable[[World], None], reason: str) -> None:
+def test_archived_manifest_that_has_to_stay(damage: Callable[[Harness], None], reason: str) -> None:
     """An archived manifest whose commit and done are not on record stays, and is counted and named with the reason."""
-    world = world_after(31 * DAY_SECONDS, manifests=2)
-    damage(world)
-    report = clean(world)
-    stays = world.layout.archived_manifest(DAY, "m0")
-    assert (archived(world), report.kept) == ([stays], {reason: 1})
+    harness = world_after(31 * DAY_SECONDS, manifests=2)
+    damage(harness)
+    report = clean(harness)
+    stays = harness.layout.archived_manifest(DAY, "m0")
+    assert (archived(harness), report.kept) == ([stays], {reason: 1})
     assert [(each.where, each.reason) for each in report.kept_named] == [(stays, reason)]
 
 
 def test_strange_things_in_the_archive_stay() -> None:
     """What is no archived manifest by its name is not removed, and the markers of folders are passed over."""
-    world = world_after(0)
+    harness = world_after(0)
     names = [f"{DAY}/", f"{DAY}/deep/m0.json", "m0.json", f"{DAY}/m0.txt"]
     for name in names:
-        world.store.put(world.layout.archive_folder + name, b"")
-    world.clock.advance(31 * DAY_SECONDS)
-    report = clean(world)
+        harness.store.put(harness.layout.archive_folder + name, b"")
+    harness.clock.advance(31 * DAY_SECONDS)
+    report = clean(harness)
     assert report.kept == {"its name is that of no archived manifest": 3}
-    assert len(archived(world)) == 4
+    assert len(archived(harness)) == 4
 
 
-def staged(world: World, manifest_id: str, attempt: int = 1) -> str:
-    uri = f"{world.layout.staging(manifest_id, attempt)}out/0.parquet"
-    world.store.put(uri, b"x")
+def staged(harness: Harness, manifest_id: str, attempt: int = 1) -> str:
+    uri = f"{harness.layout.staging(manifest_id, attempt)}out/0.parquet"
+    harness.store.put(uri, b"x")
     return uri
 
 
-@pytest.mark.parametrize("step", [Step.ATTEMPTED, Step.CONVERTED, Step.DECIDED, Step.PUBLISHED, Step.DONE, Step.CLOSED])
+@pytest.mark.parametrize(
+    "step",
+    [
+        CrashPoint.ATTEMPTED,
+        CrashPoint.CONVERTED,
+        CrashPoint.DECIDED,
+        CrashPoint.PUBLISHED,
+        CrashPoint.DONE,
+        CrashPoint.CLOSED,
+    ],
+)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("over", [False, True])
-def test_staging(step: Step, is_open: bool, over: bool) -> None:
+def test_staging(step: CrashPoint, is_open: bool, over: bool) -> None:
     """Staging goes a day after the last write, unless its manifest is open or its commit is not done."""
-    world = World()
-    uri = world.deliver("m0", GOOD)
+    harness = Harness()
+    uri = harness.deliver("m0", GOOD)
     with suppress(DiedError):
-        world.runner(on_step=die_at(step)).run([uri])
-    left = staged(world, "m0", 7)
-    world.store.delete([] if is_open else [world.layout.open_marker("m0")])
-    is_open = world.store.stat(world.layout.open_marker("m0")) is not None
-    world.clock.advance(ORPHAN_AGE_SECONDS + (1 if over else -1))
-    report = clean(world)
-    decided = step in {Step.DECIDED, Step.PUBLISHED}
-    assert (world.store.stat(left) is None) == (over and not is_open and not decided)
+        harness.runner(on_crash_point=die_at(step)).run([uri])
+    left = staged(harness, "m0", 7)
+    harness.store.delete([] if is_open else [harness.layout.open_marker("m0")])
+    is_open = harness.store.stat(harness.layout.open_marker("m0")) is not None
+    harness.clock.advance(ORPHAN_AGE_SECONDS + (1 if over else -1))
+    report = clean(harness)
+    decided = step in {CrashPoint.DECIDED, CrashPoint.PUBLISHED}
+    assert (harness.store.stat(left) is None) == (over and not is_open and not decided)
     assert sum(report.kept.values()) == int(over and (is_open or decided))
-    world.run_once()
-    clean(world)
-    world.store.delete([left])
-    world.check_exact()
+    harness.run_once()
+    clean(harness)
+    harness.store.delete([left])
+    harness.check_exact()
 
 
 def test_staging_of_the_unknown() -> None:
     """Staging of a manifest of which nothing is on record, or nothing that can be read, stays and is named."""
-    world = World()
-    uris = [staged(world, "unknown"), staged(world, "unreadable")]
-    world.store.put(world.layout.accepted("unreadable"), b"{")
-    world.clock.advance(ORPHAN_AGE_SECONDS + 1)
-    report = clean(world)
-    assert all(world.store.stat(uri) for uri in uris)
+    harness = Harness()
+    uris = [staged(harness, "unknown"), staged(harness, "unreadable")]
+    harness.store.put(harness.layout.accepted("unreadable"), b"{")
+    harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
+    report = clean(harness)
+    assert all(harness.store.stat(uri) for uri in uris)
     assert report.kept == {"its manifest is not on record": 1, "the record of its acceptance cannot be read": 1}
 
 
 def test_the_latest_write_counts_for_all() -> None:
     """Staging of several attempts goes together, a day after the last write to any of them."""
-    world = world_after(0)
-    staged(world, "m0", 1)
-    world.clock.advance(ORPHAN_AGE_SECONDS)
-    staged(world, "m0", 2)
-    world.clock.advance(ORPHAN_AGE_SECONDS - 1)
-    assert clean(world).removed == {}
-    world.clock.advance(1)
-    assert clean(world).removed == {Kind.STAGED: 2}
+    harness = world_after(0)
+    staged(harness, "m0", 1)
+    harness.clock.advance(ORPHAN_AGE_SECONDS)
+    staged(harness, "m0", 2)
+    harness.clock.advance(ORPHAN_AGE_SECONDS - 1)
+    assert clean(harness).removed == {}
+    harness.clock.advance(1)
+    assert clean(harness).removed == {Kind.STAGED: 2}
 
 
-@pytest.mark.parametrize("state", ["done", "dead", "open", "set_aside", "unknown"])
+@pytest.mark.parametrize("state", ["done", "dead", "open", "quarantined", "unknown"])
 @pytest.mark.parametrize("over", [False, True])
 def test_redriven_inputs(state: str, over: bool) -> None:
     """Lines that were put back go when they are old, and their manifest is done and set none of them aside."""
-    world = World()
+    harness = Harness()
     manifest_id = redriven_id("m0", 1)
-    place = f"{world.layout.redriven_inputs(manifest_id, 'run')}0.ndjson"
-    world.store.put(place, GOOD)
-    named = world.named(place)
+    place = f"{harness.layout.redriven_inputs(manifest_id, 'run')}0.ndjson"
+    harness.store.put(place, GOOD)
+    named = harness.named(place)
     if state == "dead":
-        world.put_manifest(f"{manifest_id}.json", b"[]")
-    elif state == "set_aside":
+        harness.put_manifest(f"{manifest_id}.json", b"[]")
+    elif state == "quarantined":
         gone = named.model_copy(update={"uri": place + "x"})
-        manifest = world.manifest(manifest_id, [named, gone])
-        world.put_manifest(f"{manifest_id}.json", manifest.to_json())
+        manifest = harness.manifest(manifest_id, [named, gone])
+        harness.put_manifest(f"{manifest_id}.json", manifest.to_json())
     elif state != "unknown":
-        world.put_manifest(f"{manifest_id}.json", world.manifest(manifest_id, [named]).to_json())
+        harness.put_manifest(f"{manifest_id}.json", harness.manifest(manifest_id, [named]).to_json())
     with suppress(DiedError):
-        world.runner(on_step=die_at(Step.DECIDED) if state == "open" else lambda *_: None).run(world.waiting())
-    world.clock.advance(30 * DAY_SECONDS + (1 if over else -1))
-    report = clean(world)
+        harness.runner(on_crash_point=die_at(CrashPoint.DECIDED) if state == "open" else lambda *_: None).run(
+            harness.waiting()
+        )
+    harness.clock.advance(30 * DAY_SECONDS + (1 if over else -1))
+    report = clean(harness)
     goes = over and state == "done"
-    assert (world.store.stat(place) is None) == goes
+    assert (harness.store.stat(place) is None) == goes
     assert report.removed[Kind.REDRIVEN] == int(goes)
-    kept = [each for each in report.kept_named if each.where.startswith(world.layout.redriven_folder)]
+    kept = [each for each in report.kept_named if each.where.startswith(harness.layout.redriven_folder)]
     assert len(kept) == int(over and state != "done")
 
 
-def checkpoint(world: World, run_id: str = "run-1") -> str:
-    uri = f"{world.layout.checkpoint(run_id + '-1')}/offsets/0"
-    world.store.put(uri, b"x")
+def checkpoint(harness: Harness, run_id: str = "run-1") -> str:
+    uri = f"{harness.layout.checkpoint(run_id + '-1')}/offsets/0"
+    harness.store.put(uri, b"x")
     return uri
 
 
-def beat(world: World, run_id: str) -> None:
-    now = world.clock.now()
-    sign = RunBeat(run_id=run_id, host="elsewhere", process_id=1, started_at=now, beat_at=now)
-    world.store.put(world.layout.run(run_id), sign.model_dump_json().encode())
+def beat(harness: Harness, run_id: str) -> None:
+    now = harness.clock.now()
+    sign = RunHeartbeat(run_id=run_id, host="elsewhere", process_id=1, started_at=now, heartbeat_at=now)
+    harness.store.put(harness.layout.run(run_id), sign.model_dump_json().encode())
 
 
 @pytest.mark.parametrize("lives", [False, True])
 @pytest.mark.parametrize("over", [False, True])
 def test_checkpoints_by_age(over: bool, lives: bool) -> None:
     """A checkpoint goes when no living run can own it, and stays while its run gives signs of life."""
-    world = World()
-    uri = checkpoint(world)
-    world.clock.advance(CHECKPOINT_AGE_SECONDS + (1 if over else -1))
+    harness = Harness()
+    uri = checkpoint(harness)
+    harness.clock.advance(CHECKPOINT_AGE_SECONDS + (1 if over else -1))
     if lives:
-        beat(world, "run-1")
-    assert clean(world).kept == ({"its run is at work": 1} if over and lives else {})
-    assert (world.store.stat(uri) is None) == (over and not lives)
+        beat(harness, "run-1")
+    assert clean(harness).kept == ({"its run is at work": 1} if over and lives else {})
+    assert (harness.store.stat(uri) is None) == (over and not lives)
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -251,18 +263,18 @@ def test_checkpoints_by_age(over: bool, lives: bool) -> None:
 @pytest.mark.parametrize("lives", [False, True])
 def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> None:
     """All checkpoints may go once nobody wrote to them for a while, or by force; never that of a run at work."""
-    world = World()
-    checkpoint(world, "older")
-    world.clock.advance(STILL_SECONDS)
-    uri = checkpoint(world)
-    world.clock.advance(age_seconds)
+    harness = Harness()
+    checkpoint(harness, "older")
+    harness.clock.advance(STILL_SECONDS)
+    uri = checkpoint(harness)
+    harness.clock.advance(age_seconds)
     if lives:
-        beat(world, "run-1")
+        beat(harness, "run-1")
     may = not lives and (force or age_seconds >= STILL_SECONDS)
-    cleaner = world.app().cleaner
+    cleaner = harness.app().cleaner
     if may:
         cleaner.check_checkpoints(force=force)
-        assert clean(world, all_checkpoints=True).removed == {Kind.CHECKPOINT: 2}
+        assert clean(harness, all_checkpoints=True).removed == {Kind.CHECKPOINT: 2}
         return
     with pytest.raises(CompactorError, match=f"checkpoint {uri.removesuffix('offsets/0')}: .*at work"):
         cleaner.check_checkpoints(force=force)
@@ -286,10 +298,10 @@ class LongStore(FaultyStore):
 
 def test_a_long_archive_is_streamed() -> None:
     """A long archive is neither held nor deleted as a whole, stops can come in between, and few are named."""
-    world = World()
-    store = LongStore(world.store)
+    harness = Harness()
+    store = LongStore(harness.store)
     report = CleaningReport()
-    steps = world.app(store=store).cleaner.clean(report, archive_days=30)
+    steps = harness.app(store=store).cleaner.clean(report, archive_days=30)
     before = store.listed
     for _ in steps:
         assert store.listed - before <= 2_500
@@ -300,70 +312,73 @@ def test_a_long_archive_is_streamed() -> None:
 
 def test_deletion_in_chunks() -> None:
     """Many archived manifests go a chunk at a time; who stops in between has removed only what may go."""
-    world = world_after(0)
-    data = world.store.read(world.layout.archived_manifest(DAY, "m0"))
-    outcome, done = world.store.read(world.layout.outcome(DAY, "m0")), world.store.read(world.layout.done(DAY, "m0"))
+    harness = world_after(0)
+    data = harness.store.read(harness.layout.archived_manifest(DAY, "m0"))
+    outcome, done = (
+        harness.store.read(harness.layout.outcome(DAY, "m0")),
+        harness.store.read(harness.layout.done(DAY, "m0")),
+    )
     for number in range(500):
         manifest_id = f"n{number}"
-        world.store.put(world.layout.archived_manifest(DAY, manifest_id), data)
-        world.store.put(world.layout.outcome(DAY, manifest_id), outcome)
-        world.store.put(world.layout.done(DAY, manifest_id), done)
-    world.clock.advance(31 * DAY_SECONDS)
+        harness.store.put(harness.layout.archived_manifest(DAY, manifest_id), data)
+        harness.store.put(harness.layout.outcome(DAY, manifest_id), outcome)
+        harness.store.put(harness.layout.done(DAY, manifest_id), done)
+    harness.clock.advance(31 * DAY_SECONDS)
     report = CleaningReport()
-    steps = world.app().cleaner.clean(report, archive_days=30)
+    steps = harness.app().cleaner.clean(report, archive_days=30)
     next(steps)
-    assert len(archived(world)) == 501 - 200
+    assert len(archived(harness)) == 501 - 200
     for _ in steps:
         pass
-    assert (archived(world), report.removed) == ([], {Kind.ARCHIVED: 501})
+    assert (archived(harness), report.removed) == ([], {Kind.ARCHIVED: 501})
 
 
-def daily(world: World, on_wait: Callable[[Service], None], *, store: ObjectStore | None = None) -> None:
+def daily(harness: Harness, on_wait: Callable[[Service], None], *, store: ObjectStore | None = None) -> None:
     """A run without end, of which each look at the stream is told."""
-    source = ListSource(world.store, world.layout.manifests_folder, on_wait=lambda: on_wait(job))
-    job = world.app(store=store).service_on(world.engine(), source)
+    source = ListSource(harness.store, harness.layout.manifests_folder, on_wait=lambda: on_wait(job))
+    job = harness.app(store=store).service_on(harness.engine(), source)
     job.run(once=False)
 
 
-def looks(world: World, times: int, seconds: float, store: ObjectStore | None = None) -> list[int]:
+def looks(harness: Harness, times: int, seconds: float, store: ObjectStore | None = None) -> list[int]:
     """A run that is idle for so many looks, so many seconds apart; how many archived manifests there were at each."""
     found: list[int] = []
 
     def on_wait(job: Service) -> None:
-        world.clock.advance(seconds)
-        found.append(len(archived(world)))
+        harness.clock.advance(seconds)
+        found.append(len(archived(harness)))
         if len(found) == times:
             job.stop()
 
-    daily(world, on_wait, store=store)
+    daily(harness, on_wait, store=store)
     return found
 
 
 def test_a_run_cleans_once_a_day() -> None:
     """The first run of all begins the day; a run cleans when a day has passed, and not again before the next one."""
-    world = world_after(31 * DAY_SECONDS)
-    assert set(looks(world, 20, LOOK_SECONDS)) == {1}
-    assert set(looks(world, 20, LOOK_SECONDS)) == {1}  # a restart does not reset the day
-    world.clock.advance(EVERY_SECONDS)
-    found = looks(world, 20, LOOK_SECONDS / 4)
+    harness = world_after(31 * DAY_SECONDS)
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}  # a restart does not reset the day
+    harness.clock.advance(EVERY_SECONDS)
+    found = looks(harness, 20, LOOK_SECONDS / 4)
     assert found[:4] == [1, 1, 1, 1]  # not at start-up
     assert found[-1] == 0
-    again = world.layout.archived_manifest(DAY, "m0")
-    world.store.put(again, b"{}")
-    world.clock.advance(-1)
-    object.__setattr__(world.settings.retention, "archive_days", 0)
-    assert set(looks(world, 20, LOOK_SECONDS)) == {1}
-    world.clock.advance(EVERY_SECONDS)
-    assert looks(world, 20, LOOK_SECONDS)[-1] == 0
+    again = harness.layout.archived_manifest(DAY, "m0")
+    harness.store.put(again, b"{}")
+    harness.clock.advance(-1)
+    object.__setattr__(harness.settings.retention, "archive_days", 0)
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
+    harness.clock.advance(EVERY_SECONDS)
+    assert looks(harness, 20, LOOK_SECONDS)[-1] == 0
 
 
 def test_an_unreadable_memory_begins_the_day() -> None:
     """A state object that cannot be read is as good as none."""
-    world = world_after(31 * DAY_SECONDS)
-    world.store.put(world.layout.last_cleaning, b'{"finished_at": "2020-01-01T00:00:00"}')
-    assert set(looks(world, 10, LOOK_SECONDS)) == {1}
-    world.clock.advance(EVERY_SECONDS)
-    assert looks(world, 10, LOOK_SECONDS)[-1] == 0
+    harness = world_after(31 * DAY_SECONDS)
+    harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "2020-01-01T00:00:00"}')
+    assert set(looks(harness, 10, LOOK_SECONDS)) == {1}
+    harness.clock.advance(EVERY_SECONDS)
+    assert looks(harness, 10, LOOK_SECONDS)[-1] == 0
 
 
 def test_trouble_while_cleaning_stops_nothing() -> None:
@@ -378,20 +393,20 @@ def test_trouble_while_cleaning_stops_nothing() -> None:
                 raise StoreUnavailable("503")
             super().delete(uris)  # type: ignore[arg-type]
 
-    world = world_after(31 * DAY_SECONDS)
-    looks(world, 3, LOOK_SECONDS)
-    world.clock.advance(EVERY_SECONDS)
-    store = NoDelete(world.store)
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
+    store = NoDelete(harness.store)
     steps = int(AGAIN_SECONDS / LOOK_SECONDS)
-    found = looks(world, 2 * steps + 4, LOOK_SECONDS, store=store)
+    found = looks(harness, 2 * steps + 4, LOOK_SECONDS, store=store)
     assert (store.refused, found[steps], found[-1]) == (1, 1, 0)
 
 
 def test_a_stop_ends_cleaning_between_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop that comes while a run cleans up is heeded before the next deletion."""
-    world = world_after(31 * DAY_SECONDS)
-    looks(world, 3, LOOK_SECONDS)
-    world.clock.advance(EVERY_SECONDS)
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
     steps: list[int] = []
 
     def endless(_self: Cleaner, _report: CleaningReport, **_how: object) -> Iterator[None]:
@@ -402,19 +417,19 @@ def test_a_stop_ends_cleaning_between_deletions(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Cleaner, "clean", endless)
 
     def on_wait(job: Service) -> None:
-        world.clock.advance(LOOK_SECONDS)
+        harness.clock.advance(LOOK_SECONDS)
         if len(steps) == 3:
             job.stop()
 
-    daily(world, on_wait)
+    daily(harness, on_wait)
     assert len(steps) == 3
 
 
 def test_a_busy_run_cleans_up_as_well() -> None:
     """A run whose stream is never idle does not let archived manifests pile up."""
-    world = world_after(31 * DAY_SECONDS)
-    looks(world, 3, LOOK_SECONDS)
-    world.clock.advance(EVERY_SECONDS)
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
     seen: list[int] = []
 
     class BusySource(ListSource):
@@ -422,13 +437,13 @@ def test_a_busy_run_cleans_up_as_well() -> None:
             return False
 
     def on_wait() -> None:
-        world.clock.advance(LOOK_SECONDS)
-        seen.append(len(archived(world)))
+        harness.clock.advance(LOOK_SECONDS)
+        seen.append(len(archived(harness)))
         if len(seen) == 20:
             job.stop()
 
-    job = world.app().service_on(
-        world.engine(), BusySource(world.store, world.layout.manifests_folder, on_wait=on_wait)
+    job = harness.app().service_on(
+        harness.engine(), BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
     )
     job.run(once=False)
     assert (seen[0], seen[-1]) == (1, 0)
@@ -436,8 +451,8 @@ def test_a_busy_run_cleans_up_as_well() -> None:
 
 def test_accepted_alone_is_no_commit() -> None:
     """An archived manifest that was accepted and nothing more stays."""
-    world = World()
-    world.ledger.accept(Accepted(manifest_id="m0", kind="refused", date=DAY, accepted_at=world.clock.now()))
-    world.store.put(world.layout.archived_manifest(DAY, "m0"), b"{}")
-    world.clock.advance(31 * DAY_SECONDS)
-    assert clean(world).kept == {"its manifest is not committed": 1}
+    harness = Harness()
+    harness.ledger.accept(Accepted(manifest_id="m0", kind="refused", date=DAY, accepted_at=harness.clock.now()))
+    harness.store.put(harness.layout.archived_manifest(DAY, "m0"), b"{}")
+    harness.clock.advance(31 * DAY_SECONDS)
+    assert clean(harness).kept == {"its manifest is not committed": 1}

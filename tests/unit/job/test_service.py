@@ -5,19 +5,19 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from compactor.core.crash_points import Step
+from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine, Staged, StageRequest
 from compactor.job import service as service_module
 from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, SWEEP_SECONDS, Service
 from tests.support.fakes import ListSource, PlainEngine
-from tests.support.harness import DAY, FLAWED, GOOD, DiedError, World
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def harness() -> Harness:
+    return Harness()
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +28,8 @@ def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
 class FailingEngine(PlainEngine):
     """Fails for some manifests, so many times each."""
 
-    def __init__(self, world: World, error: Exception, times: dict[str, int]) -> None:
-        super().__init__(world.store)
+    def __init__(self, harness: Harness, error: Exception, times: dict[str, int]) -> None:
+        super().__init__(harness.store)
         self._error, self._times = error, times
 
     def stage(self, request: StageRequest) -> Staged:
@@ -40,12 +40,12 @@ class FailingEngine(PlainEngine):
         return super().stage(request)
 
 
-def service(world: World, source: ListSource, engine: Engine | None = None) -> Service:
-    return world.app().service_on(engine or world.engine(), source)
+def service(harness: Harness, source: ListSource, engine: Engine | None = None) -> Service:
+    return harness.app().service_on(engine or harness.engine(), source)
 
 
 def source(
-    world: World,
+    harness: Harness,
     on_wait: Callable[[], None] = lambda: None,
     *,
     batch_size: int = 8,
@@ -53,8 +53,8 @@ def source(
     fail_starts: int = 0,
 ) -> ListSource:
     return ListSource(
-        world.store,
-        world.layout.manifests_folder,
+        harness.store,
+        harness.layout.manifests_folder,
         batch_size=batch_size,
         repeat=repeat,
         fail_starts=fail_starts,
@@ -62,50 +62,50 @@ def source(
     )
 
 
-def test_once(world: World) -> None:
+def test_once(harness: Harness) -> None:
     """A run that is to end does all there is, batch by batch, and reports what it did."""
     for number in range(5):
-        world.deliver(f"m{number}", GOOD, FLAWED)
-    stream = source(world, batch_size=2, repeat=2)
-    report = service(world, stream).run(once=True)
+        harness.deliver(f"m{number}", GOOD, FLAWED)
+    stream = source(harness, batch_size=2, repeat=2)
+    report = service(harness, stream).run(once=True)
     assert [len(batch) for batch in stream.batches] == [2, 2, 1]
     assert (report.committed, report.records, report.rejected_lines, report.output_files) == (5, 20, 10, 10)
-    assert report.output_bytes == sum(info.size_bytes for info in world.store.list("/w/output/"))
-    assert report.input_bytes == sum(info.size_bytes for info in world.store.list("/w/raw/"))
-    assert world.store.stat(world.layout.keep_marker) is not None
-    world.check_exact()
+    assert report.output_bytes == sum(info.size_bytes for info in harness.store.list("/w/output/"))
+    assert report.input_bytes == sum(info.size_bytes for info in harness.store.list("/w/raw/"))
+    assert harness.store.stat(harness.layout.keep_marker) is not None
+    harness.check_exact()
 
 
-def test_unseen_manifests(world: World) -> None:
+def test_unseen_manifests(harness: Harness) -> None:
     """What the stream cannot see, hidden, empty, nested or overlooked, is found and dealt with before the end."""
-    world.deliver("overlooked", GOOD)
+    harness.deliver("overlooked", GOOD)
     for name in ("_hidden.json", "empty.json", "sub/nested.json"):
-        world.put_manifest(name, b"")
-    stream = ListSource(world.store, world.layout.manifests_folder, hidden=["overlooked.json"])
-    report = service(world, stream).run(once=True)
+        harness.put_manifest(name, b"")
+    stream = ListSource(harness.store, harness.layout.manifests_folder, hidden=["overlooked.json"])
+    report = service(harness, stream).run(once=True)
     assert (stream.batches, report.committed, report.dead_lettered) == ([], 1, 3)
-    world.check_exact()
+    harness.check_exact()
 
 
-def test_unseen_manifests_while_idle(world: World) -> None:
+def test_unseen_manifests_while_idle(harness: Harness) -> None:
     """A run without end finds them as well, when the stream has nothing to do."""
-    world.put_manifest("empty.json", b"")
+    harness.put_manifest("empty.json", b"")
     waits: list[int] = []
 
     def on_wait() -> None:
         if stream.is_idle():
-            world.clock.advance(SWEEP_SECONDS)
+            harness.clock.advance(SWEEP_SECONDS)
         waits.append(1)
-        if not world.waiting() or len(waits) > 5_000:
+        if not harness.waiting() or len(waits) > 5_000:
             job.stop()
 
-    stream = source(world, on_wait)
-    job = service(world, stream)
+    stream = source(harness, on_wait)
+    job = service(harness, stream)
     report = job.run(once=False)
-    assert (report.dead_lettered, world.waiting()) == (1, [])
+    assert (report.dead_lettered, harness.waiting()) == (1, [])
 
 
-def test_unseen_manifests_while_busy(world: World) -> None:
+def test_unseen_manifests_while_busy(harness: Harness) -> None:
     """A run whose stream is never idle finds what the stream cannot see all the same, and leaves the rest to it."""
 
     class BusySource(ListSource):
@@ -113,135 +113,135 @@ def test_unseen_manifests_while_busy(world: World) -> None:
             return False
 
     def on_wait() -> None:
-        world.clock.advance(SWEEP_SECONDS)
+        harness.clock.advance(SWEEP_SECONDS)
         waits.append(1)
-        if world.waiting() == [seen] or len(waits) > 5_000:
+        if harness.waiting() == [seen] or len(waits) > 5_000:
             job.stop()
 
     waits: list[int] = []
-    seen = world.deliver("seen", GOOD)
+    seen = harness.deliver("seen", GOOD)
     for name in ("_hidden.json", "empty.json", "sub/nested.json"):
-        world.put_manifest(name, b"")
-    stream = BusySource(world.store, world.layout.manifests_folder, hidden=["seen.json"], on_wait=on_wait)
-    job = service(world, stream)
-    assert (job.run(once=False).dead_lettered, world.waiting()) == (3, [seen])
+        harness.put_manifest(name, b"")
+    stream = BusySource(harness.store, harness.layout.manifests_folder, hidden=["seen.json"], on_wait=on_wait)
+    job = service(harness, stream)
+    assert (job.run(once=False).dead_lettered, harness.waiting()) == (3, [seen])
 
 
-def test_a_manifest_that_a_person_must_put_right_stops_no_other(world: World) -> None:
+def test_a_manifest_that_a_person_must_put_right_stops_no_other(harness: Harness) -> None:
     """Neither a committed manifest without its staging nor an unreadable record keeps the stream from going on."""
     for manifest_id in ("lost", "unreadable"):
-        uri = world.deliver(manifest_id, GOOD)
+        uri = harness.deliver(manifest_id, GOOD)
         with pytest.raises(DiedError):
-            world.runner(on_step=_die_when_decided).run([uri])
-    world.store.delete([info.uri for info in world.store.list(world.layout.staging_of("lost"))])
-    held_up = {"lost": world.layout.state, "unreadable": world.layout.accepted("unreadable")}
-    record = world.store.read(held_up["unreadable"])
-    world.store.put(held_up["unreadable"], b'{"kind": "of another release"}')
-    world.deliver("good", GOOD)
-    report = service(world, source(world)).run(once=True)
+            harness.runner(on_crash_point=_die_when_decided).run([uri])
+    harness.store.delete([info.uri for info in harness.store.list(harness.layout.staging_of("lost"))])
+    held_up = {"lost": harness.layout.state, "unreadable": harness.layout.accepted("unreadable")}
+    record = harness.store.read(held_up["unreadable"])
+    harness.store.put(held_up["unreadable"], b'{"kind": "of another release"}')
+    harness.deliver("good", GOOD)
+    report = service(harness, source(harness)).run(once=True)
     assert (report.committed, report.failures, set(report.stuck)) == (1, {}, set(held_up))
     assert all(place in report.stuck[manifest_id] for manifest_id, place in held_up.items())
-    world.store.put(held_up["unreadable"], record)
-    report = service(world, source(world)).run(once=True)
+    harness.store.put(held_up["unreadable"], record)
+    report = service(harness, source(harness)).run(once=True)
     assert (report.committed, set(report.stuck)) == (1, {"lost"})
 
 
-def test_new_work_arrives(world: World) -> None:
+def test_new_work_arrives(harness: Harness) -> None:
     """A run without end takes what comes while it waits, and ends when it is told to."""
     done = threading.Event()
-    app = world.app()
+    app = harness.app()
     app.on_result = lambda _: done.set()
 
     def on_wait() -> None:
         if stream.is_idle() and not done.is_set():
-            world.deliver("late", GOOD) if world.ledger.accepted("late") is None else None
+            harness.deliver("late", GOOD) if harness.ledger.accepted("late") is None else None
             stream.poke()
         if done.is_set():
             job.stop()
 
-    stream = source(world, on_wait)
-    job = app.service_on(world.engine(), stream)
+    stream = source(harness, on_wait)
+    job = app.service_on(harness.engine(), stream)
     assert job.run(once=False).committed == 1
-    world.check_exact()
+    harness.check_exact()
 
 
-def test_stop_finishes_the_batch(world: World) -> None:
+def test_stop_finishes_the_batch(harness: Harness) -> None:
     """A stop in the middle of a batch lets that batch come to its end and begins no other."""
     for number in range(4):
-        world.deliver(f"m{number}", GOOD)
-    app = world.app(on_step=lambda step, _: job.stop() if step == Step.INSPECTED else None)
-    stream = source(world, batch_size=2)
-    job = app.service_on(world.engine(), stream)
+        harness.deliver(f"m{number}", GOOD)
+    app = harness.app(on_crash_point=lambda step, _: job.stop() if step == CrashPoint.INSPECTED else None)
+    stream = source(harness, batch_size=2)
+    job = app.service_on(harness.engine(), stream)
     report = job.run(once=False)
-    assert (report.committed, len(world.waiting())) == (2, 2)
-    world.run_once()
-    world.check_exact()
+    assert (report.committed, len(harness.waiting())) == (2, 2)
+    harness.run_once()
+    harness.check_exact()
 
 
-def test_restarts_after_failures(world: World) -> None:
+def test_restarts_after_failures(harness: Harness) -> None:
     """A failed batch restarts the stream, which gets everything done in the end."""
-    uris = [world.deliver(f"m{number}", GOOD) for number in range(3)]
-    stream = source(world)
-    report = service(world, stream, FailingEngine(world, StoreUnavailable("503"), {"m1": 2})).run(once=True)
+    uris = [harness.deliver(f"m{number}", GOOD) for number in range(3)]
+    stream = source(harness)
+    report = service(harness, stream, FailingEngine(harness, StoreUnavailable("503"), {"m1": 2})).run(once=True)
     assert (report.committed, report.failures) == (len(uris), {})
     assert stream.starts > 1
-    world.check_exact()
+    harness.check_exact()
 
 
-def test_gives_up_on_a_batch(world: World) -> None:
+def test_gives_up_on_a_batch(harness: Harness) -> None:
     """Trouble that does not pass ends the process with the error, after a fixed number of restarts."""
-    world.deliver("m1", GOOD)
-    stream = source(world)
-    engine = FailingEngine(world, StoreUnavailable("503 from afar"), {"m1": 1000})
+    harness.deliver("m1", GOOD)
+    stream = source(harness)
+    engine = FailingEngine(harness, StoreUnavailable("503 from afar"), {"m1": 1000})
     with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
-        service(world, stream, engine).run(once=True)
+        service(harness, stream, engine).run(once=True)
     assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
-    world.run_once()
-    world.check_exact()
+    harness.run_once()
+    harness.check_exact()
 
 
-def test_gives_up_on_a_stream_that_cannot_start(world: World) -> None:
+def test_gives_up_on_a_stream_that_cannot_start(harness: Harness) -> None:
     """A stream that never starts ends the process too, though there is nothing to recover each time."""
-    stream = source(world, fail_starts=1000)
+    stream = source(harness, fail_starts=1000)
     with pytest.raises(CompactorError, match="the stream failed 7 times in a row: RuntimeError in "):
-        service(world, stream).run(once=False)
+        service(harness, stream).run(once=False)
     assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
 
 
-def test_begins_again_after_passing_trouble(world: World) -> None:
+def test_begins_again_after_passing_trouble(harness: Harness) -> None:
     """Progress sets the count of failures back."""
     for number in range(3):
-        world.deliver(f"m{number}", GOOD)
-    stream = source(world, fail_starts=MAX_CONSECUTIVE_FAILURES)
-    assert service(world, stream).run(once=True).committed == 3
+        harness.deliver(f"m{number}", GOOD)
+    stream = source(harness, fail_starts=MAX_CONSECUTIVE_FAILURES)
+    assert service(harness, stream).run(once=True).committed == 3
 
 
-def test_one_manifest_in_lasting_trouble_stops_no_other(world: World) -> None:
+def test_one_manifest_in_lasting_trouble_stops_no_other(harness: Harness) -> None:
     """A manifest that passing trouble never leaves keeps no other from being done, in this process or the next."""
-    stuck = world.deliver("a-stuck", GOOD)
-    engine = FailingEngine(world, StoreUnavailable("503"), {"a-stuck": 1_000})
+    stuck = harness.deliver("a-stuck", GOOD)
+    engine = FailingEngine(harness, StoreUnavailable("503"), {"a-stuck": 1_000})
     with pytest.raises(CompactorError):
-        service(world, source(world, batch_size=1), engine).run(once=True)
-    neighbours = [world.deliver(f"m{number}", GOOD) for number in range(20)]
+        service(harness, source(harness, batch_size=1), engine).run(once=True)
+    neighbours = [harness.deliver(f"m{number}", GOOD) for number in range(20)]
     with pytest.raises(CompactorError):
-        service(world, source(world, batch_size=4), engine).run(once=True)
-    assert world.waiting() == [stuck]
-    assert all(isinstance(world.outcome(f"m{number}"), Commit) for number in range(len(neighbours)))
-    world.run_once()
-    world.check_exact()
+        service(harness, source(harness, batch_size=4), engine).run(once=True)
+    assert harness.waiting() == [stuck]
+    assert all(isinstance(harness.outcome(f"m{number}"), Commit) for number in range(len(neighbours)))
+    harness.run_once()
+    harness.check_exact()
 
 
-def test_operator_error_ends_the_run(world: World) -> None:
+def test_operator_error_ends_the_run(harness: Harness) -> None:
     """Where a person must act, the run ends at once with that very error."""
-    world.deliver("m1", GOOD)
-    stream = source(world)
+    harness.deliver("m1", GOOD)
+    stream = source(harness)
     error = AccessError("denied")
     with pytest.raises(AccessError) as caught:
-        service(world, stream, FailingEngine(world, error, {"m1": 1})).run(once=False)
+        service(harness, stream, FailingEngine(harness, error, {"m1": 1})).run(once=False)
     assert (caught.value, stream.starts) == (error, 1)
 
 
-def test_batch_that_comes_while_the_stream_is_torn_down(world: World) -> None:
+def test_batch_that_comes_while_the_stream_is_torn_down(harness: Harness) -> None:
     """A batch that a failed stream delivers as it is being stopped is left for the next one; nobody waits for ever."""
 
     class EagerSource(ListSource):
@@ -253,44 +253,44 @@ def test_batch_that_comes_while_the_stream_is_torn_down(world: World) -> None:
 
         def stop(self) -> None:
             if self.starts == 1:
-                late = threading.Thread(target=self.on_batch, args=([world.deliver("late", GOOD)],), daemon=True)
+                late = threading.Thread(target=self.on_batch, args=([harness.deliver("late", GOOD)],), daemon=True)
                 late.start()
                 late.join(5)
-                seen.append((late.is_alive(), world.ledger.accepted("late") is None))
+                seen.append((late.is_alive(), harness.ledger.accepted("late") is None))
             super().stop()
 
     def on_wait() -> None:
         if stream.starts == 1:
             raise RuntimeError("the stream broke")
-        if not world.waiting():
+        if not harness.waiting():
             job.stop()
 
     seen: list[tuple[bool, bool]] = []
-    stream = EagerSource(world.store, world.layout.manifests_folder, on_wait=on_wait)
-    job = service(world, stream)
+    stream = EagerSource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
+    job = service(harness, stream)
     job.run(once=False)
     assert seen == [(False, True)]
-    world.check_exact()
+    harness.check_exact()
 
 
-def test_heartbeat(world: World) -> None:
+def test_heartbeat(harness: Harness) -> None:
     """An idle run says every minute that it is alive."""
     beats: list[int] = []
 
     def on_wait() -> None:
         if stream.is_idle():
-            world.clock.advance(HEARTBEAT_SECONDS / 2)
+            harness.clock.advance(HEARTBEAT_SECONDS / 2)
             beats.append(1)
         if len(beats) > 10:
             job.stop()
 
-    stream = source(world, on_wait)
-    job = service(world, stream)
+    stream = source(harness, on_wait)
+    job = service(harness, stream)
     job.run(once=False)
-    assert world.metrics.emitted == [{"Heartbeat": 1}] * 5
+    assert harness.metrics.emitted == [{"Heartbeat": 1}] * 5
 
 
-def test_no_heartbeat_beside_a_batch(world: World) -> None:
+def test_no_heartbeat_beside_a_batch(harness: Harness) -> None:
     """A run whose stream is busy leaves the heartbeat to its batches, so that one that hangs is missed."""
 
     class BusySource(ListSource):
@@ -300,48 +300,48 @@ def test_no_heartbeat_beside_a_batch(world: World) -> None:
     beats: list[int] = []
 
     def on_wait() -> None:
-        world.clock.advance(HEARTBEAT_SECONDS)
+        harness.clock.advance(HEARTBEAT_SECONDS)
         beats.append(1)
         if len(beats) > 5:
             job.stop()
 
-    job = service(world, BusySource(world.store, world.layout.manifests_folder, on_wait=on_wait))
+    job = service(harness, BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait))
     job.run(once=False)
-    assert world.metrics.emitted == []
+    assert harness.metrics.emitted == []
 
 
-def test_checkpoints_of_the_run_are_dropped(world: World) -> None:
+def test_checkpoints_of_the_run_are_dropped(harness: Harness) -> None:
     """A run deletes its own checkpoints at its end, and leaves those of others."""
-    app = world.app()
+    app = harness.app()
     mine, other = app.layout.checkpoint(f"{app.run_id}-1") + "/0", app.layout.checkpoint("other-1") + "/0"
     for uri in (mine, other):
-        world.store.put(uri, b"x")
-    app.service_on(world.engine(), source(world)).run(once=True)
-    assert [info.uri for info in world.store.list(world.layout.checkpoints_folder)] == [other]
+        harness.store.put(uri, b"x")
+    app.service_on(harness.engine(), source(harness)).run(once=True)
+    assert [info.uri for info in harness.store.list(harness.layout.checkpoints_folder)] == [other]
 
 
-def test_recovery_before_the_stream(world: World) -> None:
+def test_recovery_before_the_stream(harness: Harness) -> None:
     """What an earlier driver had decided is visible before the stream delivers anything."""
-    uri = world.deliver("m1", GOOD)
+    uri = harness.deliver("m1", GOOD)
     with pytest.raises(DiedError):
-        world.runner(on_step=_die_when_decided).run([uri])
-    world.store.delete([uri])  # the stream could not deliver it
-    assert service(world, source(world)).run(once=True).committed == 1
-    world.check_exact()
+        harness.runner(on_crash_point=_die_when_decided).run([uri])
+    harness.store.delete([uri])  # the stream could not deliver it
+    assert service(harness, source(harness)).run(once=True).committed == 1
+    harness.check_exact()
 
 
-def _die_when_decided(step: Step, _manifest_id: str) -> None:
-    if step == Step.DECIDED:
+def _die_when_decided(step: CrashPoint, _manifest_id: str) -> None:
+    if step == CrashPoint.DECIDED:
         raise DiedError
 
 
-def test_markers_of_folders(world: World) -> None:
+def test_markers_of_folders(harness: Harness) -> None:
     """The empty objects that consoles make for folders are no manifests, no records, and in nobody's way."""
-    places = world.layout
+    places = harness.layout
     markers = [places.manifests_folder, places.manifests_folder + "sub/", places.open_folder, places.ledger_folder]
     for uri in (*markers, places.ledger_day(DAY)):
-        world.store.put(uri, b"")
-    world.deliver("m1", GOOD)
-    report = service(world, source(world)).run(once=True)
+        harness.store.put(uri, b"")
+    harness.deliver("m1", GOOD)
+    report = service(harness, source(harness)).run(once=True)
     assert (report.committed, report.dead_lettered) == (1, 0)
-    assert list(world.ledger.manifests()) == list(world.ledger.manifests(DAY)) == [(DAY, "m1")]
+    assert list(harness.ledger.manifests()) == list(harness.ledger.manifests(DAY)) == [(DAY, "m1")]

@@ -14,7 +14,7 @@ import pytest
 from compactor.core.errors import SettingsError
 from compactor.core.records import Commit
 from compactor.job.batch_metrics import batch_metrics
-from tests.support.harness import GOOD, World
+from tests.support.harness import GOOD, Harness
 
 FILE = "/w/columns.toml"
 COLUMNS = """
@@ -34,23 +34,23 @@ LINES = (
 )
 
 
-def typed_world(**schema: Any) -> World:
-    world = World(schema={"file": FILE, **schema})
-    world.store.put(FILE, COLUMNS.encode())
-    return world
+def typed_world(**schema: Any) -> Harness:
+    harness = Harness(schema={"file": FILE, **schema})
+    harness.store.put(FILE, COLUMNS.encode())
+    return harness
 
 
-def rows(world: World, manifest_id: str) -> list[dict[str, Any]]:
-    return [row for file in world.commit(manifest_id).outputs for row in world.table(file.final)]
+def rows(harness: Harness, manifest_id: str) -> list[dict[str, Any]]:
+    return [row for file in harness.commit(manifest_id).outputs for row in harness.table(file.final)]
 
 
 def test_values_and_what_does_not_fit() -> None:
     """Values have their types; what does not fit is null and kept as it was written; the audit agrees."""
-    world = typed_world()
-    world.deliver("m1", LINES)
-    report = world.run_once()
+    harness = typed_world()
+    harness.deliver("m1", LINES)
+    report = harness.run_once()
     assert (report.committed, report.rejected_lines) == (1, 0)
-    first, second, third = rows(world, "m1")
+    first, second, third = rows(harness, "m1")
     at = datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)
     assert list(first.values()) == [1, Decimal("1.10"), at, date(2026, 1, 2), True, -0.0, None, None]
     misfits = {"id": "1.0", "amount": "1.105", "day": "2023-02-29", "ok": "TRUE", "x": "1e400"}
@@ -59,67 +59,67 @@ def test_values_and_what_does_not_fit() -> None:
         "at": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     }
     assert {name: value for name, value in third.items() if value is not None} == {"late": "[1, 2]"}
-    assert world.audit().discrepancies == []
-    assert world.commit("m1").rescued_values == len(misfits)
-    assert world.metrics.emitted[0]["ValuesRescued"] == len(misfits)
+    assert harness.verification().discrepancies == []
+    assert harness.commit("m1").rescued_values == len(misfits)
+    assert harness.metrics.emitted[0]["ValuesRescued"] == len(misfits)
 
 
 def test_rescued_values_of_a_batch() -> None:
     """The metric sums the values of all manifests of a batch."""
-    world = typed_world()
-    results = world.runner().run([world.deliver("m1", LINES), world.deliver("m2", LINES)]).results
+    harness = typed_world()
+    results = harness.runner().run([harness.deliver("m1", LINES), harness.deliver("m2", LINES)]).results
     values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=1000)
     assert values["ValuesRescued"] == 10
 
 
 def test_a_new_key_in_the_middle_of_a_stream() -> None:
     """A key that comes late makes the next version without a stop; one beyond the limit is rescued; all are found."""
-    world = World(schema={"max_columns": 2}, stream={"max_manifests_per_trigger": 1})
-    runner = world.runner()
+    harness = Harness(schema={"max_columns": 2}, stream={"max_manifests_per_trigger": 1})
+    runner = harness.runner()
     for number, line in enumerate([b'{"a": 1}', b'{"a": 2, "b": "x"}', b'{"b": 3, "c": 1.10}', b'{"c": 4}'], start=1):
-        assert runner.run([world.deliver(f"m{number}", line)]).failures == {}
-    assert [world.commit(f"m{number}").schema_version for number in range(1, 5)] == [1, 2, 3, 3]
-    assert rows(world, "m1") == [{"a": "1"}]
-    assert rows(world, "m2") == [{"a": "2", "b": "x"}]
-    assert rows(world, "m3") == [{"a": None, "b": "3", "_rescued_data": [("c", "1.10")]}]
-    assert rows(world, "m4") == [{"a": None, "b": None, "_rescued_data": [("c", "4")]}]
-    newest = world.app().registry.latest().columns[-1]
+        assert runner.run([harness.deliver(f"m{number}", line)]).failures == {}
+    assert [harness.commit(f"m{number}").schema_version for number in range(1, 5)] == [1, 2, 3, 3]
+    assert rows(harness, "m1") == [{"a": "1"}]
+    assert rows(harness, "m2") == [{"a": "2", "b": "x"}]
+    assert rows(harness, "m3") == [{"a": None, "b": "3", "_rescued_data": [("c", "1.10")]}]
+    assert rows(harness, "m4") == [{"a": None, "b": None, "_rescued_data": [("c", "4")]}]
+    newest = harness.app().registry.latest().columns[-1]
     assert (newest.name, newest.source_uri) == ("_rescued_data", "/w/raw/m3-0.ndjson")
-    assert world.audit().discrepancies == []
+    assert harness.verification().discrepancies == []
 
 
 def test_a_schema_file_for_a_table_that_is_there() -> None:
     """Columns that are declared later append with their types; earlier files stay as they are."""
-    world = World()
-    world.deliver("m1", b'{"other": 1}')
-    world.run_once()
+    harness = Harness()
+    harness.deliver("m1", b'{"other": 1}')
+    harness.run_once()
     later = typed_world()
-    later.store, later.clock = world.store, world.clock
+    later.store, later.clock = harness.store, harness.clock
     later.store.put(FILE, COLUMNS.encode())
     later.deliver("m2", LINES)
     later.run_once()
     assert (later.commit("m1").schema_version, later.commit("m2").schema_version) == (1, 2)
     assert list(rows(later, "m2")[0])[:3] == ["other", "id", "amount"]
-    assert later.audit().discrepancies == []
+    assert later.verification().discrepancies == []
 
 
 def test_a_file_that_contradicts_the_record() -> None:
     """A run whose schema file says otherwise than the record ends before it does anything, with every difference."""
-    world = World()
-    world.deliver("m1", b'{"id": 1, "x": 2}')
-    world.run_once()
-    world.deliver("m2", b'{"id": 1}')
+    harness = Harness()
+    harness.deliver("m1", b'{"id": 1, "x": 2}')
+    harness.run_once()
+    harness.deliver("m2", b'{"id": 1}')
     later = typed_world()
-    later.store = world.store
+    later.store = harness.store
     later.store.put(FILE, COLUMNS.encode())
-    before = [info.uri for info in world.store.list("/w/")]
+    before = [info.uri for info in harness.store.list("/w/")]
     with pytest.raises(SettingsError) as caught:
         later.app().service()  # which would start Spark if it got so far
     assert [fault.partition(" ->")[0] for fault in caught.value.faults] == [
         "schema.file: the column of key 'id': type 'long'",
         "schema.file: the column of key 'x': type 'double'",
     ]
-    assert [info.uri for info in world.store.list("/w/")] == before
+    assert [info.uri for info in harness.store.list("/w/")] == before
 
 
 @pytest.mark.parametrize(
@@ -128,27 +128,27 @@ def test_a_file_that_contradicts_the_record() -> None:
 )
 def test_a_file_that_is_wrong(data: bytes | None, expected: str) -> None:
     """A schema file that is missing or wrong ends a run before Spark starts; commands that read do without it."""
-    world = World(schema={"file": FILE})
+    harness = Harness(schema={"file": FILE})
     if data is not None:
-        world.store.put(FILE, data)
+        harness.store.put(FILE, data)
     with pytest.raises(SettingsError) as caught:
-        world.app().service()
+        harness.app().service()
     assert expected in str(caught.value)
-    assert world.app().registry.latest().version == 0
+    assert harness.app().registry.latest().version == 0
 
 
 def test_another_file_in_the_middle_of_a_run() -> None:
     """A driver that loses the race to the first version stops with the difference; its manifest stays to be done."""
-    world = typed_world()
-    runner = world.runner()
-    other = World()
-    other.store, other.clock = world.store, world.clock
+    harness = typed_world()
+    runner = harness.runner()
+    other = Harness()
+    other.store, other.clock = harness.store, harness.clock
     other.runner().run([other.deliver("m1", GOOD)])
     with pytest.raises(
         SettingsError, match="type 'long' -> expected 'string', which it has had since schema version 1"
     ):
-        runner.run([world.deliver("m2", GOOD)])
-    assert world.ledger.state("2026-01-02", "m2").outcome is None
+        runner.run([harness.deliver("m2", GOOD)])
+    assert harness.ledger.state("2026-01-02", "m2").outcome is None
 
 
 CHANGES: dict[str, Callable[[Any], Any]] = {
@@ -168,35 +168,35 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_any_changed_value_is_found(name: str) -> None:
     """The deep audit sees the smallest change of a value of any type."""
-    world = typed_world()
-    world.deliver("m1", LINES)
-    world.run_once()
+    harness = typed_world()
+    harness.deliver("m1", LINES)
+    harness.run_once()
     changed = 0
-    for file in world.commit("m1").outputs:
-        table = pq.read_table(io.BytesIO(world.store.read(file.final)))
+    for file in harness.commit("m1").outputs:
+        table = pq.read_table(io.BytesIO(harness.store.read(file.final)))
         column = CHANGES[name](table[name])
         changed += column.cast(table[name].type) != table[name] or name == "x"
         sink = pa.BufferOutputStream()
         pq.write_table(table.set_column(table.schema.get_field_index(name), table.schema.field(name), column), sink)
-        world.store.put(file.final, sink.getvalue().to_pybytes())
+        harness.store.put(file.final, sink.getvalue().to_pybytes())
     assert changed
-    found = world.audit().discrepancies
+    found = harness.verification().discrepancies
     assert [each.found for each in found if "rows" in each.expected and each.found == "other values"], found
 
 
 def test_the_audit_goes_by_the_limits_of_then() -> None:
     """A commit is compared by the limits it was made with, whatever they are today."""
-    world = World()
-    world.deliver("m1", b'{"id": "%s"}\n' % (b"x" * 100))
-    world.run_once()
-    commit = world.commit("m1")
+    harness = Harness()
+    harness.deliver("m1", b'{"id": "%s"}\n' % (b"x" * 100))
+    harness.run_once()
+    commit = harness.commit("m1")
     assert commit.max_line_bytes is not None
-    assert world.audit().discrepancies == []
-    _put_commit(world, commit.model_copy(update={"max_line_bytes": 50}))
-    assert world.audit().discrepancies != []
-    _put_commit(world, commit.model_copy(update={"max_line_bytes": None, "max_decompressed_bytes": None}))
-    assert world.audit().discrepancies == []
+    assert harness.verification().discrepancies == []
+    _put_commit(harness, commit.model_copy(update={"max_line_bytes": 50}))
+    assert harness.verification().discrepancies != []
+    _put_commit(harness, commit.model_copy(update={"max_line_bytes": None, "max_decompressed_bytes": None}))
+    assert harness.verification().discrepancies == []
 
 
-def _put_commit(world: World, commit: Commit) -> None:
-    world.store.put(world.layout.outcome(commit.date, commit.manifest_id), commit.model_dump_json().encode())
+def _put_commit(harness: Harness, commit: Commit) -> None:
+    harness.store.put(harness.layout.outcome(commit.date, commit.manifest_id), commit.model_dump_json().encode())

@@ -15,7 +15,7 @@ from compactor.ledger.sizing import (
     sizing_hits,
 )
 from compactor.ledger.sizing_history import SizingHistory, summarised
-from tests.support.harness import FLAWED, GOOD, World
+from tests.support.harness import FLAWED, GOOD, Harness
 
 MIB = 1024 * 1024
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -108,33 +108,33 @@ def test_is_right_sized() -> None:
 
 def test_summary_of_a_commit() -> None:
     """The summary counts what was compacted, and leaves out what was set aside."""
-    world = World()
-    uri = world.deliver("m1", GOOD, FLAWED, GOOD)
-    world.store.delete(["/w/raw/m1-2.ndjson"])
-    world.runner().run([uri])
-    outcome = world.outcome("m1")
+    harness = Harness()
+    uri = harness.deliver("m1", GOOD, FLAWED, GOOD)
+    harness.store.delete(["/w/raw/m1-2.ndjson"])
+    harness.runner().run([uri])
+    outcome = harness.outcome("m1")
     assert isinstance(outcome, Commit)
-    [created_at] = {uri.created_at for uri in [world.ledger.accepted("m1").manifest]}
+    [created_at] = {uri.created_at for uri in [harness.ledger.accepted("m1").manifest]}
     summary = summarised(outcome, arrived_at=created_at)
     assert (summary.input_files, summary.records, summary.rejected_lines) == (2, 4, 2)
     assert summary.decoded_bytes == summary.input_bytes == len(GOOD) + len(FLAWED)
     assert (summary.output_files, summary.output_bytes) == (2, sum(file.size_bytes for file in outcome.outputs))
-    assert (summary.rejects, summary.set_aside) == ({"invalid_json": 1, "not_an_object": 1}, {"missing": 1})
-    assert world.ledger.recent() == [summary]
+    assert (summary.rejects, summary.quarantined) == ({"invalid_json": 1, "not_an_object": 1}, {"missing": 1})
+    assert harness.ledger.recent() == [summary]
 
 
 def test_history_learns_within_a_run_and_across_runs() -> None:
     """What a commit teaches is known at once, and to the next run."""
-    world = World()
-    uri = world.deliver("m1", GOOD)
-    world.runner().run([uri])
-    commit = world.commit("m1")
+    harness = Harness()
+    uri = harness.deliver("m1", GOOD)
+    harness.runner().run([uri])
+    commit = harness.commit("m1")
     large = commit.model_copy(
         update={"files": [commit.files[0].model_copy(update={"decoded_bytes": 10 * MIN_LEARNING_BYTES})]}
     )
-    history = SizingHistory(world.ledger)
+    history = SizingHistory(harness.ledger)
     assert history.ratio() is None
     history.add(large)
     expected = sum(file.size_bytes for file in commit.outputs) / (10 * MIN_LEARNING_BYTES)
     assert history.ratio() == expected
-    assert SizingHistory(world.ledger).ratio() == expected
+    assert SizingHistory(harness.ledger).ratio() == expected

@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from compactor.core.crash_points import BuildStep
+from compactor.core.crash_points import BuildCrashPoint
 from tests.support.building_races import Race
 
-BUILD_STEPS = (BuildStep.CLAIMED, BuildStep.BUILT, BuildStep.PENDING, BuildStep.TIED)
-SEAL_STEPS = (BuildStep.FENCED, BuildStep.GATHERED, BuildStep.SEALED, BuildStep.CLEARED)
+BUILD_STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.PENDING, BuildCrashPoint.TIED)
+SEAL_STEPS = (BuildCrashPoint.FENCED, BuildCrashPoint.GATHERED, BuildCrashPoint.SEALED, BuildCrashPoint.CLEARED)
 HELD_UP = [("build", step) for step in BUILD_STEPS] + [("seal", step) for step in SEAL_STEPS]
 OTHERS = {
     "build": Race.build,
@@ -25,11 +25,13 @@ OTHERS = {
 @pytest.mark.parametrize("lapse_seconds", [0, 301], ids=["within the lease", "beyond it"])
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
 @pytest.mark.parametrize(("who", "step"), HELD_UP, ids=[f"{who}-{step}" for who, step in HELD_UP])
-def test_held_up_at_a_step(who: str, step: BuildStep, other: Callable[[Race], object], lapse_seconds: float) -> None:
+def test_held_up_at_a_step(
+    who: str, step: BuildCrashPoint, other: Callable[[Race], object], lapse_seconds: float
+) -> None:
     """Whoever is held up, and however long: each file ends in exactly one manifest that takes effect."""
     race = Race()
     race.prepare(parts=who == "seal")
-    race.hold_up(who, step, lambda: (race.world.clock.advance(lapse_seconds), other(race)))
+    race.hold_up(who, step, lambda: (race.harness.clock.advance(lapse_seconds), other(race)))
     assert race.was_held_up
     race.settle()
     race.check()
@@ -37,18 +39,18 @@ def test_held_up_at_a_step(who: str, step: BuildStep, other: Callable[[Race], ob
 
 @pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize(("first", "second"), list(product(HELD_UP, HELD_UP)), ids=lambda each: f"{each[0]}-{each[1]}")
-def test_two_held_up(first: tuple[str, BuildStep], second: tuple[str, BuildStep], every: int) -> None:
+def test_two_held_up(first: tuple[str, BuildCrashPoint], second: tuple[str, BuildCrashPoint], every: int) -> None:
     """One is held up beyond its lease, the one that takes over as well, and a third does it all."""
     race = Race()
     race.prepare(parts="seal" in {first[0], second[0]})
 
     def third() -> None:
-        race.world.clock.advance(301)
+        race.harness.clock.advance(301)
         race.build(every=every)
         race.seal()
 
     def then() -> None:
-        race.world.clock.advance(301)
+        race.harness.clock.advance(301)
         race.hold_up(*second, third)
 
     race.hold_up(*first, then)

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compactor.core.crash_points import Step
+from compactor.core.crash_points import CrashPoint
 from compactor.manifests.patient_planning import SETTLE_SECONDS, PatientPlanner
 from compactor.manifests.planning import Plan
-from tests.support.harness import DAY, DiedError, World
+from tests.support.harness import DAY, DiedError, Harness
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 20.0
@@ -17,36 +17,36 @@ LEASE_SECONDS = 20.0
 class Waits:
     """Lets the clock of a world run on, and something happen meanwhile."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
         self.seconds: list[float] = []
         self.told: list[str] = []
 
     def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
-        self.world.clock.advance(seconds)
+        self.harness.clock.advance(seconds)
 
     def planner(self) -> PatientPlanner:
-        app = self.world.app()
+        app = self.harness.app()
         on_wait = lambda what, _seconds: self.told.append(what)  # noqa: E731
         return PatientPlanner(app.planner, app.store, app.clock, self.sleep, on_wait)
 
     def plan(self) -> Plan:
         planner = self.planner()
-        return planner.plan("/w/raw", planner.survey("/w/raw"))
+        return planner.plan("/w/raw", planner.scan("/w/raw"))
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(builder={"claim_lease_seconds": LEASE_SECONDS})
-    world.file(f"{DAY}-1.ndjson", ROW)
-    world.clock.advance(60)
-    return world
+def harness() -> Harness:
+    harness = Harness(builder={"claim_lease_seconds": LEASE_SECONDS})
+    harness.file(f"{DAY}-1.ndjson", ROW)
+    harness.clock.advance(60)
+    return harness
 
 
 @pytest.fixture
-def waits(world: World) -> Waits:
-    return Waits(world)
+def waits(harness: Harness) -> Waits:
+    return Waits(harness)
 
 
 def files_of(plan: Plan) -> list[str]:
@@ -59,23 +59,23 @@ def test_settled_files_are_planned_at_once(waits: Waits) -> None:
     assert waits.seconds == []
 
 
-def test_fresh_files_are_given_a_moment(world: World, waits: Waits) -> None:
+def test_fresh_files_are_given_a_moment(harness: Harness, waits: Waits) -> None:
     """What was written just before the call is part of it, in the same manifest as the rest."""
-    world.file(f"{DAY}-2.ndjson", ROW)
+    harness.file(f"{DAY}-2.ndjson", ROW)
     plan = waits.plan()
     assert [len(manifest.files) for manifest in plan.manifests] == [2]
     assert waits.seconds == [SETTLE_SECONDS]
     assert waits.told == ["/w/raw to be written"]
 
 
-def test_what_is_still_written_is_left_for_the_next_call(world: World, waits: Waits) -> None:
+def test_what_is_still_written_is_left_for_the_next_call(harness: Harness, waits: Waits) -> None:
     """A file that grows on is counted, not taken."""
-    world.file(f"{DAY}-2.ndjson", ROW)
+    harness.file(f"{DAY}-2.ndjson", ROW)
     sleep = waits.sleep
 
     def write_on(seconds: float) -> None:
         sleep(seconds)
-        world.file(f"{DAY}-2.ndjson", ROW + ROW)
+        harness.file(f"{DAY}-2.ndjson", ROW + ROW)
 
     waits.sleep = write_on  # type: ignore[method-assign]
     plan = waits.plan()
@@ -83,15 +83,15 @@ def test_what_is_still_written_is_left_for_the_next_call(world: World, waits: Wa
     assert plan.skipped == {"unsettled": 1}
 
 
-def test_files_of_a_planner_that_died_are_taken_over(world: World, waits: Waits) -> None:
+def test_files_of_a_planner_that_died_are_taken_over(harness: Harness, waits: Waits) -> None:
     """A planner that claimed and wrote nothing is waited for until its lease is over, and no longer."""
 
-    def die(step: Step, _manifest_id: str) -> None:
-        if step is Step.CLAIMED:
+    def die(step: CrashPoint, _manifest_id: str) -> None:
+        if step is CrashPoint.CLAIMED:
             raise DiedError
 
     with pytest.raises(DiedError):
-        world.app(on_step=die).planner.plan("/w/raw")
+        harness.app(on_crash_point=die).planner.plan("/w/raw")
     plan = waits.plan()
     assert files_of(plan) == [f"/w/raw/{DAY}-1.ndjson"]
     assert (plan.held, plan.planned_before) == (0, 0)
@@ -99,17 +99,17 @@ def test_files_of_a_planner_that_died_are_taken_over(world: World, waits: Waits)
     assert set(waits.told) == {"another planner"}
 
 
-def test_files_of_a_living_planner_are_left_to_it(world: World, waits: Waits) -> None:
+def test_files_of_a_living_planner_are_left_to_it(harness: Harness, waits: Waits) -> None:
     """As soon as the other one has written its manifest, its files are planned, and none of them twice."""
     claimed, go_on = threading.Event(), threading.Event()
 
-    def hold(step: Step, _manifest_id: str) -> None:
-        if step is Step.CLAIMED:
+    def hold(step: CrashPoint, _manifest_id: str) -> None:
+        if step is CrashPoint.CLAIMED:
             claimed.set()
             go_on.wait(60)
 
     with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(world.app(on_step=hold).planner.plan, "/w/raw")
+        other = thread.submit(harness.app(on_crash_point=hold).planner.plan, "/w/raw")
         claimed.wait(60)
 
         def let_go(seconds: float) -> None:
@@ -125,17 +125,17 @@ def test_files_of_a_living_planner_are_left_to_it(world: World, waits: Waits) ->
     assert waits.seconds[0] < LEASE_SECONDS
 
 
-def test_a_survey_tells_empty_from_full(world: World, waits: Waits) -> None:
+def test_a_survey_tells_empty_from_full(harness: Harness, waits: Waits) -> None:
     """Markers and empty objects are no data."""
     planner = waits.planner()
-    assert planner.survey("/w/raw").has_data
-    world.store.put("/w/other/_SUCCESS", b"x")
-    world.store.put("/w/other/empty.ndjson", b"")
-    assert not planner.survey("/w/other").has_data
-    assert not planner.survey("/w/none").has_data
+    assert planner.scan("/w/raw").has_data
+    harness.store.put("/w/other/_SUCCESS", b"x")
+    harness.store.put("/w/other/empty.ndjson", b"")
+    assert not planner.scan("/w/other").has_data
+    assert not planner.scan("/w/none").has_data
 
 
-def test_objects_on_s3_need_no_moment(world: World, waits: Waits) -> None:
+def test_objects_on_s3_need_no_moment(harness: Harness, waits: Waits) -> None:
     """They appear whole."""
-    world.store.put("s3://lake/raw/a.ndjson", ROW)
-    assert not waits.planner().survey("s3://lake/raw").is_fresh
+    harness.store.put("s3://lake/raw/a.ndjson", ROW)
+    assert not waits.planner().scan("s3://lake/raw").is_fresh

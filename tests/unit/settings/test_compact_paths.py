@@ -5,31 +5,38 @@ import tomllib
 import pytest
 
 from compactor.core.errors import SettingsError
-from compactor.settings.compact_paths import JOURNAL_CLAIMS, Ends, Options, ends_of, settings_document, variables_beside
+from compactor.settings.compact_paths import (
+    JOURNAL_CLAIMS,
+    CompactPaths,
+    Options,
+    parse_compact_paths,
+    settings_document,
+    variables_beside,
+)
 from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml_of
 from compactor.settings.types import JOURNAL_CLAIMS as JOURNAL_OF_SETTINGS
 
-ENDS = Ends("/raw", "/rows", "/rows.compactor")
+ENDS = CompactPaths("/raw", "/rows", "/rows.compactor")
 
 
 @pytest.mark.parametrize(
     ("source", "destination", "home", "expected"),
     [
-        ("/raw", "/rows/", None, Ends("/raw", "/rows", "/rows.compactor")),
+        ("/raw", "/rows/", None, CompactPaths("/raw", "/rows", "/rows.compactor")),
         (
             "s3://lake/raw",
             "s3a://lake/rows/",
             None,
-            Ends("s3://lake/raw", "s3://lake/rows", "s3://lake/rows.compactor"),
+            CompactPaths("s3://lake/raw", "s3://lake/rows", "s3://lake/rows.compactor"),
         ),
-        ("s3://lake", "/rows", "/own", Ends("s3://lake", "/rows", "/own")),
-        ("/raw", "/raw-rows", None, Ends("/raw", "/raw-rows", "/raw-rows.compactor")),
+        ("s3://lake", "/rows", "/own", CompactPaths("s3://lake", "/rows", "/own")),
+        ("/raw", "/raw-rows", None, CompactPaths("/raw", "/raw-rows", "/raw-rows.compactor")),
     ],
 )
-def test_places_of_a_call(source: str, destination: str, home: str | None, expected: Ends) -> None:
+def test_places_of_a_call(source: str, destination: str, home: str | None, expected: CompactPaths) -> None:
     """What is the compactor's own is beside the destination, where nobody who reads the rows looks."""
-    assert ends_of(source, destination, home) == expected
+    assert parse_compact_paths(source, destination, home) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,14 +64,14 @@ def test_places_of_a_call(source: str, destination: str, home: str | None, expec
 def test_faults_of_places(source: str, destination: str, home: str | None, fault: str) -> None:
     """Each is named as it was typed, with what was expected."""
     with pytest.raises(SettingsError) as caught:
-        ends_of(source, destination, home)
+        parse_compact_paths(source, destination, home)
     assert fault in str(caught.value)
 
 
 def test_all_faults_come_at_once() -> None:
     """So that one call is enough to learn of them."""
     with pytest.raises(SettingsError) as caught:
-        ends_of("", "s3://bucket", "s3://lake/*")
+        parse_compact_paths("", "s3://bucket", "s3://lake/*")
     assert [fault.partition(":")[0] for fault in caught.value.faults] == ["SRC", "DST", "--state"]
 
 
@@ -73,7 +80,9 @@ def test_first_settings() -> None:
     local = parse_settings(settings_document(ENDS, Options(), None))
     assert (local.paths.output, local.paths.state) == ("/rows", "/rows.compactor/state")
     assert (local.input.allowed_prefixes, local.builder.claims) == (("/raw",), "")
-    on_s3 = parse_settings(settings_document(ends_of("/raw", "s3://lake/rows"), Options(names="exact"), None))
+    on_s3 = parse_settings(
+        settings_document(parse_compact_paths("/raw", "s3://lake/rows"), Options(names="exact"), None)
+    )
     on_s3.require_claims()
     assert (on_s3.builder.claims, on_s3.schema.names) == (JOURNAL_CLAIMS, "exact")
     assert JOURNAL_CLAIMS == JOURNAL_OF_SETTINGS
@@ -83,12 +92,12 @@ def test_what_an_earlier_call_kept_holds() -> None:
     """What was said then, or edited since, stays until it is said anew; sources add up, those within others do not."""
     first = settings_document(ENDS, Options(engine="spark", names="exact"), None)
     first["output"] = {"compression": "zstd"}
-    other = Ends("/raw2/day", "/rows", "/rows.compactor")
+    other = CompactPaths("/raw2/day", "/rows", "/rows.compactor")
     second = settings_document(other, Options(engine="auto"), first)
     assert second["output"] == {"compression": "zstd"}
     assert (second["convert"], second["schema"]) == ({"engine": "auto"}, {"names": "exact"})
     assert second["input"]["allowed_prefixes"] == ["/raw", "/raw2/day"]
-    again = settings_document(Ends("/raw/deeper", "/rows", "/rows.compactor"), Options(), second)
+    again = settings_document(CompactPaths("/raw/deeper", "/rows", "/rows.compactor"), Options(), second)
     assert again == second
     assert first["input"]["allowed_prefixes"] == ["/raw"]
 
@@ -104,7 +113,7 @@ def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
 def test_a_moved_folder_takes_its_settings_along() -> None:
     """Places are those of the call, not those of where the folder was once."""
     document = settings_document(
-        Ends("/raw", "/moved", "/moved.compactor"), Options(), settings_document(ENDS, Options(), None)
+        CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(ENDS, Options(), None)
     )
     assert document["paths"] == {
         "manifests": "/moved.compactor/manifests",

@@ -22,7 +22,7 @@ from compactor.job.service import MAX_CONSECUTIVE_FAILURES
 from compactor.telemetry.logs import LOGGER, configure_logs
 from tests.support.engines import PLAIN, WITHOUT_SPARK
 from tests.support.fakes import PlainEngine
-from tests.support.harness import World
+from tests.support.harness import Harness
 
 CARD = "4111-1111-1111-1111"
 
@@ -74,49 +74,49 @@ class FailingEngine(PlainEngine):
         raise self._error
 
 
-def run(world: World, engine: Engine) -> str:
+def run(harness: Harness, engine: Engine) -> str:
     """Do all there is, as often as it takes; returns what the run said of it."""
-    app = world.app()
+    app = harness.app()
     app.on_result = log_result
     try:
-        report = app.service_on(engine, ListedManifests(world.store, world.layout.manifests_folder)).run(once=True)
+        report = app.service_on(engine, ListedManifests(harness.store, harness.layout.manifests_folder)).run(once=True)
     except CompactorError as exc:
         return str(exc)
     return repr((report.failures, report.stuck))
 
 
-def records(world: World) -> str:
+def records(harness: Harness) -> str:
     """All objects of the state but those that are there to keep bytes: rejects, staged ones, and an odd manifest."""
-    held = [world.layout.rejects_folder, world.layout.staging_folder, world.layout.failed_manifest("line")]
-    uris = [info.uri for info in world.store.list(f"{world.root}/state/")]
+    held = [harness.layout.rejects_folder, harness.layout.staging_folder, harness.layout.failed_manifest("line")]
+    uris = [info.uri for info in harness.store.list(f"{harness.root}/state/")]
     kept = [uri for uri in uris if not uri.startswith(tuple(held)) and base_name(uri).endswith(".json")]
-    return "\n".join(world.store.read(uri).decode(errors="replace") for uri in kept)
+    return "\n".join(harness.store.read(uri).decode(errors="replace") for uri in kept)
 
 
-def engine_of(name: str, world: World) -> Engine:
+def engine_of(name: str, harness: Harness) -> Engine:
     if name == PLAIN:
-        return world.engine()
+        return harness.engine()
     if not is_installed():
         pytest.skip("the native kernel is not installed: no cargo")
-    return world.app().native_engine(ThreadBinWorkers(world.store))
+    return harness.app().native_engine(ThreadBinWorkers(harness.store))
 
 
 @pytest.mark.parametrize("name", WITHOUT_SPARK)
 def test_bad_lines_are_told_by_their_reason_alone(name: str, log: io.StringIO) -> None:
     """Lines that are broken in every way leave their reasons and counts behind; their bytes are in the rejects."""
     types = {"schema": {"file": "/w/columns.toml"}} if name != PLAIN else {}
-    world = World(**types)
+    harness = Harness(**types)
     if types:
-        world.store.put("/w/columns.toml", TYPES.encode())
+        harness.store.put("/w/columns.toml", TYPES.encode())
     cut = gzip.compress(DATA)[:-9]
-    world.deliver("m", DATA, cut, DATA.replace(b"\n", b""))
-    world.put_manifest("line.json", DATA.splitlines()[0])
-    said = run(world, engine_of(name, world))
+    harness.deliver("m", DATA, cut, DATA.replace(b"\n", b""))
+    harness.put_manifest("line.json", DATA.splitlines()[0])
+    said = run(harness, engine_of(name, harness))
     logged = log.getvalue()
     assert "manifest.committed" in logged, said
     assert "manifest.dead_lettered" in logged
-    assert any(CARD.encode() in raw for _, _, raw in world.rejects())
-    for text in (said, logged, records(world)):
+    assert any(CARD.encode() in raw for _, _, raw in harness.rejects())
+    for text in (said, logged, records(harness)):
         assert CARD not in text
 
 
@@ -125,15 +125,15 @@ def test_errors_that_quote_a_line(error: Exception, log: io.StringIO, monkeypatc
     """What a library or a bug says of a value is cut: in the log, the ledger, and what the run ends with."""
     monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr("compactor.job.service.LONGEST_PAUSE_SECONDS", 0.0)
-    world = World()
+    harness = Harness()
     for number in range(3):
-        world.deliver(f"m{number}", DATA)
-    said = [run(world, FailingEngine(world.store, error)) for _ in range(2)]
+        harness.deliver(f"m{number}", DATA)
+    said = [run(harness, FailingEngine(harness.store, error)) for _ in range(2)]
     logged = log.getvalue()
     assert logged.count('"manifest.failed"') > MAX_CONSECUTIVE_FAILURES
     assert '"stream.restarting"' in logged
     assert type(error).__name__ in logged
-    for text in (*said, logged, records(world)):
+    for text in (*said, logged, records(harness)):
         assert CARD not in text
 
 
@@ -149,11 +149,11 @@ def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
 
     class Workers(ThreadBinWorkers):
         def write_bins(self, _manifest_id: str, tasks: Any) -> Any:
-            return [write_bin(world.store, task, Wrong) for task in tasks if isinstance(task, BinTask)]
+            return [write_bin(harness.store, task, Wrong) for task in tasks if isinstance(task, BinTask)]
 
-    world = World()
-    world.deliver("m", DATA)
-    batch = world.runner(engine=world.app().native_engine(Workers(world.store))).run(world.waiting())
+    harness = Harness()
+    harness.deliver("m", DATA)
+    batch = harness.runner(engine=harness.app().native_engine(Workers(harness.store))).run(harness.waiting())
     error = batch.failures["m"]
     assert isinstance(error, StagingError)
     assert "refused a record of" in str(error)

@@ -20,7 +20,7 @@ from compactor.job.compaction import CompactionResult
 from compactor.job.service import FLUSH_SECONDS
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
-from tests.support.harness import FLAWED, GOOD, DiedError, World
+from tests.support.harness import FLAWED, GOOD, DiedError, Harness
 from tools.metrics_table import with_table
 
 OPERATING = Path(__file__).parents[3] / "docs" / "operations.md"
@@ -51,13 +51,13 @@ def test_functions_can_measure() -> None:
 
 def test_figures_of_a_batch() -> None:
     """Lines, bytes, files, columns and attempts of a batch add up."""
-    world = World()
-    uris = [world.deliver("m1", GOOD, FLAWED), world.deliver("m2", GOOD), world.put_manifest("bad.json", b"{")]
-    world.store.delete(["/w/raw/m2-0.ndjson"])
-    results = world.runner().run(uris).results
+    harness = Harness()
+    uris = [harness.deliver("m1", GOOD, FLAWED), harness.deliver("m2", GOOD), harness.put_manifest("bad.json", b"{")]
+    harness.store.delete(["/w/raw/m2-0.ndjson"])
+    results = harness.runner().run(uris).results
     values = batch_metrics(results, failed=1, stuck=2, seconds=2.0, target_file_bytes=TARGET)
     assert set(values) <= set(CATALOGUE)
-    output_bytes = sum(info.size_bytes for info in world.store.list("/w/output/"))
+    output_bytes = sum(info.size_bytes for info in harness.store.list("/w/output/"))
     expected = {
         "ManifestsCommitted": 2,
         "ManifestsDeadLettered": 1,
@@ -65,7 +65,7 @@ def test_figures_of_a_batch() -> None:
         "RecordsIn": 6,
         "RecordsOut": 4,
         "RecordsRejected": 2,
-        "FilesSetAside": 1,
+        "FilesQuarantined": 1,
         "BytesIn": len(GOOD) + len(FLAWED),
         "InputBytesPerSecond": (len(GOOD) + len(FLAWED)) / 2,
         "BytesOut": output_bytes,
@@ -80,8 +80,8 @@ def test_figures_of_a_batch() -> None:
 @pytest.mark.parametrize(("target", "rate"), [(1, 0.0), (10_000_000, None)])
 def test_hit_rate(target: int, rate: float | None) -> None:
     """The hit rate is told only where files could have been right-sized."""
-    world = World()
-    results = world.runner().run([world.deliver("m1", GOOD)]).results
+    harness = Harness()
+    results = harness.runner().run([harness.deliver("m1", GOOD)]).results
     values = batch_metrics(results, failed=0, stuck=0, seconds=0.0, target_file_bytes=target)
     assert values.get("OutputFileSizeHitRate") == rate
     assert "InputBytesPerSecond" not in values
@@ -89,12 +89,12 @@ def test_hit_rate(target: int, rate: float | None) -> None:
 
 def test_repeats_count_nothing() -> None:
     """What was done before is not counted again, neither commits nor dead letters."""
-    world = World()
-    uris = [world.deliver("m1", GOOD), world.put_manifest("bad.json", b"{")]
-    world.runner().run(uris)
-    world.put_manifest("m1.json", world.store.read("/w/state/archive/2026-01-02/m1.json"))
-    world.put_manifest("bad.json", b"{")
-    results = world.runner().run(uris).results
+    harness = Harness()
+    uris = [harness.deliver("m1", GOOD), harness.put_manifest("bad.json", b"{")]
+    harness.runner().run(uris)
+    harness.put_manifest("m1.json", harness.store.read("/w/state/archive/2026-01-02/m1.json"))
+    harness.put_manifest("bad.json", b"{")
+    results = harness.runner().run(uris).results
     assert len(results) == 2
     values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
     assert {name for name, value in values.items() if value} == {"BatchDurationSeconds", "Heartbeat"}
@@ -102,18 +102,18 @@ def test_repeats_count_nothing() -> None:
 
 def test_rolled_forward_counts_once() -> None:
     """A commit that an earlier driver decided, and did not live to count, is counted when it becomes visible."""
-    world = World()
-    [result] = world.runner().run([world.deliver("m1", GOOD)]).results
+    harness = Harness()
+    [result] = harness.runner().run([harness.deliver("m1", GOOD)]).results
     values = batch_metrics([replace(result, attempts=0)], failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
     assert (values["ManifestsCommitted"], values["RecordsOut"], values["Attempts"]) == (1, 2, 0)
 
 
 def test_service_emits_from_the_catalogue() -> None:
     """What a run emits is in the catalogue, and one set a batch."""
-    world = World()
-    world.deliver("m1", GOOD)
-    world.run_once()
-    [values] = world.metrics.emitted
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    [values] = harness.metrics.emitted
     assert set(values) <= set(CATALOGUE)
     assert values["ManifestsCommitted"] == 1
     DroppedMetrics().emit(values)
@@ -121,46 +121,46 @@ def test_service_emits_from_the_catalogue() -> None:
 
 def test_arrival_to_visible() -> None:
     """Each file that became visible counts the seconds from its event, else from its manifest's creation."""
-    world = World()
-    early = world.file("early", GOOD)
-    world.clock.advance(60)
-    late, missing = world.file("late", GOOD), world.file("missing", GOOD)
-    world.store.delete([missing.uri])
-    untimed = world.file("untimed", FLAWED).model_copy(update={"event_time": None})
-    world.clock.advance(30)
-    uri = world.put_manifest("m1.json", world.manifest("m1", [early, late, missing, untimed]).to_json())
-    world.clock.advance(10)
-    results = world.runner().run([uri]).results
+    harness = Harness()
+    early = harness.file("early", GOOD)
+    harness.clock.advance(60)
+    late, missing = harness.file("late", GOOD), harness.file("missing", GOOD)
+    harness.store.delete([missing.uri])
+    untimed = harness.file("untimed", FLAWED).model_copy(update={"event_time": None})
+    harness.clock.advance(30)
+    uri = harness.put_manifest("m1.json", harness.manifest("m1", [early, late, missing, untimed]).to_json())
+    harness.clock.advance(10)
+    results = harness.runner().run([uri]).results
     assert latencies(results) == {100: 1, 40: 1, 10: 1}
-    world.put_manifest("again.json", world.store.read("/w/state/archive/2026-01-02/m1.json"))
-    assert latencies(world.runner().run(world.waiting()).results) is None
+    harness.put_manifest("again.json", harness.store.read("/w/state/archive/2026-01-02/m1.json"))
+    assert latencies(harness.runner().run(harness.waiting()).results) is None
 
 
 def test_arrival_of_a_manifest_that_was_rolled_forward() -> None:
     """What one driver decided and the next one published took until then, for each of its files."""
-    world = World()
-    uri = world.deliver("m1", GOOD, GOOD)
+    harness = Harness()
+    uri = harness.deliver("m1", GOOD, GOOD)
 
     def die(step: str, _: str) -> None:
         if step == "decided":
             raise DiedError
 
     with pytest.raises(DiedError):
-        world.runner(on_step=die).run([uri])
-    world.clock.advance(3600)
-    assert latencies(world.runner().resume(["m1"]).results) == {3600: 2}
+        harness.runner(on_crash_point=die).run([uri])
+    harness.clock.advance(3600)
+    assert latencies(harness.runner().resume(["m1"]).results) == {3600: 2}
 
 
 def test_arrivals_of_many_files() -> None:
     """However long they took, a batch tells at most 150 values, and every file counts."""
-    world = World()
+    harness = Harness()
     files = []
     for number in range(400):
-        files.append(world.file(f"f{number}", GOOD).model_copy(update={"event_time": world.clock.now()}))
-        world.clock.advance(7)
-    files[0] = files[0].model_copy(update={"event_time": world.clock.now() + timedelta(hours=1)})
-    uri = world.put_manifest("m1.json", world.manifest("m1", files).to_json())
-    counts = latencies(world.runner().run([uri]).results)
+        files.append(harness.file(f"f{number}", GOOD).model_copy(update={"event_time": harness.clock.now()}))
+        harness.clock.advance(7)
+    files[0] = files[0].model_copy(update={"event_time": harness.clock.now() + timedelta(hours=1)})
+    uri = harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
+    counts = latencies(harness.runner().run([uri]).results)
     assert counts is not None
     assert (len(counts) <= 150, sum(counts.values()), min(counts)) == (True, 400, 0)
 
@@ -188,9 +188,9 @@ def test_a_run_ends_with_its_figures_sent(error: Exception | None) -> None:
             return super().stage(request)
 
     flushed: list[tuple[int, float]] = []
-    world = World()
-    world.metrics = Waiting()
-    world.deliver("m1", GOOD)
+    harness = Harness()
+    harness.metrics = Waiting()
+    harness.deliver("m1", GOOD)
     with nullcontext() if error is None else pytest.raises(AccessError):
-        world.run_once(engine=Failing(world.store))
+        harness.run_once(engine=Failing(harness.store))
     assert flushed == [(1 if error is None else 0, FLUSH_SECONDS)]

@@ -15,7 +15,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
 from compactor.ops.doctor.account_checks import clock_finding
-from compactor.ops.doctor.checkup import Surroundings, places_checks_of
+from compactor.ops.doctor.checkup import Environment, places_checks_of
 from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings, warning
 from compactor.ops.doctor.java import Java
 from compactor.ops.doctor.machine_checks import disks, native, python, s3a, spark
@@ -323,7 +323,7 @@ def test_disks(free_bytes: int, has_files: bool, state: str) -> None:
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A local place on a full disk is told to be freed, not to be tried again."""
     full = Refusing(put=StoreUnavailable(f"{tmp_path}/x: the disk is full (No space left on device)"))
-    around = Surroundings(ThisMachine({}), lambda: pytest.fail("nothing is on AWS"), full, ManualClock(), "1")
+    around = Environment(ThisMachine({}), lambda: pytest.fail("nothing is on AWS"), full, ManualClock(), "1")
     checks = places_checks_of(around, load_settings(config_of(tmp_path), {}), "")
     found = {each.name: each for each in examine(checks, lambda: True)}
     assert found["state"] == fault(

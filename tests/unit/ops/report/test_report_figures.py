@@ -13,34 +13,34 @@ import pytest
 from compactor.core.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.gathering import Gatherer
+from compactor.ops.report.gathering import ReportReader
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
-from compactor.ops.report.set_aside import SHOWN_FILES
+from compactor.ops.report.quarantined import SHOWN_FILES
 from compactor.ops.report.tallies import NEWEST_DEAD_LETTERS
 from compactor.ops.report.tally import MAX_DISTINCT, CoveredTime, Newest, Tally
 from compactor.ops.report.verdict import judge
 from tests.support.fakes import FaultyStore
-from tests.support.harness import FLAWED, GOOD, World
+from tests.support.harness import FLAWED, GOOD, Harness
 from tests.support.report_day import MIB, MIDNIGHT, WHOLE_DAY, ReportDay, report_on
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def harness() -> Harness:
     """A day of 60 manifests; nobody changes it."""
-    world = World()
-    ReportDay(world).fill(60)
-    return world
+    harness = Harness()
+    ReportDay(harness).fill(60)
+    return harness
 
 
-def records(world: World) -> Iterator[tuple[Commit, Done, Accepted]]:
+def records(harness: Harness) -> Iterator[tuple[Commit, Done, Accepted]]:
     """The committed manifests, read from the store as plain documents, past the code under test."""
     documents: dict[str, dict[str, Any]] = {}
-    for info in world.store.list(world.layout.ledger_folder):
+    for info in harness.store.list(harness.layout.ledger_folder):
         manifest_id, name = info.uri.rsplit("/", 2)[1:]
-        documents.setdefault(manifest_id, {})[name] = orjson.loads(world.store.read(info.uri))
+        documents.setdefault(manifest_id, {})[name] = orjson.loads(harness.store.read(info.uri))
     for manifest_id, found in documents.items():
         if found.get("outcome.json", {}).get("kind") == "commit":
-            accepted = Accepted.model_validate_json(world.store.read(world.layout.accepted(manifest_id)))
+            accepted = Accepted.model_validate_json(harness.store.read(harness.layout.accepted(manifest_id)))
             yield Commit.model_validate(found["outcome.json"]), Done.model_validate(found["done.json"]), accepted
 
 
@@ -48,10 +48,10 @@ def nearest_rank(values: list[float], percent: float) -> float:
     return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
 
 
-def test_sums_are_those_of_the_records(world: World) -> None:
+def test_sums_are_those_of_the_records(harness: Harness) -> None:
     """Every sum of the whole period is that of the records, which are added up here in another way."""
-    totals = report_on(world).figures.totals
-    commits = [commit for commit, _, _ in records(world)]
+    totals = report_on(harness).figures.totals
+    commits = [commit for commit, _, _ in records(harness)]
     files = [file for commit in commits for file in commit.files]
     compacted = [file for file in files if file.status == FileStatus.COMPACTED]
     outputs = [file for commit in commits for file in commit.outputs]
@@ -63,14 +63,14 @@ def test_sums_are_those_of_the_records(world: World) -> None:
     assert totals.rejected_lines == sum(file.rejected_lines for file in files) > 0
     assert totals.blank_lines == sum(file.blank_lines for file in files)
     assert totals.lines == totals.rows + totals.rejected_lines + totals.blank_lines
-    assert totals.set_aside == Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED)
+    assert totals.quarantined == Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED)
 
 
-def test_times_are_those_of_the_records(world: World) -> None:
+def test_times_are_those_of_the_records(harness: Harness) -> None:
     """Percentiles of manifests and of files are those of the records, to a second or 1 %."""
-    totals = report_on(world).figures.totals
+    totals = report_on(harness).figures.totals
     durations, arrivals = [], []
-    for commit, done, accepted in records(world):
+    for commit, done, accepted in records(harness):
         durations.append((done.done_at - commit.started_at).total_seconds())
         assert accepted.manifest is not None
         compacted = {file.uri for file in commit.files if file.status == FileStatus.COMPACTED}
@@ -86,24 +86,24 @@ def test_times_are_those_of_the_records(world: World) -> None:
         assert spread.longest_seconds == pytest.approx(max(values), rel=0.01, abs=1)
 
 
-def test_buckets_are_the_day_in_pieces(world: World) -> None:
+def test_buckets_are_the_day_in_pieces(harness: Harness) -> None:
     """Each manifest is in the half hour in which it was done, and the pieces add up to the whole."""
-    found = report_on(world).figures
+    found = report_on(harness).figures
     assert (found.step_seconds, len(found.buckets)) == (1800, 48)
     expected = Counter[int]()
-    for _, done, _ in records(world):
+    for _, done, _ in records(harness):
         expected[int((done.done_at - MIDNIGHT).total_seconds() // 1800)] += 1
     assert {number: each.manifests for number, each in enumerate(found.buckets) if each.manifests} == dict(expected)
     for name in ("input_bytes", "input_files", "output_bytes", "output_files", "rows", "rejected_lines"):
         assert sum(getattr(each, name) for each in found.buckets) == getattr(found.totals, name)
 
 
-def test_sizes_are_those_of_the_records(world: World) -> None:
+def test_sizes_are_those_of_the_records(harness: Harness) -> None:
     """Every output file is in its bin, and the hit rate is that of the metric."""
-    sizes = report_on(world).figures.sizes
+    sizes = report_on(harness).figures.sizes
     hits = counted = 0
     bins = Counter[int]()
-    for commit, _, _ in records(world):
+    for commit, _, _ in records(harness):
         of_commit = [file.size_bytes for file in commit.outputs]
         bins.update(min(16, math.ceil(size / (16 * MIB)) - 1) for size in of_commit)
         if sum(of_commit) >= 96 * MIB:
@@ -114,11 +114,11 @@ def test_sizes_are_those_of_the_records(world: World) -> None:
     assert [each.from_bytes for each in sizes.bins] == [number * 16 * MIB for number in range(17)]
 
 
-def test_rejects_by_reason(world: World) -> None:
+def test_rejects_by_reason(harness: Harness) -> None:
     """Lines by reason are those of the records, the most frequent first, with a few of the lines as they are."""
-    found = report_on(world).figures.rejects
+    found = report_on(harness).figures.rejects
     expected = Counter[str]()
-    for commit, _, _ in records(world):
+    for commit, _, _ in records(harness):
         for file in commit.files:
             expected.update(file.rejects)
     assert {each.reason: each.lines for each in found} == dict(expected)
@@ -129,19 +129,19 @@ def test_rejects_by_reason(world: World) -> None:
     assert (not_utf8.samples[0].line_number, not_utf8.samples[0].length_bytes) == (7, 26)
 
 
-def test_no_samples(world: World) -> None:
+def test_no_samples(harness: Harness) -> None:
     """Without samples no file of rejects is read, and no line is in the figures."""
-    store = CountingStore(world)
-    report = report_on_with(world, store, with_samples=False)
+    store = CountingStore(harness)
+    report = report_on_with(harness, store, with_samples=False)
     assert all(not each.samples for each in report.rejects)
-    assert not [uri for uri in store.reads if world.layout.rejects_folder in uri]
+    assert not [uri for uri in store.reads if harness.layout.rejects_folder in uri]
 
 
 class CountingStore(FaultyStore):
     """Notes what is read."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world.store)
+    def __init__(self, harness: Harness) -> None:
+        super().__init__(harness.store)
         self.reads: list[str] = []
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
@@ -153,17 +153,17 @@ class CountingStore(FaultyStore):
         return super().read_range(uri, start, length, etag=etag)
 
 
-def report_on_with(world: World, store: FaultyStore, *, with_samples: bool = True) -> Figures:
-    app = world.app(store=store)
-    gatherer = Gatherer(app.store, app.layout, app.ledger, app.registry, app.trail)
+def report_on_with(harness: Harness, store: FaultyStore, *, with_samples: bool = True) -> Figures:
+    app = harness.app(store=store)
+    report_reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
     hour = Period(MIDNIGHT + timedelta(hours=14), MIDNIGHT + timedelta(hours=15))
-    return gatherer.gather(hour, target_file_bytes=128 * MIB, with_samples=with_samples)
+    return report_reader.gather(hour, target_file_bytes=128 * MIB, with_samples=with_samples)
 
 
-def test_only_the_period_is_read(world: World) -> None:
+def test_only_the_period_is_read(harness: Harness) -> None:
     """Of the manifests, three records each are read, and only of those that the store wrote near the period."""
-    store = CountingStore(world)
-    found = report_on_with(world, store, with_samples=False)
+    store = CountingStore(harness)
+    found = report_on_with(harness, store, with_samples=False)
     done = [uri for uri in store.reads if uri.endswith("/done.json")]
     outcomes = [uri for uri in store.reads if uri.endswith("/outcome.json")]
     assert found.totals.manifests == len(outcomes) == 2
@@ -171,27 +171,27 @@ def test_only_the_period_is_read(world: World) -> None:
     assert len([uri for uri in store.reads if "/accepted/" in uri]) == found.totals.manifests
 
 
-def test_periods_side_by_side(world: World) -> None:
+def test_periods_side_by_side(harness: Harness) -> None:
     """Periods that follow upon each other count every manifest once."""
     edges = [MIDNIGHT + timedelta(minutes=minutes) for minutes in (0, 61, 599, 600, 661, 1440)]
-    counts = [report_on(world, Period(*pair)).figures.totals.manifests for pair in itertools.pairwise(edges)]
+    counts = [report_on(harness, Period(*pair)).figures.totals.manifests for pair in itertools.pairwise(edges)]
     assert sum(counts) == 60
     assert counts[2] == 0
 
 
 def test_clocks_that_jump() -> None:
     """A manifest whose driver's clock was wrong is in the period in which the store wrote it, once, and it is said."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     for number, jump_hours in enumerate((-30, -1, 0, 1 / 60, 2, 48)):
         commit = day.commit(f"m{number}", 5 + number, wait_seconds=10, load=1)
-        done_at = world.clock.now() + timedelta(hours=jump_hours)
-        uri = world.layout.done(commit.date, commit.manifest_id)
-        world.store.put(
+        done_at = harness.clock.now() + timedelta(hours=jump_hours)
+        uri = harness.layout.done(commit.date, commit.manifest_id)
+        harness.store.put(
             uri, Done(manifest_id=commit.manifest_id, run_id="run", done_at=done_at).model_dump_json().encode()
         )
-    world.clock.set(WHOLE_DAY.until)
-    report = report_on(world)
+    harness.clock.set(WHOLE_DAY.until)
+    report = report_on(harness)
     assert (report.figures.totals.manifests, report.figures.totals.clocks_off) == (6, 4)
     assert [each.manifests for each in report.figures.buckets if each.manifests] == [1] * 6
     assert any("4 manifests are dated" in point.text for point in report.verdict.points)
@@ -199,14 +199,14 @@ def test_clocks_that_jump() -> None:
     assert report.figures.totals.arrivals is not None
     assert all(each.arrivals.p50_seconds >= 0 for each in report.figures.buckets if each.arrivals)
     before = Period(MIDNIGHT - timedelta(days=2), MIDNIGHT)
-    assert report_on(world, before).figures.totals.manifests == 0
+    assert report_on(harness, before).figures.totals.manifests == 0
 
 
 def test_what_takes_too_long_is_told() -> None:
     """Files are held against the SLA, manifests against half of it; what keeps both is no point."""
-    world = World()
-    ReportDay(world, files=1).commit("m", 5, wait_seconds=10, load=1, bad=0)
-    figures = report_on(world).figures
+    harness = Harness()
+    ReportDay(harness, files=1).commit("m", 5, wait_seconds=10, load=1, bad=0)
+    figures = report_on(harness).figures
     assert figures.totals.durations is not None
     took = figures.totals.durations.p99_seconds
     starts = [point.text.partition(" took ")[0] for point in judge(figures, took).points]
@@ -216,13 +216,13 @@ def test_what_takes_too_long_is_told() -> None:
 
 def test_records_that_were_copied() -> None:
     """Records that the store wrote long after the work, as a copy does, make no work of the time in between."""
-    world = World()
-    commit = ReportDay(world, files=1).commit("m", 5, wait_seconds=10, load=1)
-    uri = world.layout.done(commit.date, "m")
-    done = world.store.read(uri)
-    world.clock.set(MIDNIGHT + timedelta(hours=15))
-    world.store.put(uri, done)
-    totals = report_on(world).figures.totals
+    harness = Harness()
+    commit = ReportDay(harness, files=1).commit("m", 5, wait_seconds=10, load=1)
+    uri = harness.layout.done(commit.date, "m")
+    done = harness.store.read(uri)
+    harness.clock.set(MIDNIGHT + timedelta(hours=15))
+    harness.store.put(uri, done)
+    totals = report_on(harness).figures.totals
     assert (totals.manifests, totals.clocks_off) == (1, 1)
     assert totals.durations is not None
     assert totals.at_work_seconds == pytest.approx(totals.durations.p50_seconds, abs=0.1)
@@ -230,23 +230,23 @@ def test_records_that_were_copied() -> None:
 
 def test_what_was_not_looked_at() -> None:
     """Where more was set aside than is looked at, nothing is said of the rest but that it was not looked at."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     commit = day.commit("m", 5, wait_seconds=10, load=1)
     gone = [
         FileReport(uri=f"s3://lake/raw/gone-{number}", status=FileStatus.MISSING, detail="gone")
         for number in range(SHOWN_FILES + 2)
     ]
     changed = FileReport(uri="s3://lake/raw/new", status=FileStatus.CHANGED, detail="another version")
-    world.store.put(
-        world.layout.outcome(commit.date, "m"),
+    harness.store.put(
+        harness.layout.outcome(commit.date, "m"),
         commit.model_copy(update={"files": [*commit.files, *gone, changed]}).model_dump_json().encode(),
     )
     for number in range(NEWEST_DEAD_LETTERS + 1):
         day.dead_letter(f"bad-{number}", 6, "not_json", "no JSON")
-    report = report_on(world)
-    assert (report.figures.older_dead_letters, report.figures.older_set_aside_files) == (1, 2)
-    assert [point.text.partition(".")[0] for point in report.verdict.points if point.standing == "act"] == [
+    report = report_on(harness)
+    assert (report.figures.older_dead_letters, report.figures.older_quarantined_files) == (1, 2)
+    assert [point.text.partition(".")[0] for point in report.verdict.points if point.health == "act"] == [
         f"{NEWEST_DEAD_LETTERS} dead letters were not put back",
         "Whether 1 older dead letter came back was not looked at",
         f"Files were set aside whole and not all put back ({SHOWN_FILES + 2} missing)",
@@ -256,20 +256,20 @@ def test_what_was_not_looked_at() -> None:
 
 def test_nothing_in_the_period() -> None:
     """A period without work has figures of zero, and a verdict that says so."""
-    report = report_on(World())
-    assert (report.verdict.standing, report.verdict.points) == ("nothing", ())
+    report = report_on(Harness())
+    assert (report.verdict.health, report.verdict.points) == ("nothing", ())
     assert report.figures.totals.manifests == 0
     assert report.figures.totals.durations is None
 
 
 def test_of_real_work() -> None:
     """What a job did is told: rows, rejects, a dead letter, and that it was put back."""
-    world = World()
-    world.deliver("m1", GOOD, FLAWED)
-    world.put_manifest("bad.json", b"{")
-    world.run_once()
-    period = Period(world.clock.now() - timedelta(hours=1), world.clock.now() + timedelta(seconds=1))
-    found = report_on(world, period).figures
+    harness = Harness()
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+    period = Period(harness.clock.now() - timedelta(hours=1), harness.clock.now() + timedelta(seconds=1))
+    found = report_on(harness, period).figures
     assert (found.totals.manifests, found.totals.dead_letters, found.totals.rows) == (1, 1, 4)
     assert [(each.reason, each.lines) for each in found.rejects] == [("invalid_json", 1), ("not_an_object", 1)]
     assert [sample.head for each in found.rejects for sample in each.samples] == ["no json", "[5]"]
@@ -281,61 +281,61 @@ def test_of_real_work() -> None:
 
 def test_what_was_put_back_needs_nobody() -> None:
     """Files that were set aside ask for an operator until they are redriven."""
-    world = World()
-    good, gone = world.file("a.ndjson", GOOD), world.file("b.ndjson", GOOD)
-    world.put_manifest("m.json", world.manifest("m", [good, gone]).to_json())
-    world.store.delete([gone.uri])
-    world.run_once()
-    period = Period(world.clock.now() - timedelta(hours=1), world.clock.now() + timedelta(seconds=1))
-    before = report_on(world, period)
-    assert before.verdict.standing == "act"
-    assert [(each.uri, each.is_redriven) for each in before.figures.set_aside_files] == [(gone.uri, False)]
-    world.store.put(gone.uri, GOOD)
-    app = world.app()
-    app.redriver().redrive(app.surveyor.survey(Scope("files")))
-    after = report_on(world, period)
-    assert after.verdict.standing == "in_order"
-    assert [each.is_redriven for each in after.figures.set_aside_files] == [True]
+    harness = Harness()
+    good, gone = harness.file("a.ndjson", GOOD), harness.file("b.ndjson", GOOD)
+    harness.put_manifest("m.json", harness.manifest("m", [good, gone]).to_json())
+    harness.store.delete([gone.uri])
+    harness.run_once()
+    period = Period(harness.clock.now() - timedelta(hours=1), harness.clock.now() + timedelta(seconds=1))
+    before = report_on(harness, period)
+    assert before.verdict.health == "act"
+    assert [(each.uri, each.is_redriven) for each in before.figures.quarantined_files] == [(gone.uri, False)]
+    harness.store.put(gone.uri, GOOD)
+    app = harness.app()
+    app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    after = report_on(harness, period)
+    assert after.verdict.health == "in_order"
+    assert [each.is_redriven for each in after.figures.quarantined_files] == [True]
     assert after.figures.totals.redrives == 1
 
 
 def test_damaged_records_are_left_out_and_said() -> None:
     """A record that nobody can read costs its own manifest only, and the report says which one."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     for number in range(3):
         day.commit(f"m{number}", 5, wait_seconds=10, load=1)
-    damaged = world.layout.outcome("2025-12-21", "m1")
-    world.store.put(damaged, b'{"kind": "commit"')
-    report = report_on(world)
+    damaged = harness.layout.outcome("2025-12-21", "m1")
+    harness.store.put(damaged, b'{"kind": "commit"')
+    report = report_on(harness)
     assert (report.figures.totals.manifests, report.figures.unreadable_records) == (2, 1)
     assert damaged in report.figures.unreadable[0]
-    assert report.verdict.standing == "act"
+    assert report.verdict.health == "act"
 
 
 def test_a_thousand_reasons() -> None:
     """Reasons without end are counted, and only so many of them one by one."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     commit = day.commit("m", 5, wait_seconds=10, load=1)
     [file] = commit.files
     many = file.model_copy(
         update={"rejects": {f"reason-{number}": 1 for number in range(1000)}, "rejected_lines": 1000}
     )
-    world.store.put(
-        world.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": [many]}).model_dump_json().encode()
+    harness.store.put(
+        harness.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": [many]}).model_dump_json().encode()
     )
-    found = report_on(world).figures.rejects
+    found = report_on(harness).figures.rejects
     assert sum(each.lines for each in found) == 1000
     assert len(found) == 501
     assert found[0].reason == "(other reasons)"
 
 
-def test_cost_against_the_classic_plan(world: World) -> None:
+def test_cost_against_the_classic_plan(harness: Harness) -> None:
     """The classic plan costs its hours; the time at work is what any manifest covers, in the period."""
-    report = report_on(world)
+    report = report_on(harness)
     covered: set[int] = set()
-    for commit, done, _ in records(world):
+    for commit, done, _ in records(harness):
         start, end = ((moment - MIDNIGHT).total_seconds() for moment in (commit.started_at, done.done_at))
         covered.update(range(max(0, round(start)), round(end)))
     spent = report.spending
@@ -347,13 +347,13 @@ def test_cost_against_the_classic_plan(world: World) -> None:
 
 def test_the_verdict_of_a_good_day() -> None:
     """A day on which nothing was amiss is in order, without points."""
-    world = World()
-    day = ReportDay(world, files=4)
+    harness = Harness()
+    day = ReportDay(harness, files=4)
     for number in range(5):
         day.chance.seed(7)
         day.commit(f"m{number}", 3 + number, wait_seconds=60, load=0.86, bad=0)
-    report = report_on(world)
-    assert (report.verdict.standing, report.verdict.points) == ("in_order", ())
+    report = report_on(harness)
+    assert (report.verdict.health, report.verdict.points) == ("in_order", ())
 
 
 @pytest.mark.parametrize("hours", [1 / 3600, 0.1, 1, 5, 24, 25, 24 * 7, 24 * 31, 24 * 366 * 3, 24 * 366 * 50])
@@ -375,12 +375,12 @@ def test_buckets_of_any_period(hours: float) -> None:
 
 def test_a_cut_piece_is_no_peak() -> None:
     """A manifest in the few seconds that a period takes of a piece makes no rate of hundreds of times the real one."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     for number in range(8):
         day.commit(f"m{number}", 5 + number / 2, wait_seconds=10, load=1)
     end = MIDNIGHT + timedelta(hours=8.5, seconds=2)
-    found = report_on(world, Period(end - timedelta(days=1), end)).figures
+    found = report_on(harness, Period(end - timedelta(days=1), end)).figures
     rates = [each.input_bytes / each.seconds for each in found.buckets if each.input_bytes]
     assert (found.step_seconds, len(found.buckets), found.buckets[-1].manifests) == (1800, 48, 2)
     assert max(rates) < 3 * min(rates)
@@ -421,16 +421,16 @@ def test_covered_time() -> None:
 
 def test_edges_of_a_period() -> None:
     """Work before the period is not in it; nor are attempts that failed near it; but all that was done in it is."""
-    world = World()
-    day = ReportDay(world, files=1)
+    harness = Harness()
+    day = ReportDay(harness, files=1)
     commit = day.commit("m", 5, wait_seconds=10, load=1)
-    uri = world.layout.done(commit.date, "m")
-    done = world.store.read(uri)
-    world.clock.advance(30)
-    world.store.put(uri, done)  # by the clock of the store it was done half a minute later
+    uri = harness.layout.done(commit.date, "m")
+    done = harness.store.read(uri)
+    harness.clock.advance(30)
+    harness.store.put(uri, done)  # by the clock of the store it was done half a minute later
     for hour in (4.9, 5.005):
         day.fail_attempt("m", hour)
     since = MIDNIGHT + timedelta(hours=5, seconds=-10)
-    totals = report_on(world, Period(since, MIDNIGHT + timedelta(hours=5, seconds=10))).figures.totals
+    totals = report_on(harness, Period(since, MIDNIGHT + timedelta(hours=5, seconds=10))).figures.totals
     assert (totals.manifests, totals.failed_attempts, totals.clocks_off) == (1, 0, 0)
     assert totals.at_work_seconds == pytest.approx(10, abs=0.01)

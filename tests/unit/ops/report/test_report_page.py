@@ -13,7 +13,7 @@ from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
 from compactor.ops.report.scales import count_axis, number_axis, rate_axis, seconds_axis, time_ticks
 from compactor.ops.report.style import DARK, LIGHT, SHEET
-from tests.support.harness import World
+from tests.support.harness import Harness
 from tests.support.report_day import MIDNIGHT, ReportDay, report_on
 from tests.support.report_pages import ReadPage, read_page
 
@@ -22,9 +22,9 @@ HOSTILE = "\"'><script>alert(1)</script><img src=http://example.invalid/x onerro
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    world = World()
-    ReportDay(world).fill(60)
-    return report_on(world)
+    harness = Harness()
+    ReportDay(harness).fill(60)
+    return report_on(harness)
 
 
 @pytest.fixture(scope="module")
@@ -109,19 +109,19 @@ def test_the_page_is_well_formed(shown: ReadPage) -> None:
 
 def test_hostile_names_stay_text() -> None:
     """Names of files, manifests, reasons, columns and lines of anybody's choice appear as text and do nothing."""
-    world = World()
-    day = ReportDay(world, files=2)
+    harness = Harness()
+    day = ReportDay(harness, files=2)
     commit = day.commit("m", 5, wait_seconds=10, load=1, bad=1, uri="s3://lake/raw/{id}-{number}" + HOSTILE[:-5])
     files = [
         commit.files[0].model_copy(update={"rejects": {HOSTILE[:-5]: 7, "invalid_json": 1}}),
         commit.files[1].model_copy(update={"status": FileStatus.MISSING, "detail": HOSTILE}),
     ]
-    world.store.put(
-        world.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": files}).model_dump_json().encode()
+    harness.store.put(
+        harness.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": files}).model_dump_json().encode()
     )
     day.dead_letter("bad", 6, HOSTILE, HOSTILE)
     day._columns([HOSTILE], at=7)
-    text = page(report_on(world))
+    text = page(report_on(harness))
     shown = read_page(text)
     assert shown.is_balanced
     assert "<script>alert(1)</script>" in shown.text
@@ -143,7 +143,7 @@ def test_markup_is_escaped_by_whoever_makes_it() -> None:
 
 def test_a_page_of_nothing() -> None:
     """A period without work has a page that says so and draws nothing."""
-    shown = read_page(page(report_on(World())))
+    shown = read_page(page(report_on(Harness())))
     assert "Nothing was done in this period" in shown.text
     assert [each.attributes["id"] for each in shown.named("section")] == [
         "verdict",
@@ -157,9 +157,9 @@ def test_a_page_of_nothing() -> None:
 
 def test_a_page_of_one_manifest() -> None:
     """One manifest with one file is enough for every section."""
-    world = World()
-    ReportDay(world, files=1).commit("only", 5, wait_seconds=10, load=0.1, bad=0)
-    shown = read_page(page(report_on(world)))
+    harness = Harness()
+    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.1, bad=0)
+    shown = read_page(page(report_on(harness)))
     assert "The only manifest took" in shown.text
     assert "No manifest held enough to fill a file" in shown.text
     assert sum(shown.numbers("throughput", "manifests")) == 1
@@ -169,12 +169,12 @@ def test_a_page_of_one_manifest() -> None:
 @pytest.mark.parametrize("hours", [0.01, 1, 24 * 40, 24 * 366 * 12], ids=str)
 def test_pages_of_any_period(hours: float) -> None:
     """However short or long a period is, a page comes of it."""
-    world = World()
-    ReportDay(world, files=1).commit("only", 5, wait_seconds=10, load=0.1)
+    harness = Harness()
+    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.1)
     end = MIDNIGHT + timedelta(hours=5, seconds=1)
     assert (
         sum(
-            read_page(page(report_on(world, Period(end - timedelta(hours=hours), end)))).numbers(
+            read_page(page(report_on(harness, Period(end - timedelta(hours=hours), end)))).numbers(
                 "throughput", "manifests"
             )
         )
@@ -238,11 +238,11 @@ def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the newest schema versions are shown, their number is not told as that of the period."""
     monkeypatch.setattr("compactor.ops.report.schema_changes.SHOWN_VERSIONS", 2)
     monkeypatch.setattr("compactor.ops.report.section_schema.SHOWN_VERSIONS", 2)
-    world = World()
-    day = ReportDay(world)
+    harness = Harness()
+    day = ReportDay(harness)
     for hour in range(3):
         day._columns([f"key_{hour}"], at=hour)
-    shown = read_page(page(report_on(world)))
+    shown = read_page(page(report_on(harness)))
     assert [row[2] for row in shown.tables["schema"][1:]] == ["2", "3"]
     assert (
         "The newest 2 schema versions of this period, which are all that is shown here, added 2 columns." in shown.text

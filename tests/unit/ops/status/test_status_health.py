@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from compactor.ops.status.health import Facts, Rules, standing
-from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesSetAside
-from tests.support.status_scenes import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, RULES, RUN, SET_ASIDE, ago
+from compactor.ops.status.health import Facts, Rules, health
+from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesQuarantined
+from tests.support.status_scenes import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
 
 NOTHING = Facts(
     now=NOW,
@@ -17,7 +17,7 @@ NOTHING = Facts(
     backlog=Backlog(),
     drain=Drain(0.0, is_never=False, reason="nothing waits"),
     dead_letters=NO_LETTERS,
-    files_set_aside=FilesSetAside(64, 0, {}),
+    quarantined_files=FilesQuarantined(64, 0, {}),
 )
 LETTER = DeadLetters(1, 1, 1, {"not_json": 1}, LETTERS[1:2])
 SOON, NEVER = Drain(60.0, is_never=False, reason="soon"), Drain(None, is_never=True, reason="more arrives")
@@ -90,7 +90,7 @@ CASES = (
         "compactor redrive manifests",
     ),
     Case("put back", {"dead_letters": DeadLetters(9, 9, 0, {})}, "idle", "nothing waits", ""),
-    Case("files", {"files_set_aside": SET_ASIDE}, "needs_you", "3 input files were set aside", "redrive files"),
+    Case("files", {"quarantined_files": QUARANTINED}, "needs_you", "3 input files were set aside", "redrive files"),
     Case(
         "one manifest hangs",
         {"backlog": Backlog(begun_manifests=1, oldest_begun="m7", oldest_begun_seconds=3_600)},
@@ -120,7 +120,7 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_standing(case: Case) -> None:
     """Each case has its word, its reason and its next move; where there is nothing to do, none is named."""
-    state = standing(replace(NOTHING, **case.seen), case.rules)
+    state = health(replace(NOTHING, **case.seen), case.rules)
     assert (state.word, case.reason in state.reason, case.move in state.next_move) == (case.word, True, True), state
     if case.word in {"idle", "running", "stopping"}:
         assert state.next_move == ""

@@ -11,8 +11,8 @@ import pytest
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.records import Commit
-from compactor.ops.verify.verifier import AuditReport
-from tests.support.harness import DAY, FLAWED, GOOD, World
+from compactor.ops.verify.verifier import VerifyReport
+from tests.support.harness import DAY, FLAWED, GOOD, Harness
 
 OTHER_DAY = "2026-01-03"
 CORRUPT = b'{"manifest_id": "m1", '
@@ -32,17 +32,17 @@ class Damage:
     """
 
     name: str
-    do: Callable[[World], set[str]]
+    do: Callable[[Harness], set[str]]
     deep: bool = False
     by_day: bool = True
 
 
 @pytest.fixture(params=["memory", "disk"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
     """Two manifests, done: four rows in two files and two rejects in the first, two rows in the second."""
     schema = {"metadata_columns": ["_source_file"]}
     in_memory = request.param == "memory"
-    made = World(schema=schema) if in_memory else World(schema=schema, root=str(tmp_path), store=LocalStore())
+    made = Harness(schema=schema) if in_memory else Harness(schema=schema, root=str(tmp_path), store=LocalStore())
     made.deliver("m1", GOOD, FLAWED)
     made.run_once()
     made.deliver("m2", GOOD)
@@ -50,46 +50,46 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     return made
 
 
-def shallow(world: World) -> AuditReport:
-    return world.app().auditor.audit_all()
+def shallow(harness: Harness) -> VerifyReport:
+    return harness.app().verifier.verify_all()
 
 
-def of_day(world: World, day: str = DAY) -> AuditReport:
-    return world.app().auditor.audit_day(day)
+def of_day(harness: Harness, day: str = DAY) -> VerifyReport:
+    return harness.app().verifier.verify_date(day)
 
 
-def wheres(report: AuditReport) -> set[str]:
+def wheres(report: VerifyReport) -> set[str]:
     return {each.where for each in report.discrepancies}
 
 
-def commit(world: World) -> Commit:
-    return world.commit("m1")
+def commit(harness: Harness) -> Commit:
+    return harness.commit("m1")
 
 
-def replace(world: World, uri: str, change: Callable[[bytes], bytes]) -> set[str]:
-    world.store.put(uri, change(world.store.read(uri)))
+def replace(harness: Harness, uri: str, change: Callable[[bytes], bytes]) -> set[str]:
+    harness.store.put(uri, change(harness.store.read(uri)))
     return {uri}
 
 
-def without(world: World, *uris: str) -> set[str]:
+def without(harness: Harness, *uris: str) -> set[str]:
     for uri in uris:
-        assert world.store.stat(uri) is not None, uri
-    world.store.delete(uris)
+        assert harness.store.stat(uri) is not None, uri
+    harness.store.delete(uris)
     return set(uris)
 
 
-def copied(world: World, uri: str, target: str) -> set[str]:
-    world.store.copy(uri, target)
+def copied(harness: Harness, uri: str, target: str) -> set[str]:
+    harness.store.copy(uri, target)
     return {target}
 
 
-def rewrite(world: World, uri: str, change: Change) -> None:
+def rewrite(harness: Harness, uri: str, change: Change) -> None:
     """Change a table so that only its values tell: the commit is made to name its new size."""
     sink = pa.BufferOutputStream()
-    pq.write_table(change(pq.read_table(io.BytesIO(world.store.read(uri)))), sink)
-    world.store.put(uri, sink.getvalue().to_pybytes())
-    said = commit(world)
-    info = world.store.stat(uri)
+    pq.write_table(change(pq.read_table(io.BytesIO(harness.store.read(uri)))), sink)
+    harness.store.put(uri, sink.getvalue().to_pybytes())
+    said = commit(harness)
+    info = harness.store.stat(uri)
     assert info is not None
     files = {
         kind: [
@@ -98,7 +98,7 @@ def rewrite(world: World, uri: str, change: Change) -> None:
         ]
         for kind in ("outputs", "rejects")
     }
-    world.store.put(world.layout.outcome(DAY, "m1"), said.model_copy(update=files).model_dump_json().encode())
+    harness.store.put(harness.layout.outcome(DAY, "m1"), said.model_copy(update=files).model_dump_json().encode())
 
 
 def valued(name: str, value: object) -> Change:
@@ -119,86 +119,86 @@ def middle_flipped(data: bytes) -> bytes:
     return data[:30] + bytes(byte ^ 0xFF for byte in data[30:34]) + data[34:]
 
 
-def output(world: World) -> str:
-    return commit(world).outputs[0].final
+def output(harness: Harness) -> str:
+    return commit(harness).outputs[0].final
 
 
-def rejects(world: World) -> str:
-    return commit(world).rejects[0].final
+def rejects(harness: Harness) -> str:
+    return commit(harness).rejects[0].final
 
 
-def source(world: World, number: int = 0) -> str:
-    return f"{world.root}/raw/m1-{number}.ndjson"
+def source(harness: Harness, number: int = 0) -> str:
+    return f"{harness.root}/raw/m1-{number}.ndjson"
 
 
-def of_rows(do: Callable[[World, str], set[str]]) -> Callable[[World], set[str]]:
-    return lambda world: do(world, output(world))
+def of_rows(do: Callable[[Harness, str], set[str]]) -> Callable[[Harness], set[str]]:
+    return lambda harness: do(harness, output(harness))
 
 
-def changed(change: Change, uri: Callable[[World], str] = output, number: int = 0) -> Callable[[World], set[str]]:
-    def do(world: World) -> set[str]:
-        rewrite(world, uri(world), change)
-        return {source(world, number)}
+def changed(change: Change, uri: Callable[[Harness], str] = output, number: int = 0) -> Callable[[Harness], set[str]]:
+    def do(harness: Harness) -> set[str]:
+        rewrite(harness, uri(harness), change)
+        return {source(harness, number)}
 
     return do
 
 
-def record(name: str) -> Callable[[World], str]:
-    return lambda world: world.layout.ledger_records(DAY, "m1") + name
+def record(name: str) -> Callable[[Harness], str]:
+    return lambda harness: harness.layout.ledger_records(DAY, "m1") + name
 
 
-def missing(place: Callable[[World], str]) -> Callable[[World], set[str]]:
-    return lambda world: without(world, place(world))
+def missing(place: Callable[[Harness], str]) -> Callable[[Harness], set[str]]:
+    return lambda harness: without(harness, place(harness))
 
 
-def corrupt(place: Callable[[World], str]) -> Callable[[World], set[str]]:
-    return lambda world: replace(world, place(world), lambda _: CORRUPT)
+def corrupt(place: Callable[[Harness], str]) -> Callable[[Harness], set[str]]:
+    return lambda harness: replace(harness, place(harness), lambda _: CORRUPT)
 
 
-def accepted(world: World) -> str:
-    return world.layout.accepted("m1")
+def accepted(harness: Harness) -> str:
+    return harness.layout.accepted("m1")
 
 
-def schema(world: World) -> str:
-    return world.layout.schema(commit(world).schema_version)
+def schema(harness: Harness) -> str:
+    return harness.layout.schema(commit(harness).schema_version)
 
 
-def no_folder(*further: Callable[[World], str]) -> Callable[[World], set[str]]:
+def no_folder(*further: Callable[[Harness], str]) -> Callable[[Harness], set[str]]:
     """No records at all; what they named is then one too many."""
 
-    def do(world: World) -> set[str]:
-        files = {file.final for file in (*commit(world).outputs, *commit(world).rejects)}
-        folder = world.layout.ledger_records(DAY, "m1")
-        without(world, *(info.uri for info in world.store.list(folder)), *(place(world) for place in further))
+    def do(harness: Harness) -> set[str]:
+        files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
+        folder = harness.layout.ledger_records(DAY, "m1")
+        without(harness, *(info.uri for info in harness.store.list(folder)), *(place(harness) for place in further))
         return {folder, *files}
 
     return do
 
 
-def archived(world: World) -> str:
-    return world.layout.archived_manifest(DAY, "m1")
+def archived(harness: Harness) -> str:
+    return harness.layout.archived_manifest(DAY, "m1")
 
 
-def never_done(world: World) -> set[str]:
-    without(world, archived(world))
-    return without(world, world.layout.done(DAY, "m1"))
+def never_done(harness: Harness) -> set[str]:
+    without(harness, archived(harness))
+    return without(harness, harness.layout.done(DAY, "m1"))
 
 
-def outcome_of_another(world: World) -> set[str]:
-    files = {file.final for file in (*commit(world).outputs, *commit(world).rejects)}
-    copied(world, world.layout.outcome(DAY, "m2"), world.layout.outcome(DAY, "m1"))
-    return {world.layout.outcome(DAY, "m1"), *files}
+def outcome_of_another(harness: Harness) -> set[str]:
+    files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
+    copied(harness, harness.layout.outcome(DAY, "m2"), harness.layout.outcome(DAY, "m1"))
+    return {harness.layout.outcome(DAY, "m1"), *files}
 
 
-def file_left_out(world: World) -> set[str]:
-    said = commit(world)
-    world.store.put(
-        world.layout.outcome(DAY, "m1"), said.model_copy(update={"files": said.files[:1]}).model_dump_json().encode()
+def file_left_out(harness: Harness) -> set[str]:
+    said = commit(harness)
+    harness.store.put(
+        harness.layout.outcome(DAY, "m1"), said.model_copy(update={"files": said.files[:1]}).model_dump_json().encode()
     )
-    return {world.layout.outcome(DAY, "m1"), "outputs of the commit", "rejects of the commit"}
+    return {harness.layout.outcome(DAY, "m1"), "outputs of the commit", "rejects of the commit"}
 
 
-FILES: dict[str, Callable[[World], str]] = {"output": output, "rejects": rejects}
+FILES: dict[str, Callable[[Harness], str]] = {"output": output, "rejects": rejects}
 
 DAMAGES = [
     *(
@@ -280,16 +280,16 @@ ONE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
-def test_damage_is_named(world: World, damage: Damage) -> None:
+def test_damage_is_named(harness: Harness, damage: Damage) -> None:
     """Each damage is found and named, nothing sound is; what only values tell is found by a deep audit alone."""
-    files = {file.final for file in (*commit(world).outputs, *commit(world).rejects)}
-    named = damage.do(world)
+    files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
+    named = damage.do(harness)
     if damage.name in COUNTED_OUT:
         named |= files
-    assert wheres(shallow(world)) == (set() if damage.deep else named)
+    assert wheres(shallow(harness)) == (set() if damage.deep else named)
     if damage.by_day and not damage.deep:
-        assert wheres(of_day(world)) == named
-    deep = world.audit()
+        assert wheres(of_day(harness)) == named
+    deep = harness.verification()
     assert named <= wheres(deep)
     assert {each.manifest_id for each in deep.discrepancies} <= {"m1", ""}
     assert deep.needs_operator
@@ -297,24 +297,24 @@ def test_damage_is_named(world: World, damage: Damage) -> None:
 
 
 @pytest.mark.parametrize("damage", [each for each in DAMAGES if each.name in ONE], ids=lambda damage: damage.name)
-def test_damage_to_one_manifest(world: World, damage: Damage) -> None:
+def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """An audit of the damaged manifest alone names the damage; that of its neighbour names nothing."""
-    named = damage.do(world)
-    app = world.app()
-    assert wheres(app.auditor.audit([(DAY, "m1")], whole_days=False)) == named
-    assert wheres(app.auditor.audit([(DAY, "m2")], whole_days=False)) == set()
+    named = damage.do(harness)
+    app = harness.app()
+    assert wheres(app.verifier.verification([(DAY, "m1")], whole_days=False)) == named
+    assert wheres(app.verifier.verification([(DAY, "m2")], whole_days=False)) == set()
 
 
-def test_rows_that_changed_places(world: World) -> None:
+def test_rows_that_changed_places(harness: Harness) -> None:
     """Two rows that changed places between the files of one manifest are where they were: somewhere in its output."""
-    first, second = (file.final for file in commit(world).outputs)
-    tables = [pq.read_table(io.BytesIO(world.store.read(uri))) for uri in (first, second)]
-    rewrite(world, first, lambda table: pa.concat_tables([table.slice(0, 1), tables[1].slice(0, 1)]))
-    rewrite(world, second, lambda table: pa.concat_tables([table.slice(1), tables[0].slice(1)]))
-    assert world.audit().discrepancies == []
+    first, second = (file.final for file in commit(harness).outputs)
+    tables = [pq.read_table(io.BytesIO(harness.store.read(uri))) for uri in (first, second)]
+    rewrite(harness, first, lambda table: pa.concat_tables([table.slice(0, 1), tables[1].slice(0, 1)]))
+    rewrite(harness, second, lambda table: pa.concat_tables([table.slice(1), tables[0].slice(1)]))
+    assert harness.verification().discrepancies == []
 
 
-def test_no_damage(world: World) -> None:
+def test_no_damage(harness: Harness) -> None:
     """Where nothing is damaged nothing is named, by day, in all, or by value."""
-    for report in (shallow(world), of_day(world), of_day(world, OTHER_DAY), world.audit()):
+    for report in (shallow(harness), of_day(harness), of_day(harness, OTHER_DAY), harness.verification()):
         assert (report.discrepancies, report.needs_operator) == ([], False)

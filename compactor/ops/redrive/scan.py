@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import Layout, base_name
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.drafts import Refused
+from compactor.ops.redrive.planner import Refused
+from compactor.ops.redrive.redrive_log import Lineage, RedriveLog
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
-from compactor.ops.redrive.trail import Family, Trail
 
 _REASON_SUFFIX = ".reason.json"
 
@@ -22,18 +22,18 @@ class Source:
 
     Attributes:
         day: Its date.
-        family: What was redriven from it belongs to it as well.
+        lineage: What was redriven from it belongs to it as well.
         things: How much there is: one dead letter, or so many files or lines.
     """
 
     day: str
     manifest_id: str
-    family: Family
+    lineage: Lineage
     things: int
 
 
 @dataclass(slots=True)
-class Survey:
+class ScanResult:
     """What a redrive would look at.
 
     Attributes:
@@ -52,25 +52,25 @@ class Survey:
         return sum(source.things for source in self.sources)
 
 
-class Surveyor:
+class RedriveScan:
     """Looks through dead letters, or through the ledger.
 
     Args:
         store: Where the dead letters are.
         layout: The places.
         ledger: What became of each manifest.
-        trail: What was redriven before.
+        redrive_log: What was redriven before.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, trail: Trail) -> None:
+    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, redrive_log: RedriveLog) -> None:
         self._store = store
         self._layout = layout
         self._ledger = ledger
-        self._trail = trail
+        self._redrive_log = redrive_log
 
-    def survey(self, scope: Scope) -> Survey:
+    def scan(self, scope: Scope) -> ScanResult:
         """Look for what can be redriven."""
-        survey = Survey(scope)
+        scan = ScanResult(scope)
 
         def look(named: tuple[str | None, str]) -> Source | Refused | None:
             try:
@@ -82,12 +82,12 @@ class Surveyor:
             # Nobody wants to hear of everything that was looked at and has nothing to redrive.
             return Refused(named[1], "", found) if scope.manifest_ids else None
 
-        for found in ahead(look, self._named(scope)):
+        for found in map_ordered(look, self._named(scope)):
             if isinstance(found, Source):
-                survey.sources.append(found)
+                scan.sources.append(found)
             elif found is not None:
-                survey.refused.append(found)
-        return survey
+                scan.refused.append(found)
+        return scan
 
     def _named(self, scope: Scope) -> Iterator[tuple[str | None, str]]:
         """The manifests that may have something of a scope, with their dates where these are known."""
@@ -107,16 +107,16 @@ class Surveyor:
             return found
         if scope.date not in {None, found.date}:
             return f"its date is {found.date}, not {scope.date}"
-        family = self._trail.family_of(manifest_id) if left_of(scope, found, []) else None
-        if family is None:
+        lineage = self._redrive_log.lineage_of(manifest_id) if left_of(scope, found, []) else None
+        if lineage is None:
             return nothing_because(scope, found)
-        entries = self._trail.entries(family)
+        entries = self._redrive_log.entries(lineage)
         things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
         if not things and all(each.fate != "unwritten" for each in entries):
             return nothing_because(scope, found)
         if not self._ledger.is_done(found.date, manifest_id):
             return "it is decided but not done; expected the job to finish it first"
-        return Source(found.date, manifest_id, family, things)
+        return Source(found.date, manifest_id, lineage, things)
 
     def _outcome(self, day: str | None, manifest_id: str) -> Commit | DeadLetter | str:
         """The outcome of a manifest, or why there is none."""
@@ -124,7 +124,7 @@ class Surveyor:
             accepted = self._ledger.accepted(manifest_id)
             if accepted is None:
                 return f"nothing is on record about it in {self._layout.state}; expected the id of a manifest"
-            if accepted.kind == "void":
+            if accepted.kind == "revoked":
                 return "its id was given up by its planner, and its files were planned again"
             day = accepted.date
         try:

@@ -8,14 +8,14 @@ from itertools import chain
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, canonical, date_of_file, redriven_id, root_id
 from compactor.core.manifest import MAX_MANIFEST_BYTES, Manifest, ManifestFile, is_allowed, parse_manifest
-from compactor.core.map_ordered import ahead
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive
 from compactor.ledger.ledger import Ledger
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
+from compactor.ops.redrive.redrive_log import Lineage
 from compactor.ops.redrive.selection import Scope, files_left
-from compactor.ops.redrive.trail import Family
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Draft:
 
     Attributes:
         outcome: Of the manifest that the files are taken from.
-        family: Of that manifest.
+        lineage: Of that manifest.
         day: The date of the new manifest.
         alias: The id that the original of a dead letter gives itself, where the letter goes by another one.
         files: All that is not refused.
@@ -49,7 +49,7 @@ class Draft:
     """
 
     outcome: Commit | DeadLetter
-    family: Family
+    lineage: Lineage
     day: str
     alias: str = ""
     files: list[ManifestFile] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Draft:
 
     def is_own(self, holder: str) -> bool:
         """Whether a claim of this holder is one of the family."""
-        return self.family.root in {holder, root_id(holder)} or holder == self.alias
+        return self.lineage.root in {holder, root_id(holder)} or holder == self.alias
 
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave files out, each with its reason."""
@@ -79,7 +79,7 @@ class Draft:
         return [file for file in self.files if file.uri in left]
 
 
-class Drafter:
+class RedrivePlanner:
     """Drafts new manifests of files, and claims them.
 
     Args:
@@ -109,16 +109,16 @@ class Drafter:
         self._allowed_prefixes = allowed_prefixes
         self._named_here: dict[str, list[Naming]] = {}
 
-    def draft(self, scope: Scope, family: Family, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Draft:
+    def draft(self, scope: Scope, lineage: Lineage, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Draft:
         """The files that a manifest leaves to be redriven.
 
         Raises:
             ManifestError: A dead letter that is as wrong as it was.
         """
         if isinstance(outcome, DeadLetter):
-            draft = self._draft_of_letter(family, outcome)
+            draft = self._draft_of_letter(lineage, outcome)
         else:
-            draft = self._draft_of_files(scope, family, outcome, redrives)
+            draft = self._draft_of_files(scope, lineage, outcome, redrives)
         holders = self._claims.holders(draft.files)
         draft.refuse({uri: _held_by(holder) for uri, holder in holders.items() if not draft.is_own(holder)})
         draft.untold.update(file.uri for file in draft.files if file.uri not in holders)
@@ -165,23 +165,23 @@ class Drafter:
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
 
-    def _draft_of_files(self, scope: Scope, family: Family, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
-        draft = Draft(commit, family, commit.date)
+    def _draft_of_files(self, scope: Scope, lineage: Lineage, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
+        draft = Draft(commit, lineage, commit.date)
         own = [each for each in redrives if each.source == commit.manifest_id]
         for report in files_left(scope, commit, own):
             draft.files.append(ManifestFile(uri=report.uri))
             draft.reasons[report.uri] = str(report.status)
         # The next id has the same root, which is all that counts here.
-        new_id, folder = redriven_id(family.root, 1), self._layout.redriven_folder
+        new_id, folder = redriven_id(lineage.root, 1), self._layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self._allowed_prefixes, folder)]
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
         return draft
 
-    def _draft_of_letter(self, family: Family, letter: DeadLetter) -> Draft:
+    def _draft_of_letter(self, lineage: Lineage, letter: DeadLetter) -> Draft:
         original = self._original(letter)
-        draft = Draft(letter, family, original.date, files=list(original.files))
+        draft = Draft(letter, lineage, original.date, files=list(original.files))
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # a file that is not there now becomes a file that was set aside
         if original.manifest_id != letter.manifest_id:
@@ -227,7 +227,7 @@ class Drafter:
             if self._store.stat(self._layout.manifest(alias)) is not None:
                 raise ManifestError("id_already_used", f"manifest {alias} waits; expected it to be done first")
             return
-        if holder.kind == "void":
+        if holder.kind == "revoked":
             raise ManifestError(
                 "id_already_used", f"the id {alias} was given up by its planner, and its files were planned again"
             )
@@ -248,7 +248,7 @@ class Drafter:
     def _pin(self, draft: Draft) -> dict[str, ObjectInfo | str]:
         """Have files without a version name that of now; returns, by URI, what was found or why nothing was."""
         unpinned = [file for file in draft.files if file.etag is None]
-        found = dict(zip((file.uri for file in unpinned), ahead(self._found, unpinned), strict=True))
+        found = dict(zip((file.uri for file in unpinned), map_ordered(self._found, unpinned), strict=True))
         draft.files = [_pinned(file, found.get(file.uri)) for file in draft.files]
         return found
 
@@ -284,7 +284,7 @@ def _conflicts(files: Sequence[ManifestFile], found: Mapping[str, Sequence[Namin
     for file in files:
         naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
         if naming is not None:
-            has = "has compacted it" if naming.standing == "compacted" else "names it, and is not done"
+            has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
             conflicts[file.uri] = f"manifest {naming.manifest_id} {has}"
     return conflicts
 

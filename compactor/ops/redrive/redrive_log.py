@@ -9,12 +9,12 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import Redrive
 from compactor.ledger.ledger import Ledger
 
-Fate = Literal["accepted", "waiting", "unwritten", "void"]
-"""What became of a redrive's manifest: `unwritten` can be healed, `void` never takes effect."""
+Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
+"""What became of a redrive's manifest: `unwritten` can be healed, `revoked` never takes effect."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Lineage:
     """A manifest with all that was redriven from it, and from that again.
 
     Attributes:
@@ -27,7 +27,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class TrailEntry:
+class RedriveLogEntry:
     """One redrive, and what became of its manifest."""
 
     redrive: Redrive
@@ -36,10 +36,10 @@ class TrailEntry:
     @property
     def in_effect(self) -> bool:
         """Whether what it took is taken; else its planner gave it up before it was written."""
-        return self.fate != "void"
+        return self.fate != "revoked"
 
 
-class Trail:
+class RedriveLog:
     """Reads and writes the records of redrives.
 
     Args:
@@ -53,73 +53,73 @@ class Trail:
         self._layout = layout
         self._ledger = ledger
 
-    def family_of(self, manifest_id: str) -> Family | None:
+    def lineage_of(self, manifest_id: str) -> Lineage | None:
         """The family of a manifest; None if nothing is on record about it.
 
         An id that only looks like that of a redriven manifest is the root of a family of its own.
         """
         root = root_id(manifest_id)
         record = self._ledger.accepted(root)
-        family = None if record is None else Family(root, record.date)
+        lineage = None if record is None else Lineage(root, record.date)
         if root == manifest_id:
-            return family
-        if family is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(family)):
-            return family
+            return lineage
+        if lineage is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(lineage)):
+            return lineage
         own = self._ledger.accepted(manifest_id)
-        return None if own is None else Family(manifest_id, own.date)
+        return None if own is None else Lineage(manifest_id, own.date)
 
-    def entries(self, family: Family) -> list[TrailEntry]:
+    def entries(self, lineage: Lineage) -> list[RedriveLogEntry]:
         """All redrives of a family, in their order."""
-        return [TrailEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(family)]
+        return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(lineage)]
 
-    def entries_about(self, manifest_id: str) -> list[TrailEntry]:
+    def entries_about(self, manifest_id: str) -> list[RedriveLogEntry]:
         """All redrives of a manifest's family; none if nothing is on record about it."""
-        family = self.family_of(manifest_id)
-        return [] if family is None else self.entries(family)
+        lineage = self.lineage_of(manifest_id)
+        return [] if lineage is None else self.entries(lineage)
 
-    def next_number(self, family: Family, entries: Sequence[TrailEntry]) -> int | None:
+    def next_number(self, lineage: Lineage, entries: Sequence[RedriveLogEntry]) -> int | None:
         """The number for another redrive; None if there are others than these by now, so that they must be read again.
 
         A number whose id is used is left out: by a manifest that came from elsewhere, or because it is void.
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
-        while self._ledger.accepted(redriven_id(family.root, number)) is not None:
+        while self._ledger.accepted(redriven_id(lineage.root, number)) is not None:
             number += 1
         # An id is only accepted after its redrive is on record, so whoever got ahead can be seen here.
-        if number > newest + 1 and len(self._numbers(family)) != len(entries):
+        if number > newest + 1 and len(self._numbers(lineage)) != len(entries):
             return None
         return number
 
-    def record(self, family: Family, redrive: Redrive) -> bool:
+    def record(self, lineage: Lineage, redrive: Redrive) -> bool:
         """Put a redrive on record, unless another one got its number. From here on it takes effect."""
-        uri = self._layout.redrive(family.day, family.root, redrive.number)
+        uri = self._layout.redrive(lineage.day, lineage.root, redrive.number)
         return self._store.create(uri, redrive.model_dump_json().encode())
 
     def deliver(self, redrive: Redrive) -> None:
         """Write the manifest of a redrive on record. The same bytes each time."""
         self._store.create(self._layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
-    def _redrives(self, family: Family) -> list[Redrive]:
-        places = (self._layout.redrive(family.day, family.root, number) for number in self._numbers(family))
+    def _redrives(self, lineage: Lineage) -> list[Redrive]:
+        places = (self._layout.redrive(lineage.day, lineage.root, number) for number in self._numbers(lineage))
         return [self._ledger.record(uri, Redrive) for uri in places]
 
-    def _numbers(self, family: Family) -> list[int]:
-        names = self._ledger.record_names(family.day, family.root)
+    def _numbers(self, lineage: Lineage) -> list[int]:
+        names = self._ledger.record_names(lineage.day, lineage.root)
         return sorted(number for name in names if (number := redrive_number(name)) is not None)
 
     def _fate(self, manifest_id: str) -> Fate:
         record = self._ledger.accepted(manifest_id)
         if record is not None:
-            return "void" if record.kind == "void" else "accepted"
+            return "revoked" if record.kind == "revoked" else "accepted"
         return "unwritten" if self._store.stat(self._layout.manifest(manifest_id)) is None else "waiting"
 
 
-def taken_from(manifest_id: str, entries: Sequence[TrailEntry]) -> list[Redrive]:
+def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
     """What was put back of a manifest, as far as it is in effect."""
     return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
 
 
-def is_put_back(manifest_id: str, entries: Sequence[TrailEntry]) -> bool:
+def was_redriven(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> bool:
     """Whether a dead letter was redriven."""
     return any(each.kind == "manifests" for each in taken_from(manifest_id, entries))
