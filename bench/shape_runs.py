@@ -157,8 +157,8 @@ def compare(settings: Settings, sample: Written) -> Compared:
         sample: Its first manifest.
     """
     app = App(settings)
-    deep = app.verifier.audit([(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
-    shallow = app.verifier.audit([(DAY, _TIMED_ID)], whole_days=False)
+    deep = app.verifier.verification([(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
+    shallow = app.verifier.verification([(DAY, _TIMED_ID)], whole_days=False)
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")

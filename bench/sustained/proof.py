@@ -94,7 +94,7 @@ class Prover:
 
     def _faults(self, day: str, manifest_id: str) -> Iterator[str]:
         """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.verifier.audit([(day, manifest_id)], whole_days=False)
+        report = self._app.verifier.verification([(day, manifest_id)], whole_days=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(day, manifest_id)

@@ -173,8 +173,8 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
     for name, value in (
         ("in", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
         ("lines", f"{made.lines:,}"),
-        ("rows", f"{found.audit.rows:,} of {made.records:,} expected"),
-        ("rejects", f"{by_name(found.audit.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
+        ("rows", f"{found.verification.rows:,} of {made.records:,} expected"),
+        ("rejects", f"{by_name(found.verification.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
         ("out", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),

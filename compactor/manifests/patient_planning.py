@@ -48,7 +48,7 @@ class PatientPlanner:
     sleep: Callable[[float], None]
     on_wait: Callable[[str, float], None] = lambda _what, _seconds: None
 
-    def survey(self, source: str) -> SourceSurvey:
+    def scan(self, source: str) -> SourceSurvey:
         """Look whether there is data, and whether somebody is writing it."""
         has_data, settle_seconds = False, _settle_seconds(source)
         now = self.clock.now()

@@ -69,15 +69,15 @@ CLAIMS = (
     Guard(
         "a late manifest whose files were taken over never takes effect",
         "manifests/claiming.py",
-        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
-        '            fates[other] = "void"\n',
+        "            self._revoke(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "revoked"\n',
         (_PLANNING,),
     ),
     Guard(
         "a planner that is held up beyond its lease doubles nothing, with real processes",
         "manifests/claiming.py",
-        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
-        '            fates[other] = "void"\n',
+        "            self._revoke(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "revoked"\n',
         (_DRIVERS,),
     ),
 )

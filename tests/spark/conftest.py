@@ -180,7 +180,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def new_scene(spark: Any, tmp_path: Any, engine: str) -> NewScene:  # noqa: ARG001 - Spark is up first
-    """Makes scenes on the local disk: sections of settings by name, `on_crash_point`, the ratio learned before, and `columns`.
+    """Makes scenes on the local disk: `on_crash_point`, the ratio learned before, and `columns`.
 
     The last are those of a schema file: keys, which are names as well, with their types.
     """

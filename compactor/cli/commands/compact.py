@@ -82,7 +82,7 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
     paths = folder.paths
     check_folders(paths)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
-    survey = planner.survey(paths.source)
+    survey = planner.scan(paths.source)
     if not survey.has_data and folder.kept is None:
         raise SettingsError(
             [f"SRC: {paths.source}: holds no files with data -> expected NDJSON files, compressed or not"]

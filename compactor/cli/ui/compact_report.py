@@ -156,7 +156,8 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, s
         fields.append(("dead letters", f"{len(letters):,}, such as {letters[0].manifest_id}: {letters[0].reason}"))
     if verification.discrepancies:
         found = verification.discrepancies[0]
-        text = f"{len(verification.discrepancies):,}, such as {found.where}\nexpected {found.expected}\nfound {found.found}"
+        many = f"{len(verification.discrepancies):,}, such as {found.where}"
+        text = f"{many}\nexpected {found.expected}\nfound {found.found}"
         fields.append(("does not add up", text))
     return fields
 

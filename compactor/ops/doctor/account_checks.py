@@ -47,7 +47,7 @@ def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding
     off = min(abs((there - here).total_seconds()) for here in (before, after))
     if before <= there <= after:
         off = 0.0
-    way = "behind" if there > after else "map_ordered"
+    way = "behind" if there > after else "ahead"
     mend = "let the machine keep time: timedatectl set-ntp true (or chronyc makestep)"
     if off > SIGNATURE_SECONDS:
         found = f"{off / 60:,.0f} min {way} of the server: AWS refuses requests that are more than 5 min off"

@@ -30,7 +30,7 @@ DARK = {
     "band": "#1d3529",
     "track": "#262c35",
 }
-"""Colours by what they are for; `tests/unit/ops/report/test_report_page.py` holds all that is read to a contrast of 4.5."""
+"""Colours by what they are for; `test_report_page` requires a contrast of 4.5 of all text."""
 
 
 def _variables(palette: dict[str, str]) -> str:

@@ -27,7 +27,7 @@ from compactor.ops.verify.surplus import SurplusFinder
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS
 
-__all__ = ["VerifyReport", "Verifier", "DeepCheck", "Discrepancy"]
+__all__ = ["DeepCheck", "Discrepancy", "Verifier", "VerifyReport"]
 
 _SCHEMAS_HELD = 32
 _SHOWN_CHARACTERS = 500

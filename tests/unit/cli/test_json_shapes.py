@@ -23,7 +23,7 @@ from compactor.cli.ui.compact_report import Closing
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.watching import trouble
 from compactor.control.actions import Action, ActionKind
-from compactor.control.plane import CrashPoint
+from compactor.control.plane import Step
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
@@ -217,7 +217,7 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     )
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):
-        step = CrashPoint(snapshot, (stopping,), failed=("run jr could not be stopped",))
+        step = Step(snapshot, (stopping,), failed=("run jr could not be stopped",))
         found.append(json.loads(_printed(control._document(step))))
     return found
 

@@ -8,7 +8,7 @@ from compactor.core.records import Commit, RecentCommit
 from compactor.ledger.sizing import (
     MIN_LEARNING_BYTES,
     RATIO_HISTORY,
-    gathering,
+    partitioning,
     is_right_sized,
     learned_ratio,
     planned_files,
@@ -81,7 +81,7 @@ def test_planned_files(decoded_bytes: int, ratio: float, files: int) -> None:
 )
 def test_gathering(files: int, in_flight: int, cores: int, how: str) -> None:
     """Rows are moved only where there are fewer files in work than cores."""
-    assert gathering(files, in_flight, cores) == how
+    assert partitioning(files, in_flight, cores) == how
 
 
 @pytest.mark.parametrize(

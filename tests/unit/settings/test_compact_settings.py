@@ -22,7 +22,7 @@ def test_the_first_calls_of_two_sources_at_once_forget_neither() -> None:
     calls = [first_call(source) for source in ("/w/one", "/w/other", "/w/one")]
     for each in calls:
         each.keep(harness.store, harness.app().runs)
-    kept = tomllib.loads(harness.store.read(calls[0].ends.settings_file).decode())
+    kept = tomllib.loads(harness.store.read(calls[0].paths.settings_file).decode())
     assert kept["input"]["allowed_prefixes"] == ["/w/one", "/w/other"]
 
 
@@ -30,6 +30,6 @@ def test_what_is_kept_already_is_not_written_again() -> None:
     """So that the comments of whoever edited it stay."""
     harness = Harness()
     call = first_call("/w/one")
-    harness.store.put(call.ends.settings_file, b"# edited")
+    harness.store.put(call.paths.settings_file, b"# edited")
     dataclasses.replace(call, kept=call.document).keep(harness.store, harness.app().runs)
-    assert harness.store.read(call.ends.settings_file) == b"# edited"
+    assert harness.store.read(call.paths.settings_file) == b"# edited"

@@ -98,7 +98,7 @@ def test_glue_and_lambda_log_json() -> None:
     functions = [path for path in (ROOT / "lambdas").glob("*.py") if path.stem != "__init__"]
     assert len(functions) == 3
     for path in functions:
-        assert re.search(r"= (function|lasting)_parts\(", path.read_text()), path.name
+        assert re.search(r"= (function|lasting)_components\(", path.read_text()), path.name
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
