@@ -58,6 +58,7 @@ fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
 	@$(BIN)/mypy
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
 		cargo fmt --manifest-path $(CRATE) --check && \

@@ -11,9 +11,9 @@ import click
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
-from compactor.cli.ui.output import count
 from compactor.control.actions import ActionKind
 from compactor.core.errors import CompactorError
+from compactor.core.formatting import count
 from compactor.core.layout import is_delivery
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.demo.process_job import ProcessJob

@@ -14,8 +14,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compactor.cli.ui.output import by_name, count, duration, rate, size
 from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import by_name, count, print_fields, print_json, shallow, size
+from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.core.formatting import by_name, count, size
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
 

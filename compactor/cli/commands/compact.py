@@ -15,9 +15,10 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.byte_bar import Watch
 from compactor.cli.ui.compact_report import Closing, show
-from compactor.cli.ui.output import duration, print_json
+from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError
+from compactor.core.formatting import duration
 from compactor.job.service import RunReport, Service
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.patient_planning import PatientPlanner

@@ -6,10 +6,11 @@ import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import count, duration, print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.control.actions import ActionKind
 from compactor.control.plane import Step
 from compactor.control.snapshot import Snapshot
+from compactor.core.formatting import count, duration
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.wiring.control import ControlComponents
 

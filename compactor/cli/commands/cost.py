@@ -10,9 +10,9 @@ from rich.table import Table
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import count, duration, print_fields, print_json, rate, shallow, size
+from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, needs_document, show_needs
-from compactor.core.formatting import dollars
+from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.records import RecentCommit
 from compactor.cost.bench_result import BenchResult, read_bench_result
 from compactor.cost.cost import CostLine, Estimate, Load, Shape, estimate

@@ -8,8 +8,9 @@ import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import count, print_json, shallow
+from compactor.cli.ui.output import print_json, shallow
 from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.formatting import count
 from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings, skipped
 from compactor.settings.settings import Settings
 from compactor.wiring.doctor import ANSWER_SECONDS, ATTEMPTS, look_around

@@ -7,8 +7,9 @@ import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import count, print_json, size
+from compactor.cli.ui.output import print_json
 from compactor.cli.ui.times import moment
+from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
 from compactor.core.manifest import Manifest
 from compactor.manifests.planning import SKIP_REASONS, Plan

@@ -9,7 +9,8 @@ from rich.console import Console
 from compactor.cli.commands.plan import date_option
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import by_name, count, print_json, shallow
+from compactor.cli.ui.output import print_json, shallow
+from compactor.core.formatting import by_name, count
 from compactor.core.layout import MANIFEST_ID
 from compactor.ops.redrive.redriver import RedriveReport
 from compactor.ops.redrive.scan import ScanResult

@@ -10,10 +10,11 @@ import click
 
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body
-from compactor.cli.ui.output import count, duration, print_fields, rate, size
+from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.progress import LiveLine, log_result
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError, StuckError, TryAgainError
+from compactor.core.formatting import count, duration, rate, size
 from compactor.job.service import RunReport
 from compactor.ops.doctor.java import java_fault
 from compactor.settings.spark_conf import is_submitted

@@ -9,7 +9,8 @@ import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import count, print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.core.formatting import count
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.validation import shown
 from compactor.wiring.app import App

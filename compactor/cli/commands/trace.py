@@ -7,7 +7,8 @@ import click
 
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import by_name, print_fields, print_json, shallow
+from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.core.formatting import by_name
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS

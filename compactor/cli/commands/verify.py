@@ -9,8 +9,9 @@ from rich.console import Console
 from compactor.cli.commands.plan import date_option
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import by_name, count, print_fields, print_json, shallow, size
+from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.formatting import by_name, count, size
 from compactor.core.layout import MANIFEST_ID
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.wiring.app import App

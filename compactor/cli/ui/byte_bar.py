@@ -8,8 +8,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
-from compactor.cli.ui.output import count
 from compactor.cli.ui.progress import log_result
+from compactor.core.formatting import count
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.ui.output import by_name, count, duration, print_fields, rate, shallow, size
+from compactor.cli.ui.output import print_fields, shallow
+from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
 from compactor.job.service import RunReport
 from compactor.ledger.backlog import Backlog

@@ -8,10 +8,6 @@ import click
 import orjson
 from pydantic import BaseModel
 
-from compactor.core.formatting import by_name, count, duration, rate, size
-
-__all__ = ["by_name", "count", "duration", "print_fields", "print_json", "rate", "shallow", "size"]
-
 _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
 
 

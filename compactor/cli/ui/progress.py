@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from compactor.cli.ui.output import by_name, count, duration, rate
 from compactor.core.crash_points import CrashPoint
+from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 from compactor.telemetry.logs import log_event

@@ -7,7 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from compactor.cli.ui.output import count, print_fields, rate, shallow
+from compactor.cli.ui.output import print_fields, shallow
+from compactor.core.formatting import count, rate
 from compactor.cost.bench_result import BenchResult
 from compactor.cost.cost import Load
 from compactor.cost.prices import GLUE_VERSIONS, VCPU_PER_WORKER, JobSize

@@ -77,7 +77,7 @@ def test_two_drivers_bring_keys_at_the_same_time(harness: Harness, keys: tuple[s
     assert ids(harness) == {"first": 1, **{line_id: 1 for name in "ab" for line_id in expected_ids(name)}}
 
 
-@pytest.mark.parametrize("world", ["memory"], indirect=True)
+@pytest.mark.parametrize("harness", ["memory"], indirect=True)
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("lost_answer", [False, True])
 def test_trouble_at_a_store_call_while_keys_are_late(harness: Harness, lost_answer: bool, every: int) -> None:

@@ -60,6 +60,7 @@ NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in 
 
 TOOLS = {
     "boto3-stubs": 'module = ["pyarrow',  # mypy takes the types of boto3 from it
+    "import-linter": "$(BIN)/lint-imports",
     "maturin": 'build-backend = "maturin"',
     "mypy": "$(BIN)/mypy",
     "pytest-timeout": "\ntimeout = ",

@@ -8,9 +8,9 @@ from compactor.core.records import Commit, RecentCommit
 from compactor.ledger.sizing import (
     MIN_LEARNING_BYTES,
     RATIO_HISTORY,
-    partitioning,
     is_right_sized,
     learned_ratio,
+    partitioning,
     planned_files,
     sizing_hits,
 )
