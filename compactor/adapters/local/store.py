@@ -138,6 +138,7 @@ class LocalWriter:
         self._file = placed(_path(uri))
         self._handle = -1
         self._has_hole = False
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         with translated(self._uri, writing=True):
@@ -154,13 +155,18 @@ class LocalWriter:
             self._has_hole = True
             raise
 
+    def abort(self) -> None:
+        self._is_aborted = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._has_hole:
+        if kind is None and (self._has_hole or self._is_aborted):
             error = StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
             self._file.__exit__(type(error), error, None)
-            raise error
+            if not self._is_aborted:
+                raise error
+            return
         # Does not raise the error of the block again, which is not about this file.
         with translated(self._uri, writing=True):
             self._file.__exit__(kind, error, trace)
