@@ -160,11 +160,8 @@ class _Splitting:
 
     def _take_singly(self, block: bytes) -> None:
         for line in block.split(b"\n")[:-1]:
-            if len(line) > self._limits.max_line_bytes:
-                self._keep(line)
-                self._end_line()
-            else:
-                self._take(line + b"\n")
+            self._keep(line)
+            self._end_line()
 
     def _reject(self, line_number: int, byte_offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import FileError
 from compactor.ndjson.inspection import MAX_KEY_CHARACTERS, MAX_KEYS, REASONS, Inspected, inspect_lines
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Judged, Limits, Reject
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -110,6 +111,30 @@ def test_over_long_lines_are_kept_in_pieces(data, max_line_bytes):
     assert found.rejected_lines == len(pieces)
     assert found.reject_rows == len(rejects)
     assert found.records + found.rejected_lines + found.blank_lines == found.lines
+
+
+@pytest.mark.parametrize("size", [None, 1, 5])
+@pytest.mark.parametrize("neighbour", [b"", b'{"b":"%s"}\n' % (b"x" * 99)], ids=["alone", "beside a longer line"])
+def test_a_line_of_exactly_the_limit_is_a_record(size, neighbour):
+    """One byte more is rejected, however the line arrives."""
+    line = b'{"a":123}'
+    for data in (line + b"\n" + neighbour, neighbour + line):
+        for limit, records in ((len(line), 1), (len(line) - 1, 0)):
+            found, _, good = run(data, Limits(limit, 1 << 20), size=size)
+            assert (found.records, good) == (records, (line + b"\n") * records)
+
+
+@given(SOUP, st.integers(1, 20))
+def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
+    """What is judged in one call is bounded by the block size, unless it is one line."""
+    blocks = []
+
+    def judge(block):
+        blocks.append(block)
+        return Judged(block.count(b"\n"), 0, ())
+
+    split_lines([data], WIDE, judge, on_reject=lambda _: None, block_bytes=block_bytes)
+    assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
 
 
 INVALID = {
