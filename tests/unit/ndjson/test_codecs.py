@@ -221,7 +221,7 @@ def test_frames_without_data_are_skipped(codec, encoded, expected, size):
 @pytest.mark.parametrize(
     ("codec", "encoded", "message"),
     [
-        ("xz", lzma.compress(LINES) + bytes(3), "3 zero bytes behind a stream, expected a multiple of 4"),
+        ("xz", lzma.compress(LINES) + bytes(3), "3 zero bytes after a stream, expected a multiple of 4"),
         ("xz", lzma.compress(LINES) + bytes(5) + lzma.compress(LINES), "5 zero bytes"),
         ("zstd", zstd(LINES) + ZSTD_SKIPPABLE[:-1], "runcated"),
         ("snappy", snappy(LINES) + b"\x02\x01\x00\x00x", "unknown type 0x02"),
