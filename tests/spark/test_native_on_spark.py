@@ -53,12 +53,12 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_scene):
         target_file_bytes=1 << 27,
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
-        SparkBinWorkers(scene.app.spark, scene.app.store_spec).write_bins("m", [task])
+        SparkBinWorkers(session=scene.app.spark, store_spec=scene.app.store_spec).write_bins("m", [task])
 
 
 def test_executors_without_the_wheel_are_not_well(spark):
     """So that nothing of it is held against manifests."""
-    assert SparkBinWorkers(spark, StoreSpec()).are_well()
+    assert SparkBinWorkers(session=spark, store_spec=StoreSpec()).are_healthy()
     assert not runs_tasks(spark, _is_missing)
 
 
