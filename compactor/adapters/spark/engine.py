@@ -1,4 +1,4 @@
-"""The Spark engine: inspect in Python on the executors, convert in the JVM, and settle what the two disagree on."""
+"""The Spark engine: inspects in Python on the executors, converts in the JVM, and resolves their disagreements."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,26 +22,27 @@ from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources, mer
 
 STAT_THREADS = 16
 ROUNDS = 4
-"""How often an attempt may look closer: at all lines, at lines that Spark refuses, at files that change."""
+"""How often an attempt inspects and converts: again to parse all lines, to reject lines that Spark cannot parse, or
+because files change."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
-"""Input that a first ratio is measured on, before any commit has taught one."""
+"""Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
 
 _WRITE_CONF = {
-    # INT96, Spark's own default, is read differently by different engines.
+    # Query engines disagree about INT96, Spark's default.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Dates are those of the calendar of ISO 8601 in all years, as the text says them.
+    # Write all dates in the calendar of ISO 8601, as in the text.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""How the session writes, whatever the defaults of the Spark that was joined."""
+"""Write settings that hold whatever the defaults of the Spark session."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertRules:
-    """The settings that conversion depends on.
+    """The settings of the conversion.
 
     Attributes:
-        discovery: Whether inspection parses every line, or trusts that there are only keys that have a column.
+        discovery: Whether inspection parses every line, or assumes that all keys have a column.
     """
 
     discovery: Discovery
@@ -52,10 +53,11 @@ class ConvertRules:
 
 @dataclass(frozen=True, slots=True)
 class _Inspection:
-    """All files of a manifest, inspected.
+    """All inspected files of a manifest.
 
     Attributes:
-        keys: In first-seen order, with the first file that has each.
+        rejects: URIs of the staged Parquet files of rejects.
+        keys: In first-seen order, with the URI of the first file that has each.
     """
 
     files: tuple[InspectedFile, ...]
@@ -64,7 +66,7 @@ class _Inspection:
 
     @property
     def sources(self) -> dict[str, str]:
-        """What Spark is to read, with the original that each stands for."""
+        """The URIs for Spark to read, each with the URI of its input file."""
         return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
 
     @property
@@ -83,8 +85,8 @@ class SparkEngine:
         session: The Spark session.
         store: The driver's store.
         store_spec: How executors open the same store.
-        inspect_rules: Limits of inspection.
-        convert_rules: How to convert.
+        inspect_rules: The settings of inspection.
+        convert_rules: The settings of conversion.
     """
 
     name = "spark"
@@ -110,11 +112,11 @@ class SparkEngine:
         return runs_tasks(self._session) and runs_queries(self._session)
 
     def stage(self, request: StageRequest) -> Staged:
-        """Inspect and convert; where the two see different lines, look closer and do it again.
+        """Inspect and convert; repeat with a closer inspection if the two disagree about lines.
 
         Raises:
-            ManifestError: The manifest holds more keys than any table can have columns.
-            StagingError: Two parsers still disagree, or files change again and again.
+            ManifestError: The manifest has more keys than any table can have columns.
+            StagingError: The parsers still disagree, or files change again and again.
             TryAgainError: Passing trouble.
             OperatorError: A person must act.
         """
@@ -135,7 +137,7 @@ class SparkEngine:
             if inspection.sources:
                 converted = self._convert(request, staging, inspection, schema)
             if changed := self._changed(inspection):
-                # Spark opens the files anew, so it is to read copies of the versions that inspection reads.
+                # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
                 continue
             if converted is not None and converted.rows == inspection.records:
@@ -147,7 +149,7 @@ class SparkEngine:
                     rescued_values=converted.rescued_values,
                 )
             if discovery == "declared":
-                discovery = "full"  # the trust was misplaced: now every line is looked at
+                discovery = "full"  # the assumption was wrong: parse every line
             else:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
@@ -214,7 +216,7 @@ class SparkEngine:
     def _sampled_ratio(
         self, request: StageRequest, staging: str, inspection: _Inspection, schema: SchemaVersion
     ) -> float:
-        """Parquet bytes per decoded byte of a few files, written just as the whole will be."""
+        """Parquet bytes per decoded byte, measured on a few files that are written like the whole manifest."""
         decoded_bytes = 0
         sources: dict[str, str] = {}
         for file in inspection.files:
@@ -228,7 +230,7 @@ class SparkEngine:
         return max(sum(info.size_bytes for info in sampled), 1) / max(decoded_bytes, 1)
 
     def _sampled(self, file: InspectedFile, uri: str, head_uri: str) -> tuple[str, int]:
-        """A file to sample and its decoded bytes: the file itself, or whole lines from the head of a long one."""
+        """A URI to sample and its decoded bytes: the file itself, or a copy of the first lines of a long file."""
         is_plain = file.report.codec == "none" or uri != file.report.uri
         if not is_plain or file.report.decoded_bytes <= 2 * SAMPLE_BYTES:
             return uri, file.report.decoded_bytes
@@ -243,7 +245,7 @@ class SparkEngine:
         return tuple(info.uri for info in self._store.list(folder) if info.uri.endswith(".parquet"))
 
     def _changed(self, inspection: _Inspection) -> list[int]:
-        """The files that Spark may have read in another version than inspection did, by their index."""
+        """The indices of files that changed after inspection, so that Spark may have read another version."""
         originals = [file for file in inspection.files if file.readable_uri == file.report.uri]
         with ThreadPoolExecutor(STAT_THREADS) as pool:
             same = pool.map(self._is_same, [file.report for file in originals])
@@ -260,7 +262,7 @@ class SparkEngine:
         schema: SchemaVersion,
         refused: Mapping[int, frozenset[bytes]],
     ) -> dict[int, frozenset[bytes]]:
-        """Lines that orjson takes and Spark does not: they are to be rejected, with the reason that says so."""
+        """By file index, the lines to reject because orjson parses them and Spark cannot; includes `refused`."""
         keys = merge_keys([sorted(schema.keys), tuple(inspection.keys)])
         found = corrupt_lines(self._session, request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}

@@ -1,4 +1,4 @@
-"""Runs the inspect step on Spark's executors: plain Python tasks that read the files themselves."""
+"""Inspects files on Spark's executors, in plain Python tasks that read the files themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from compactor.ndjson.inspection import Discovery
 from compactor.ndjson.lines import Limits
 
 TASKS_PER_CORE = 3
-"""More tasks than cores even out files of different cost; many more would only cost task starts."""
+"""More tasks than cores balance files of different cost; many more would only add task starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectRules:
-    """The settings that inspection depends on."""
+    """The settings of inspection."""
 
     limits: Limits
     on_changed_file: OnChangedFile
@@ -39,16 +39,16 @@ def inspect_on_executors(
     """Inspect all files of a manifest.
 
     Args:
-        session: Where to run.
-        store: How executors reach the store.
-        manifest: What to inspect.
-        staging: The folder for rejects and repaired copies; it ends with `/`.
-        rules: Limits.
-        discovery: Whether lines are parsed, or only counted.
-        refused: Lines to be rejected although inspection would take them, by the index of their file.
+        session: The Spark session.
+        store: How executors open the store.
+        manifest: Names the files.
+        staging: The folder for rejects and repaired copies; ends with `/`.
+        rules: The settings of inspection.
+        discovery: Whether to parse every line.
+        refused: By file index, lines to reject although inspection would accept them.
 
     Raises:
-        CompactorError: What a task raised on purpose, as it raised it.
+        CompactorError: The error of a task, unchanged.
     """
     numbered = list(enumerate(manifest.files))
     shares = spread(
