@@ -12,7 +12,7 @@ from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string"}
 METADATA_COLUMNS = tuple(METADATA_TYPES)
-"""Columns that the compactor adds if the settings ask for them. A data key with such a name gets another column name."""
+"""Columns that the compactor adds if the settings ask for them. A data key of that name gets another column name."""
 
 RESCUED_COLUMN = "_rescued_data"
 """The map<string,string> column for keys beyond the limit, and for values that do not fit the type of their column."""
@@ -52,15 +52,7 @@ class Column(BaseModel):
     added_in: int
     type: str = "string"
     epoch: Epoch | None = None
-    source_uri: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_type(cls, fields: object) -> object:
-        """Releases without types had one column that was no string."""
-        if isinstance(fields, dict) and fields.get("key") is None:
-            return {**fields, "type": RESCUED_TYPE}
-        return fields
+    source_uri: str = ""
 
     @model_validator(mode="after")
     def _has_known_type(self) -> "Column":
@@ -156,7 +148,7 @@ def extend(
     """
     version = schema.version + 1
     added = [
-        Column(key=each.key, name=each.name, added_in=version, type=each.type, epoch=each.epoch, source_uri="")
+        Column(key=each.key, name=each.name, added_in=version, type=each.type, epoch=each.epoch)
         for each in declared
         if each.key not in schema.keys
     ]
@@ -172,7 +164,7 @@ def extend(
     overflow = new_keys[room:]
     if not schema.has_rescued and (overflow or any(column.is_typed for column in added)):
         source_uri = keys[overflow[0]] if overflow else ""
-        added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, source_uri=source_uri))
+        added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
     columns = (*schema.columns, *added)

@@ -221,20 +221,6 @@ def test_contradictions(declared: DeclaredColumn, expected: list[str]) -> None:
         assert fault.startswith(f"schema.file: the column of key {declared.key!r}: ")
 
 
-def test_old_records() -> None:
-    """Records without types and files are read as what they were: strings, and one column of rescued data."""
-    old = (
-        '{"version":1,"created_at":"2026-01-02T00:00:00Z","manifest_id":"m","columns":['
-        '{"key":"a","name":"a","added_in":1},{"key":null,"name":"_rescued_data","added_in":1}]}'
-    )
-    schema = SchemaVersion.model_validate_json(old)
-    assert [(column.type, column.source_uri) for column in schema.columns] == [
-        ("string", None),
-        ("map<string,string>", None),
-    ]
-    assert SchemaVersion.model_validate_json(schema.model_dump_json()) == schema
-
-
 def test_first_sources() -> None:
     """Each key goes with the first file that has it, as first seen."""
     found = first_sources([("/1", ["b", "a"]), ("/2", []), ("/3", ["a", "c"])])
