@@ -10,14 +10,15 @@ from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.packing import spread
 from compactor.core.ports import ObjectStore
-from compactor.engines.bin_task import BinFile, BinResult, BinTask
-from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.bin_task import BinResult, BinTask
+from compactor.engines.engine import Staged, StageRequest
 from compactor.engines.kernel import RowPlan
+from compactor.engines.written_bins import BinInput, WrittenBin, all_keys, missing_keys, new_keys, staged
 from compactor.ledger.sizing import planned_files
 from compactor.ndjson.file_walk import OnChangedFile
 from compactor.ndjson.inspection import check_keys
 from compactor.ndjson.lines import Limits
-from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
+from compactor.schema.schema import SchemaVersion
 
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
@@ -33,20 +34,6 @@ HELD_PARTS = 8
 
 UNKNOWN_RATIO = 0.25
 """Parquet bytes per stored byte if not even a sample can be measured; typical of event logs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """A file of the manifest.
-
-    Attributes:
-        index: Its position in the manifest.
-        stored_bytes: Its length according to the manifest or the store; 0 if it does not exist.
-    """
-
-    index: int
-    file: ManifestFile
-    stored_bytes: int
 
 
 class BinWorkers(Protocol):
@@ -72,20 +59,6 @@ class NativeRules:
     metadata_columns: tuple[str, ...]
     target_file_bytes: int
     compression: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Bin:
-    """A bin that has been written with the columns of `schema`."""
-
-    inputs: Sequence[_Input]
-    schema: SchemaVersion
-    result: BinResult
-
-    @property
-    def is_lacking(self) -> bool:
-        """Whether rows are missing because a column is missing. Parquet has no rows without columns."""
-        return self.result.lacks_columns or (self.result.records > 0 and not self.schema.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +97,7 @@ class NativeEngine:
             if rounds == ROUNDS:
                 where = f"manifest {request.manifest.manifest_id}"
                 raise StagingError(f"{where}: files brought new keys each of {ROUNDS} times they were read")
-            schema = request.columns_for(_missing_keys(bins))
+            schema = request.columns_for(missing_keys(bins))
             again = [bins[number].inputs for number in lacking]
             for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):
                 bins[number] = each
@@ -132,9 +105,9 @@ class NativeEngine:
         newest = max((each.schema for each in bins), key=lambda schema: schema.version)
         if not request.declared_keys <= newest.keys:
             newest = request.columns_for({})
-        return _staged(bins, newest, redone)
+        return staged(bins, newest, redone)
 
-    def _written(self, request: StageRequest) -> list[_Bin]:
+    def _written(self, request: StageRequest) -> list[WrittenBin]:
         """Write all bins with the columns known so far."""
         schema = request.schema
         inputs = self._inputs(request.manifest)
@@ -148,11 +121,11 @@ class NativeEngine:
         count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self.rules.target_file_bytes)
         return self._write(request, schema, spread(inputs, count, lambda each: each.stored_bytes), 0)
 
-    def _inputs(self, manifest: Manifest) -> list[_Input]:
+    def _inputs(self, manifest: Manifest) -> list[BinInput]:
         unknown = (file for file in manifest.files if file.size_bytes is None)
         asked = map_ordered(self._stored_bytes, unknown)
         return [
-            _Input(index, file, next(asked) if file.size_bytes is None else file.size_bytes)
+            BinInput(index, file, next(asked) if file.size_bytes is None else file.size_bytes)
             for index, file in enumerate(manifest.files)
         ]
 
@@ -164,7 +137,7 @@ class NativeEngine:
         return found.size_bytes if found is not None else 0
 
     def _sample(
-        self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[_Input]
+        self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[BinInput]
     ) -> tuple[SchemaVersion, float | None]:
         """Find the first keys, and measure the size of their rows, in the first files of a manifest.
 
@@ -181,7 +154,7 @@ class NativeEngine:
             [sample] = self._write(request, schema, [inputs[:count]], number, folder="sample")
             if not sample.is_lacking:
                 return schema, max(sample.result.output_bytes, 1) / ends[count - 1]
-            keys = _new_keys([sample])
+            keys = new_keys([sample])
             if not keys:  # its records have no keys, but those of the rest of the manifest may
                 break
             schema = request.columns_for(keys)
@@ -191,11 +164,11 @@ class NativeEngine:
         self,
         request: StageRequest,
         schema: SchemaVersion,
-        bins: Sequence[Sequence[_Input]],
+        bins: Sequence[Sequence[BinInput]],
         round_number: int,
         *,
         folder: str = "",
-    ) -> list[_Bin]:
+    ) -> list[WrittenBin]:
         plan = RowPlan(
             schema=schema,
             metadata_columns=self.rules.metadata_columns,
@@ -227,39 +200,6 @@ class NativeEngine:
             for number, inputs in enumerate(bins)
         ]
         results = self.workers.write_bins(request.manifest.manifest_id, tasks)
-        written = [_Bin(inputs, schema, result) for inputs, result in zip(bins, results, strict=True)]
-        check_keys(request.manifest.manifest_id, _all_keys(written))
+        written = [WrittenBin(inputs, schema, result) for inputs, result in zip(bins, results, strict=True)]
+        check_keys(request.manifest.manifest_id, all_keys(written))
         return written
-
-
-def _in_order(bins: Sequence[_Bin]) -> list[BinFile]:
-    return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
-
-
-def _new_keys(bins: Sequence[_Bin]) -> dict[str, str]:
-    """The keys without a column in first-seen order, with the first file that has each."""
-    return first_sources((file.report.uri, file.new_keys) for file in _in_order(bins))
-
-
-def _missing_keys(bins: Sequence[_Bin]) -> dict[str, str]:
-    """The keys without a column; if there are none, the empty key, for records without keys."""
-    records = (file.report.uri for file in _in_order(bins) if file.report.records)
-    return _new_keys(bins) or {EMPTY_KEY: next(records)}
-
-
-def _all_keys(bins: Sequence[_Bin]) -> list[str]:
-    """All keys of the bins: first those with a column, then the others in first-seen order."""
-    seen = dict.fromkeys(key for each in bins for key in each.result.seen_keys)
-    return [*seen, *(key for file in _in_order(bins) for key in file.new_keys if key not in seen)]
-
-
-def _staged(bins: Sequence[_Bin], schema: SchemaVersion, redone: int) -> Staged:
-    outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
-    return Staged(
-        reports=tuple(file.report for file in _in_order(bins)),
-        schema=schema,
-        outputs=tuple(outputs),
-        rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
-        rescued_values=sum(each.result.rescued_values for each in bins),
-        redone_bins=redone,
-    )

@@ -385,7 +385,7 @@ class App(Components):
 
         settings = self.settings
         return SparkEngine(
-            self.spark,
+            session=self.spark,
             store=self.store,
             store_spec=self.store_spec,
             inspect_rules=InspectRules(

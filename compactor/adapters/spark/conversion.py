@@ -19,7 +19,7 @@ from compactor.ndjson.inspection import BLANK
 from compactor.schema.schema import Column, SchemaVersion
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
-"""The most bytes of lines that Spark cannot parse to bring to the driver. More of them mean a fault, not odd lines."""
+"""The most bytes of unparsable lines that the driver collects. More of them mean a fault rather than odd lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
 from compactor.adapters.spark.executor_tasks import TaskFailed
-from compactor.adapters.spark.session import loss_told
+from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import AccessError, EngineFailed, StoreUnavailable
 
 _DENIED = re.compile(
@@ -24,20 +24,20 @@ _PASSING = re.compile(
 )
 """What they report if waiting helps. A lost executor is not included: its data may have killed it."""
 
-_OF_STORAGE = re.compile(
+_STORAGE_MESSAGES = re.compile(
     r"(?:^|: )((?:java\.(?:nio\.file|net|io)|org\.apache\.hadoop|software\.amazon\.awssdk)\.[\w.$]+: [^\n]*)",
     re.MULTILINE,
 )
 """The storage's own message: the object and the response."""
 
-_KINDS = re.compile(
+_CLASSES = re.compile(
     r"(?:^|: )((?:java|scala|py4j|org\.apache|software\.amazon|com\.amazonaws|com\.fasterxml)[\w.$]*\."
     r"\w*(?:Exception|Error)(?:: \[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\])?)(?=[:\s]|$)",
     re.MULTILINE,
 )
 """Class names of Java exceptions, with Spark's error condition if there is one."""
 
-_TOLD = re.compile(rf"^{re.escape(TaskFailed.__module__)}\.{TaskFailed.__name__}: ([^\n]*)", re.MULTILINE)
+_TASK_MESSAGES = re.compile(rf"^{re.escape(TaskFailed.__module__)}\.{TaskFailed.__name__}: ([^\n]*)", re.MULTILINE)
 _DEATHS = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly|Container killed|exit code \d+")
 
 _MESSAGE_MAX_CHARACTERS = 400
@@ -58,13 +58,15 @@ def translated(manifest_id: str) -> Iterator[None]:
     """
     with summarised():
         try:
-            with loss_told():
+            with loss_reported():
                 yield
         except (PySparkException, Py4JError) as exc:
             text = str(exc)
             for pattern, error in ((_DENIED, AccessError), (_PASSING, StoreUnavailable)):
                 if found := pattern.search(text):
-                    raise error(f"manifest {manifest_id}: Spark met {found[0]}{_said(text, pattern)}") from exc
+                    raise error(
+                        f"manifest {manifest_id}: Spark met {found[0]}{_storage_message(text, pattern)}"
+                    ) from exc
             raise
 
 
@@ -83,12 +85,12 @@ def summary(error: Exception) -> str:
     if type(error) is AnalysisException:  # raised before any data is read
         return f"AnalysisException: {text.partition(chr(10))[0]}"[:_MESSAGE_MAX_CHARACTERS]
     condition = error.getCondition() if isinstance(error, PySparkException) else None
-    found = [condition, *_KINDS.findall(text), *_DEATHS.findall(text), *_TOLD.findall(text)]
+    found = [condition, *_CLASSES.findall(text), *_DEATHS.findall(text), *_TASK_MESSAGES.findall(text)]
     kinds = ", ".join(dict.fromkeys(filter(None, found)))
     return f"{type(error).__name__}: {kinds}".removesuffix(": ")[:_MESSAGE_MAX_CHARACTERS]
 
 
-def _said(text: str, pattern: re.Pattern[str]) -> str:
+def _storage_message(text: str, pattern: re.Pattern[str]) -> str:
     """The storage's message that contains a pattern."""
-    said = next((line for line in _OF_STORAGE.findall(text) if pattern.search(line)), "")
+    said = next((line for line in _STORAGE_MESSAGES.findall(text) if pattern.search(line)), "")
     return f": {said}"[:_MESSAGE_MAX_CHARACTERS] if said else ""

@@ -9,10 +9,11 @@ from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.manifest import Manifest
 from compactor.core.packing import spread
-from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.file_walk import OnChangedFile
-from compactor.ndjson.inspection import Discovery
+from compactor.ndjson.inspection import Discovery, check_keys
 from compactor.ndjson.lines import Limits
+from compactor.schema.schema import first_sources
 
 TASKS_PER_CORE = 3
 """More tasks than cores balance files of different cost; many more would only add task starts."""
@@ -26,6 +27,33 @@ class InspectRules:
     on_changed_file: OnChangedFile
 
 
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """All inspected files of a manifest.
+
+    Attributes:
+        rejects: URIs of the staged Parquet files of rejects.
+        keys: In first-seen order, with the URI of the first file that has each.
+    """
+
+    files: tuple[InspectedFile, ...]
+    rejects: tuple[str, ...]
+    keys: Mapping[str, str]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The URIs for Spark to read, each with the URI of its input file."""
+        return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
+
+    @property
+    def records(self) -> int:
+        return sum(file.report.records for file in self.files)
+
+    @property
+    def decoded_bytes(self) -> int:
+        return sum(file.report.decoded_bytes for file in self.files if file.readable_uri is not None)
+
+
 def inspect_on_executors(
     session: SparkSession,
     store: StoreSpec,
@@ -35,7 +63,7 @@ def inspect_on_executors(
     *,
     discovery: Discovery,
     refused: Mapping[int, frozenset[bytes]],
-) -> list[InspectTaskResult]:
+) -> Inspection:
     """Inspect all files of a manifest.
 
     Args:
@@ -49,6 +77,7 @@ def inspect_on_executors(
 
     Raises:
         CompactorError: The error of a task, unchanged.
+        ManifestError: The manifest has more keys than any table can have columns.
     """
     numbered = list(enumerate(manifest.files))
     shares = spread(
@@ -68,4 +97,9 @@ def inspect_on_executors(
         for number, share in enumerate(shares)
     ]
     description = f"inspect {manifest.manifest_id}"
-    return run_tasks(session, store, tasks, inspect_files, description=description)
+    results = run_tasks(session, store, tasks, inspect_files, description=description)
+    files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
+    keys = first_sources((file.report.uri, file.keys) for file in files)
+    check_keys(manifest.manifest_id, keys)
+    rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
+    return Inspection(files=files, rejects=rejects, keys=keys)

@@ -48,7 +48,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     """
     # Workers must run the Python of the driver, whichever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    _speak_utf8()
+    _use_utf8()
     quiet = Path(__file__).with_name("log4j2.properties")
     if not is_submitted(os.environ) and quiet.exists():  # it is missing if the package is shipped as an archive
         # The JVM reads this file as it starts, before it knows any property. It silences Spark's startup messages.
@@ -66,7 +66,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     return session
 
 
-def _speak_utf8() -> None:
+def _use_utf8() -> None:
     """Set a UTF-8 locale for the JVM: Java takes the encoding of file names from it."""
     if locale.getpreferredencoding(do_setlocale=False).upper() not in {"UTF-8", "UTF8"} or _locale_is_plain():
         os.environ["LC_ALL"] = "C.UTF-8"
@@ -79,7 +79,7 @@ def _locale_is_plain() -> bool:
 
 
 @contextmanager
-def loss_told() -> Iterator[None]:
+def loss_reported() -> Iterator[None]:
     """Distinguish the loss of the JVM from other errors of Spark, which pass through.
 
     Raises:

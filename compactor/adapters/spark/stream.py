@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 
 from compactor.adapters.spark.failures import summarised
-from compactor.adapters.spark.session import loss_told
+from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import EngineLost
 from compactor.core.layout import canonical, folder
 from compactor.engines.spark_names import spark_path
@@ -51,7 +51,7 @@ class SparkManifestSource:
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
-        with loss_told():
+        with loss_reported():
             self._query = self._started(on_batch, once=once)
 
     def _started(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> "StreamingQuery":
@@ -80,21 +80,21 @@ class SparkManifestSource:
         """Wait for the stream to end. Whether it has; raises the error that ended it."""
         if self._query is None:
             return True
-        with summarised(), loss_told():
+        with summarised(), loss_reported():
             return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""
         if self._query is None:
             return False
-        with loss_told():
+        with loss_reported():
             status = self._query.status
         return not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
         """Stop the stream without waiting for a batch in flight."""
         if self._query is not None:
-            with suppress(EngineLost), loss_told():  # a lost JVM has lost its streams
+            with suppress(EngineLost), loss_reported():  # a lost JVM has lost its streams
                 self._query.stop()
             self._query = None
 

@@ -54,7 +54,7 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
             return F.when(text == "true", F.lit(True)).when(text == "false", F.lit(False))
         case "double":
             return F.when(_is(text, _FINITE), text.try_cast(DoubleType())).when(
-                _is(text, NUMBER), _seldom(text, _double)
+                _is(text, NUMBER), _uncommon(text, _double)
             )
         case "decimal":
             return _decimal(text, column_type.precision, column_type.scale)
@@ -67,7 +67,7 @@ def _is(text: SparkColumn, pattern: str) -> SparkColumn:
     return text.rlike(rf"^(?:{pattern})\z")  # not $, which also matches before a final line feed
 
 
-def _seldom(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
+def _uncommon(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
     """Apply a rule for texts that few rows have.
 
     Spark generates Java code for every expression, and a method of more than 8,000 bytes runs many times slower. For a
@@ -83,7 +83,7 @@ def _double(text: SparkColumn) -> SparkColumn:
 
 def _decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
     exact = F.when(_is(text, plain_decimal(precision, scale)), text.try_cast(DecimalType(precision, scale)))
-    return exact.when(_is(text, NUMBER), _seldom(text, lambda each: _shifted_decimal(each, precision, scale)))
+    return exact.when(_is(text, NUMBER), _uncommon(text, lambda each: _shifted_decimal(each, precision, scale)))
 
 
 def _shifted_decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
@@ -113,7 +113,7 @@ def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
         whole = F.timestamp_micros(text.try_cast(LongType()) * F.lit(unit_micros))
         moment = moment.when(_is(text, _WHOLE_SINCE_EPOCH[epoch]), whole)
         unusual.append(NUMBER)
-    return moment.when(_is(text, "|".join(unusual)), _seldom(text, lambda each: _any_timestamp(each, epoch)))
+    return moment.when(_is(text, "|".join(unusual)), _uncommon(text, lambda each: _any_timestamp(each, epoch)))
 
 
 def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
