@@ -1,4 +1,4 @@
-"""The job on Spark's file stream: which manifests it finds, and what becomes of each."""
+"""The job on Spark's file stream: the manifests it finds, and the outcome of each."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def rows(scene):
 @pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
-    """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
+    """Manifests with odd names are processed, hidden and empty ones are dead letters; a second run finds nothing."""
     scene = (new_scene if kind == "local" else new_s3_scene)()
     names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
@@ -107,7 +107,7 @@ def test_bad_manifests_are_set_aside_beside_good_ones(new_scene):
 
 
 def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
-    """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
+    """It starts on an empty prefix, processes later arrivals, finishes work in flight when stopped, and returns."""
     converted, stopped = Event(), Event()
 
     def on_crash_point(step, manifest_id):

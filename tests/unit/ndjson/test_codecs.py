@@ -22,7 +22,7 @@ def zstd(data: bytes) -> bytes:
 
 
 def snappy(data: bytes) -> bytes:
-    return bytes(cramjam.snappy.compress(data)) or SNAPPY_START  # cramjam turns nothing into nothing
+    return bytes(cramjam.snappy.compress(data)) or SNAPPY_START  # cramjam writes nothing for empty data
 
 
 SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
@@ -79,7 +79,7 @@ def test_truncation_at_any_byte_is_noticed(codec):
     first, second = ENCODERS[codec](LINES[:400]), ENCODERS[codec](b'{"last":1}\n')
     whole = first + second
     ends = {0: b"", len(first): LINES[:400], len(whole): LINES[:400] + b'{"last":1}\n'}
-    if codec == "snappy":  # a stream of its own has no end marker: the identifier alone is a whole, empty one
+    if codec == "snappy":  # a snappy stream has no end marker: the identifier alone is a complete, empty stream
         ends |= {10: b"", len(first) + 10: LINES[:400]}
     for at in range(len(whole) + 1):
         if at in ends:
@@ -93,7 +93,7 @@ def test_truncation_at_any_byte_is_noticed(codec):
 @pytest.mark.parametrize("codec", ENCODERS)
 @pytest.mark.parametrize("garbage", [b"x", b"\0", b"{}\n", b"\0" * 512 + b"x", b"trailing garbage, and more of it"])
 def test_trailing_garbage_is_noticed(codec, garbage):
-    """What follows the last member and is none itself makes the file unreadable."""
+    """Bytes after the last member that are not a member make the file unreadable."""
     with pytest.raises(FileError, match=rf"^{codec} data at about byte \d+: "):
         decoded(codec, ENCODERS[codec](LINES) + garbage)
 
