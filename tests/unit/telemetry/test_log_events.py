@@ -66,10 +66,10 @@ def test_nothing_in_the_catalogue_is_unused() -> None:
     [
         'log_event("batch.finnished")',
         'log_event("run.asked_to_stop", what=1)',
-        'log_event("cleaning.failed")',
-        'log_event("cleaning.failed", **fields)',
-        'log_event("cleaning.failed", error=str(exc)[:500])',
-        'log_event("cleaning.failed", error=f"{exc}")',
+        'log_event("retention.failed")',
+        'log_event("retention.failed", **fields)',
+        'log_event("retention.failed", error=str(exc)[:500])',
+        'log_event("retention.failed", error=f"{exc}")',
         "log_event(name)",
     ],
 )
