@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PRODUCT = ("compactor", "deploy", "bench", "lambdas", "glue_entry.py")
+PRODUCT = ("compactor", "deploy", "bench", "lambdas", "tools", "glue_entry.py")
 
 _BY_DECORATOR = {"field_validator", "model_validator", "field_serializer", "model_serializer"}
 """What is called by whoever decorates it."""

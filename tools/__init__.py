@@ -1,0 +1,1 @@
+"""What writes files of the repository from the code."""
