@@ -8,7 +8,7 @@ from compactor.document_tables import with_table
 from compactor.errors import CompactorError
 from compactor.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
 
-_MADE = "made by python -m compactor.events_table docs/logs.md"
+_MADE = "made by python -m compactor.events_table docs/reference-logs.md"
 EVENTS = (f"<!-- events: {_MADE} -->", "<!-- events end -->")
 FIELDS = (f"<!-- common fields: {_MADE} -->", "<!-- common fields end -->")
 ERRORS = (f"<!-- errors: {_MADE} -->", "<!-- errors end -->")

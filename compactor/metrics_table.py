@@ -6,7 +6,7 @@ from pathlib import Path
 from compactor import document_tables
 from compactor.metrics import CATALOGUE
 
-BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/operations.md -->"
+BEGIN = "<!-- metrics: made by python -m compactor.metrics_table docs/reference-metrics.md -->"
 END = "<!-- metrics end -->"
 
 

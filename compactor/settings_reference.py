@@ -1,6 +1,6 @@
 """What settings mean, from the code: `python -m compactor.settings_reference FILE ...` brings files up to date.
 
-A page of documentation (`docs/settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
+A page of documentation (`docs/reference-settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
 """
 
 import re
@@ -16,7 +16,7 @@ from compactor.settings import SECTIONS
 from compactor.settings_words import binary_size, comment, default_of, environment_name, type_in_words, unit
 from compactor.toml_text import toml
 
-BEGIN = "<!-- settings: made by python -m compactor.settings_reference docs/settings.md -->"
+BEGIN = "<!-- settings: made by python -m compactor.settings_reference docs/reference-settings.md -->"
 END = "<!-- settings end -->"
 
 _HEAD = "| key | meaning | value | unit | default | environment variable |\n|---|---|---|---|---|---|"

@@ -1,6 +1,6 @@
 """The sections of the settings: every key with its type, its default and its one line of meaning.
 
-The meaning is what `docs/settings.md` and the comments of the settings files say; `compactor.settings_reference` puts
+The meaning is what `docs/reference-settings.md` and the comments of the settings files say; `compactor.settings_reference` puts
 it there.
 """
 

@@ -56,7 +56,7 @@ def test_every_file_that_the_documents_name_exists() -> None:
 
 def test_the_internals_tell_every_step() -> None:
     """Each step of a manifest's life, of building and of a redrive has one row, and no row is about anything else."""
-    text = (ROOT / "docs" / "internals.md").read_text()
+    text = (ROOT / "docs" / "reference-internals.md").read_text()
     tables = [
         re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
     ]

@@ -23,7 +23,7 @@ from compactor.service import FLUSH_SECONDS
 from tests.scenes import FLAWED, GOOD, DiedError, World
 from tests.twins import PlainEngine
 
-OPERATING = Path(__file__).parents[2] / "docs" / "operations.md"
+METRICS = Path(__file__).parents[2] / "docs" / "reference-metrics.md"
 TARGET = 1000
 
 
@@ -34,8 +34,8 @@ def test_catalogue() -> None:
 
 def test_the_readme_shows_the_catalogue() -> None:
     """The table in the document is the catalogue, to the letter."""
-    document = OPERATING.read_text()
-    assert with_table(document) == document, "python -m compactor.metrics_table docs/operations.md"
+    document = METRICS.read_text()
+    assert with_table(document) == document, "python -m compactor.metrics_table docs/reference-metrics.md"
     with pytest.raises(ValueError, match="expected a line"):
         with_table("no marks")
 
