@@ -19,7 +19,7 @@ from compactor.toml_text import toml
 BEGIN = "<!-- settings: made by python -m compactor.settings_reference docs/reference-settings.md -->"
 END = "<!-- settings end -->"
 
-_HEAD = "| key | meaning | value | unit | default | environment variable |\n|---|---|---|---|---|---|"
+_HEAD = "| key | meaning | value | default | environment variable |\n|---|---|---|---|---|"
 _SECTION = re.compile(r"\[(\w+)\]")
 _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
@@ -75,7 +75,6 @@ def _row(section: str, key: str, field: FieldInfo) -> str:
         f"`{key}`",
         str(field.description),
         type_in_words(key, field),
-        unit(key, field),
         default,
         f"`{environment_name(section, key)}`",
     )
