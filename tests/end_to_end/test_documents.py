@@ -69,6 +69,23 @@ def test_every_page_is_in_the_index() -> None:
     assert {path.name for path in index.parent.glob("*.md")} - {index.name} <= set(links(index))
 
 
+def test_the_glossary_is_short() -> None:
+    """At most twenty words in the order of the alphabet, each in one sentence."""
+    rows = re.findall(r"^\| ([a-z -]+) \| (.+) \|$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    words = dict(rows[1:])
+    assert len(rows) - 1 == len(words) <= 20
+    assert list(words) == sorted(words)
+    assert [word for word, meaning in words.items() if not re.fullmatch(r"[A-Z][^.]*( `[^`]+`[^.]*)*\.", meaning)] == []
+
+
+def test_the_readme_is_short() -> None:
+    """It says what the project is and why before anything else, and ends with its limits."""
+    text = README.read_text()
+    assert len(text.splitlines()) <= 250
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert (headings[0], headings[-1]) == ("Why not something else?", "Limits")
+
+
 def test_every_module_of_the_layer_map_exists() -> None:
     """The layer map names modules of the package, and all of them."""
     table = (ROOT / "CONTRIBUTING.md").read_text().split("## How to add")[0]
