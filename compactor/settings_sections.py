@@ -1,7 +1,7 @@
 """The sections of the settings: every key with its type, its default and its one line of meaning.
 
-The meaning is what `docs/reference-settings.md` and the comments of the settings files say; `compactor.settings_reference`
-puts it there.
+The meaning is what `docs/reference-settings.md` and the comments of the settings files say;
+`compactor.settings_reference` puts it there.
 """
 
 from typing import Literal
