@@ -31,33 +31,34 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 
 ##@ Work on it
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger")
-	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
 
 test-large: $(READY) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
 test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
-	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
 
 test-guards: $(READY) ## Take each guard out of the code, one at a time, and see a test fail
-	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 
 soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1 ENGINE=native)
-	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
 fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside another parser; needs nightly Rust and cargo-fuzz
 	@cargo +nightly fuzz --version >/dev/null 2>&1 \
 		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
-	@$(BIN)/python -m tests.fuzz_seeds native/fuzz/corpus/lines
+	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
 lint: $(INSTALLED) ## Check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
 	@$(BIN)/mypy
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
 		cargo fmt --manifest-path $(CRATE) --check && \
@@ -77,7 +78,7 @@ bench-scale: $(READY) $(VERSITYGW) ## Measure 100,000 finished manifests, and in
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
-	@$(BIN)/python -m compactor.java
+	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
@@ -106,7 +107,7 @@ $(INSTALLED): pyproject.toml requirements.txt
 
 # Not to be had without Java, nor is Spark: the targets that need them say so and end.
 $(S3A_JARS): $(INSTALLED)
-	@if $(BIN)/python -m compactor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
+	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
 	else echo "Until then \`compactor compact\` works where the native engine is built, and nothing that needs Spark" >&2; fi
 
 # Not to be had without cargo: where it was not built, the next target that could use it says so again, and tries again.

@@ -5,14 +5,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compactor.app import App
+from compactor.cli.commands.run import run_job
 from compactor.cli.failures import ExitCode, exit_code_of
-from compactor.cli.progress import log_result
-from compactor.cli.run import run_job
-from compactor.errors import CompactorError
-from compactor.job_arguments import job_arguments, overriding, resolved
-from compactor.logs import configure_logs, log_event
-from compactor.remote_settings import settings_at
+from compactor.cli.ui.progress import log_result
+from compactor.core.errors import CompactorError
+from compactor.telemetry.logs import configure_logs, log_event
+from compactor.wiring.app import App
+from compactor.wiring.job_arguments import job_arguments, overriding, resolved
+from compactor.wiring.remote_settings import settings_at
 
 try:
     from awsglue.context import GlueContext

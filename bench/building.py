@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
-from compactor.adapters.memory import MemoryClaims, MemoryStore
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.parts import Parts
-from compactor.settings import Settings, parse_settings
-from tests.s3_messages import notification
+from compactor.settings.settings import Settings, parse_settings
+from compactor.wiring.components import Components
+from tests.support.s3_messages import notification
 
 LOAD_FILES_PER_SECOND = 200_000 / 3600
 """What the product is built for: 200,000 files an hour."""
@@ -75,18 +75,18 @@ def _in_memory(claims_before: int, batches: int) -> Result:
     for start in range(0, claims_before, _CHUNK):
         keys = [f"s3://raw/2026-01-01/{number:012d}.ndjson#e" for number in range(start, start + _CHUNK)]
         claims.claim(keys, "2026-01-01-before", now=now, lease_seconds=1)
-    parts = Parts(_settings(""), store=MemoryStore(), claims=claims)
+    parts = Components(_settings(""), store=MemoryStore(), claims=claims)
     return Result(f"in memory, {claims_before:,} before", _rate(parts, batches))
 
 
 @contextmanager
-def _on_moto() -> Iterator[Parts]:
+def _on_moto() -> Iterator[Components]:
     with ExitStack() as stack:
         url = stack.enter_context(local_aws())
         os.environ.update(CREDENTIALS)  # this process ends with the benchmark
         make_buckets(["lake"], region=_REGION, endpoint_url=url)
         make_claims_table("claims", region=_REGION, endpoint_url=url)
-        yield Parts(_settings(url))
+        yield Components(_settings(url))
 
 
 def _settings(endpoint_url: str) -> Settings:
@@ -102,7 +102,7 @@ def _settings(endpoint_url: str) -> Settings:
     )
 
 
-def _rate(parts: Parts, batches: int) -> float:
+def _rate(parts: Components, batches: int) -> float:
     """Files a second in the median batch, the first one left out."""
     rates = []
     for batch in range(batches):

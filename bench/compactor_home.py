@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from compactor.manifest import Manifest, ManifestFile
-from compactor.settings import Settings, parse_settings
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.settings.settings import Settings, parse_settings
 
 DAY = "2025-12-21"
 SAMPLE_ID = "sample"

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from compactor.layout import Layout, digest
-from compactor.ledger import RECENT_SLOTS
-from compactor.manifest import Manifest, ManifestFile
-from compactor.records import (
+from compactor.core.layout import Layout, digest
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.records import (
     Accepted,
     Attempt,
     Commit,
@@ -19,7 +18,8 @@ from compactor.records import (
     RecentCommit,
     StagedFile,
 )
-from compactor.schema import Column, SchemaVersion
+from compactor.ledger.ledger import RECENT_SLOTS
+from compactor.schema.schema import Column, SchemaVersion
 
 FIRST_DAY = date(2025, 11, 1)
 DAYS = 30

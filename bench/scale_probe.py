@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import median
 
 from bench.scale_ledger import FIRST_DAY, write_decided
-from compactor.app import App
-from compactor.engine import Engine
-from compactor.manifest import Manifest, ManifestFile
-from compactor.recovery import Recovery
-from compactor.service import Service
-from compactor.settings import Settings, parse_settings
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.engines.engine import Engine
+from compactor.job.recovery import Recovery
+from compactor.job.service import Service
+from compactor.settings.settings import Settings, parse_settings
+from compactor.wiring.app import App
 
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.002
@@ -74,14 +74,14 @@ class Job:
 
 
 def _plain(app: App) -> tuple[Service, Callable[[], bool], Callable[[], None]]:
-    from tests.twins import ListSource  # noqa: PLC0415 - it comes with the repository only
+    from tests.support.fakes import ListSource  # noqa: PLC0415 - it comes with the repository only
 
     source = ListSource(app.store, app.layout.manifests_folder)
     return app.service_on(_plain_engine(app), source), lambda: source.starts > 0, source.poke
 
 
 def _plain_engine(app: App) -> Engine:
-    from tests.twins import PlainEngine  # noqa: PLC0415 - it comes with the repository only
+    from tests.support.fakes import PlainEngine  # noqa: PLC0415 - it comes with the repository only
 
     return PlainEngine(app.store)
 

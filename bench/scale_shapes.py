@@ -17,7 +17,7 @@ from bench.inputs import parse_size
 from bench.shape_runs import CONTENDERS, ShapeInput, reference_over_s3, run_shape, shape_input
 from bench.shape_table import HEADINGS, TASK_BYTES, TEXT_COLUMNS, ShapeRow, verdicts
 from bench.shapes import SHAPES, Shape
-from compactor.settings_shapes import MIB
+from compactor.settings.types import MIB
 
 WORK = Path(__file__).resolve().parent.parent / ".bench"
 S3_NAME = "s3"

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compactor.settings_shapes import MIB
-from compactor.sizing import sizing_hits
+from compactor.ledger.sizing import sizing_hits
+from compactor.settings.types import MIB
 
 TASK_BYTES = 512 * MIB
 """What a task may take at most, whatever the input."""

@@ -13,10 +13,10 @@ import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from compactor.app import App
-from compactor.errors import CompactorError, SettingsError
-from compactor.registry import EMPTY_SCHEMA
-from compactor.settings import load_settings
+from compactor.core.errors import CompactorError, SettingsError
+from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
 from deploy.change_sets import DeploymentError, Stack
 from deploy.imported_modules import ROOT

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from compactor.errors import SettingsError
+from compactor.core.errors import SettingsError
 from deploy.imported_modules import ROOT
 from deploy.native_wheel import WHEELS
 from deploy.package import DIST, FUNCTIONS_ZIP

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.errors import SettingsError
-from compactor.layout import folder, is_s3
-from compactor.settings import Settings
+from compactor.core.errors import SettingsError
+from compactor.core.layout import folder, is_s3
+from compactor.settings.settings import Settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # it becomes part of the names of queues, functions and roles
 _FEWEST_STARTS = 2  # one start is none too many

@@ -6,7 +6,7 @@ from typing import Any
 
 from cfnlint.decode.cfn_yaml import load
 
-from compactor.schema import METADATA_TYPES, RESCUED_COLUMN, SchemaVersion
+from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, SchemaVersion
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.control.wiring import ControlParts
-from compactor.functions import lasting_parts
-from compactor.logs import log_event
-from compactor.ports import FLUSH_SECONDS
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.telemetry.logs import log_event
+from compactor.wiring.control import ControlComponents
+from compactor.wiring.functions import lasting_components
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     Returns:
         What was decided, done and not done, for the log of whoever called.
     """
-    parts = lasting_parts(ControlParts)
+    parts = lasting_components(ControlComponents)
     job_name = parts.settings.control.job_name
     changed = event.get("detail", {}).get("jobName", job_name)
     if changed != job_name:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.building.reports import build_metrics
-from compactor.functions import function_parts
-from compactor.logs import log_event
-from compactor.ports import FLUSH_SECONDS
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.manifests.building.reports import build_metrics
+from compactor.telemetry.logs import log_event
+from compactor.wiring.functions import function_components
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[str, str]]]:
@@ -18,7 +18,7 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[s
     Returns:
         Which messages are to come again, as `batchItemFailures`. Whatever is raised acknowledges none of them.
     """
-    parts = function_parts()
+    parts = function_components()
     report = parts.builder().build({record["messageId"]: record["body"] for record in event["Records"]})
     log_event(
         "messages.built",

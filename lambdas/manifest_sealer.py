@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.building.reports import seal_metrics
-from compactor.functions import function_parts
-from compactor.logs import log_event
-from compactor.ports import FLUSH_SECONDS
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.manifests.building.reports import seal_metrics
+from compactor.telemetry.logs import log_event
+from compactor.wiring.functions import function_components
 
 
 def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def handler(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     Returns:
         What was done, for the log of whoever called.
     """
-    parts = function_parts()
+    parts = function_components()
     report = parts.sealer().seal()
     log_event(
         "parts.sealed",

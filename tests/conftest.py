@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.faults.tally import TALLY, Case, Kind
-from tests.json_documents import check_printed_documents
+from tests.support.json_documents import check_printed_documents
 
 SPARK = Path(__file__).parent / "spark"
 

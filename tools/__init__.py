@@ -1,1 +1,1 @@
-"""What writes files of the repository from the code."""
+"""What writes tables of documents, comments of settings files and JSON Schemas from the code."""

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.sustained.messages import read_announcement
-from compactor.building.builder import Builder
-from compactor.building.reports import build_metrics, seal_metrics
-from compactor.building.sealer import SEAL_INTERVAL_SECONDS
-from compactor.logs import configure_logs
-from compactor.parts import Parts
-from compactor.settings import Settings, load_settings
+from compactor.manifests.building.builder import Builder
+from compactor.manifests.building.reports import build_metrics, seal_metrics
+from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS
+from compactor.settings.settings import Settings, load_settings
+from compactor.telemetry.logs import configure_logs
+from compactor.wiring.components import Components
 
 BATCH_MESSAGES = 2000
 WINDOW_SECONDS = 15.0
@@ -71,7 +71,7 @@ class Inbox:
             self._changed.wait_for(lambda: self._ended or len(self._waiting) >= most, window_seconds)
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
-    def put_back(self, messages: Iterable[str]) -> None:
+    def redriven(self, messages: Iterable[str]) -> None:
         """Let messages come again."""
         with self._changed:
             self._waiting.extend(messages)
@@ -128,10 +128,10 @@ class Building:
 
     def _build(self, messages: list[str]) -> None:
         began = time.monotonic()
-        parts = Parts(self._settings)
+        parts = Components(self._settings)
         report = _builder(parts).build({str(number): message for number, message in enumerate(messages)})
         parts.metrics.emit(build_metrics(report))
-        self._inbox.put_back(messages[int(number)] for number in report.failed)
+        self._inbox.redriven(messages[int(number)] for number in report.failed)
         self._built.messages += report.messages - len(report.failed)
         self._built.returned += len(report.failed)
         self._count(len(report.manifests), began)
@@ -139,7 +139,7 @@ class Building:
     def _seal(self) -> int:
         """Call the sealer; returns how many parts go on waiting."""
         began = time.monotonic()
-        parts = Parts(self._settings)
+        parts = Components(self._settings)
         report = parts.sealer().seal()
         parts.metrics.emit(seal_metrics(report))
         self._count(len(report.manifests), began)
@@ -151,7 +151,7 @@ class Building:
         self._built.longest_call_seconds = max(self._built.longest_call_seconds, time.monotonic() - began)
 
 
-def _builder(parts: Parts) -> Builder:
+def _builder(parts: Components) -> Builder:
     return Builder(
         store=parts.store,
         layout=parts.layout,

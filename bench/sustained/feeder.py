@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.sustained.messages import announcement
-from compactor.adapters.local import LocalStore
-from compactor.manifest import ManifestFile
+from compactor.adapters.local.store import LocalStore
+from compactor.core.manifest import ManifestFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from compactor.building.sealer import SEAL_INTERVAL_SECONDS
-from compactor.distributions import Distribution, distribution_of
+from compactor.core.distributions import Distribution, distribution_of
+from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS
 
 WARM_UP_SECONDS = 90.0
 """The sealer has had its first turn by then, and what it sealed is done."""

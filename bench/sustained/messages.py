@@ -1,8 +1,8 @@
 """What the feeder tells the builder: notifications of S3 about files on the local disk."""
 
-from compactor.manifest import ManifestFile
-from compactor.s3_events import Announcement, parse_body
-from tests.s3_messages import notification
+from compactor.core.manifest import ManifestFile
+from compactor.manifests.s3_events import Announcement, parse_body
+from tests.support.s3_messages import notification
 
 _BUCKET = "disk"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
-from compactor.app import App
-from compactor.layout import folder
-from compactor.records import Commit, Done, FileStatus
-from compactor.sizing import sizing_hits
+from compactor.core.layout import folder
+from compactor.core.records import Commit, Done, FileStatus
+from compactor.ledger.sizing import sizing_hits
+from compactor.wiring.app import App
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Prover:
 
     def _faults(self, day: str, manifest_id: str) -> Iterator[str]:
         """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.auditor.audit([(day, manifest_id)], whole_days=False)
+        report = self._app.verifier.verification([(day, manifest_id)], whole_days=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(day, manifest_id)

@@ -18,9 +18,9 @@ from bench.sustained.building import Built
 from bench.sustained.feeder import Fed
 from bench.sustained.processes import ProcessorTime, Watch, started
 from bench.sustained.proof import Proved, Prover
-from compactor.app import App
-from compactor.layout import is_delivery
-from compactor.settings import parse_settings
+from compactor.core.layout import is_delivery
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
 from tests.faults.s3_lake import as_toml
 
 ROOM_BYTES = 8_000_000_000

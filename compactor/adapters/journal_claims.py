@@ -11,17 +11,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
 
-from compactor.errors import RecordUnreadable
-from compactor.layout import base_name
-from compactor.lookahead import ahead
-from compactor.ports import Claim, ObjectStore
-from compactor.records import ClaimsEntry, read_record
+from compactor.core.errors import RecordUnreadable
+from compactor.core.layout import base_name
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import Claim, ObjectStore
+from compactor.core.records import ClaimsEntry, read_record
 
 _NAME = re.compile(r"(\d{12})\.json")
 
 
 class JournalClaims:
-    """`compactor.ports.ClaimTable` in a folder of objects.
+    """`compactor.core.ports.ClaimTable` in a folder of objects.
 
     Args:
         store: Where the journal is.
@@ -76,7 +76,7 @@ class JournalClaims:
     def _catch_up(self) -> None:
         last = self._uri(self._entries) if self._entries else None
         listed = (base_name(info.uri) for info in self._store.list(self._folder, start_after=last))
-        for number, entry in ahead(self._read, (name for name in listed if _NAME.fullmatch(name))):
+        for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
             if number != self._entries + 1:
                 missing = self._uri(self._entries + 1)
                 raise RecordUnreadable(

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from compactor.layout import is_delivery, is_seen_by_stream
-from compactor.ports import ObjectStore
+from compactor.core.layout import is_delivery, is_seen_by_stream
+from compactor.core.ports import ObjectStore
 
 
 class ListedManifests:
-    """`compactor.service.ManifestSource` from a thread that lists: each object once a start.
+    """`compactor.job.service.ManifestSource` from a thread that lists: each object once a start.
 
     Args:
         store: Where the watched prefix is.
@@ -30,7 +30,7 @@ class ListedManifests:
         self._thread: threading.Thread | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
+        """Begin delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         for event in (self._stopped, self._ended, self._idle):
             event.clear()
         self._error = None

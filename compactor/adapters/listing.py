@@ -1,6 +1,6 @@
 """The order and the starting point of listings, the same for every store."""
 
-from compactor.layout import canonical
+from compactor.core.layout import canonical
 
 
 def sort_key(name: str) -> bytes:

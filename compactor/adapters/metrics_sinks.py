@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.distributions import Distribution
-from compactor.logs import log_event
-from compactor.ports import Clock, MetricsSink
-from compactor.settings import Settings
+from compactor.core.distributions import Distribution
+from compactor.core.ports import Clock, MetricsSink
+from compactor.settings.settings import Settings
+from compactor.telemetry.logs import log_event
 
 
 def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:

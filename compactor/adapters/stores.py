@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from compactor.adapters.local import LocalStore
-from compactor.errors import ObjectNotFound
-from compactor.layout import is_s3
-from compactor.ports import ObjectInfo, ObjectStore, ObjectWriter
+from compactor.adapters.local.store import LocalStore
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import is_s3
+from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 
 _DELETE_BATCH = 1000
 _CHUNK_BYTES = 16 * 1024 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from compactor.adapters.stores import RoutedStore, StoreSpec
-from compactor.layout import is_within
+from compactor.core.layout import is_within
 
 OnRead = Callable[[int], None]
 """Told of bytes that were read for the first time; from many threads."""

@@ -6,23 +6,23 @@ import sys
 import click
 
 from compactor import __version__
-from compactor.cli.clean import clean
-from compactor.cli.compact import compact
-from compactor.cli.control import control
-from compactor.cli.cost import cost
-from compactor.cli.demo import demo
-from compactor.cli.doctor import doctor
-from compactor.cli.init import init
+from compactor.cli.commands.clean import clean
+from compactor.cli.commands.compact import compact
+from compactor.cli.commands.control import control
+from compactor.cli.commands.cost import cost
+from compactor.cli.commands.demo import demo
+from compactor.cli.commands.doctor import doctor
+from compactor.cli.commands.init import init
+from compactor.cli.commands.plan import plan
+from compactor.cli.commands.redrive import redrive
+from compactor.cli.commands.report import report
+from compactor.cli.commands.run import run
+from compactor.cli.commands.schema import schema
+from compactor.cli.commands.status import status
+from compactor.cli.commands.stop import stop
+from compactor.cli.commands.trace import trace
+from compactor.cli.commands.verify import verify
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
-from compactor.cli.plan import plan
-from compactor.cli.redrive import redrive
-from compactor.cli.report import report
-from compactor.cli.run import run
-from compactor.cli.schema import schema
-from compactor.cli.status import status
-from compactor.cli.stop import stop
-from compactor.cli.trace import trace
-from compactor.cli.verify import verify
 
 LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 

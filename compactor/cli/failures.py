@@ -5,10 +5,10 @@ from enum import IntEnum
 
 import click
 
-from compactor.error_text import described
-from compactor.errors import CompactorError, SettingsError
-from compactor.log_events import CATALOGUE
-from compactor.logs import log_event
+from compactor.core.errors import CompactorError, SettingsError
+from compactor.telemetry.error_text import described
+from compactor.telemetry.log_events import CATALOGUE
+from compactor.telemetry.logs import log_event
 
 
 class ExitCode(IntEnum):

@@ -11,11 +11,11 @@ from typing import Any, Literal, TextIO, cast
 import click
 
 from compactor.cli.failures import ExitCode, exit_code_of
-from compactor.errors import SettingsError
-from compactor.log_events import Level
-from compactor.logs import configure_logs
-from compactor.remote_settings import settings_at
-from compactor.settings import Settings, load_settings
+from compactor.core.errors import SettingsError
+from compactor.settings.settings import Settings, load_settings
+from compactor.telemetry.log_events import Level
+from compactor.telemetry.logs import configure_logs
+from compactor.wiring.remote_settings import settings_at
 
 LogFormat = Literal["auto", "text", "json"]
 CONFIG_HELP = "Settings (TOML), a file or s3://bucket/key; else those that COMPACTOR_CONFIG names."

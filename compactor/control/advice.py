@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from compactor.control.actions import Action, ActionKind
-from compactor.control.policy import Policy
 from compactor.control.snapshot import Backlog, Snapshot
-from compactor.records import RecentCommit
-from compactor.wording import shown_seconds
-from compactor.work_time import covered_seconds, work_spans
+from compactor.core.formatting import shown_seconds
+from compactor.core.records import RecentCommit
+from compactor.ledger.work_time import covered_seconds, work_spans
+from compactor.settings.control_policy import Policy
 
 MIN_COMMITS = 8
 """Fewer commits say too little."""

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from compactor.control.actions import Action, ActionKind
 from compactor.control.history import RunHistory
-from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.control.symptoms import STALL_RESTARTS, is_silent, is_stuck, runs_without_commit, waiting_work
-from compactor.wording import shown_seconds
+from compactor.core.formatting import shown_seconds
+from compactor.settings.control_policy import Policy
 
 
 def alarms(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:

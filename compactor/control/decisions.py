@@ -11,11 +11,11 @@ from compactor.control.actions import Action, ActionKind
 from compactor.control.advice import advice
 from compactor.control.alarms import alarms
 from compactor.control.history import RunHistory
-from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
 from compactor.control.symptoms import is_idle, is_silent, is_stalled, is_worth_a_start, waiting_work
-from compactor.wording import shown_seconds
+from compactor.core.formatting import shown_seconds
+from compactor.settings.control_policy import Policy
 
 _SHOWN_ERROR_CHARACTERS = 300
 
@@ -104,7 +104,7 @@ def _reasons_not_to_start(snapshot: Snapshot, history: RunHistory, policy: Polic
     if policy.mode == "never":
         yield 'no run, and control.mode is "never"'
     for each in snapshot.signs.living if snapshot.signs else ():
-        age = shown_seconds((now - each.beat_at).total_seconds())
+        age = shown_seconds((now - each.heartbeat_at).total_seconds())
         yield f"Glue has no run, but run {each.run_id} of the compactor gave a sign of life {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
     if latest and (until := history.awaits_restart_until(latest)):

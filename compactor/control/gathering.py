@@ -10,13 +10,13 @@ from pydantic import AwareDatetime
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Backlog, LivingRun, QueueDepth, Signs, Snapshot, Source
-from compactor.errors import CompactorError, ObjectNotFound
-from compactor.layout import Layout, is_delivery
-from compactor.ledger import Ledger
-from compactor.logs import log_event
-from compactor.ports import ObjectStore
-from compactor.presence import Runs
-from compactor.records import Document, read_record
+from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.layout import Layout, is_delivery
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Document, read_record
+from compactor.ledger.heartbeat import Runs
+from compactor.ledger.ledger import Ledger
+from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15
 """How far back runs are asked for: Glue lets no streaming run live longer than 14 days."""
@@ -85,7 +85,7 @@ class Sources:
 
     def _signs(self) -> Signs:
         living = tuple(
-            LivingRun(beat.run_id, beat.started_at, beat.beat_at, self.runs.asked_to_stop_at(beat.run_id))
+            LivingRun(beat.run_id, beat.started_at, beat.heartbeat_at, self.runs.asked_to_stop_at(beat.run_id))
             for beat in self.runs.living()
         )
         return Signs(living, self.runs.last_sign_at())

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.backoff import pause_seconds
-from compactor.control.policy import Policy
 from compactor.control.runs import JobRun, JobState, has_successor
+from compactor.core.backoff import pause_seconds
+from compactor.settings.control_policy import Policy
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
 _GLUES_OWN = {JobState.EXPIRED, JobState.STOPPED, JobState.SUCCEEDED}

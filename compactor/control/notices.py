@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from compactor.control.ports import Notifier
-from compactor.errors import CompactorError, ObjectNotFound
-from compactor.logs import log_event
-from compactor.ports import ObjectStore
-from compactor.records import Document
+from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Document
+from compactor.telemetry.logs import log_event
 
 
 class Told(Document):

@@ -8,13 +8,13 @@ from compactor.control.actions import Action, ActionKind
 from compactor.control.decisions import decide
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
-from compactor.control.policy import Policy
 from compactor.control.runs import JobState
 from compactor.control.snapshot import Snapshot
-from compactor.errors import CompactorError
-from compactor.logs import log_event
-from compactor.measured_cost import cost_metrics
-from compactor.ports import Clock, MetricsSink
+from compactor.core.errors import CompactorError
+from compactor.core.ports import Clock, MetricsSink
+from compactor.cost.measured_cost import cost_metrics
+from compactor.settings.control_policy import Policy
+from compactor.telemetry.logs import log_event
 
 BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 """The values of the metric JobState."""

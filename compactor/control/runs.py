@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from compactor.prices import JobSize
+from compactor.cost.prices import JobSize
 
 _RESTARTED = re.compile(r"(?P<first>.+)_restart_(?P<number>[1-9]\d{0,8})")
 

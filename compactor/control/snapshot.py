@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from compactor.control.runs import JobRun
-from compactor.records import RecentCommit
+from compactor.core.records import RecentCommit
 
 
 class Source(StrEnum):
@@ -29,13 +29,13 @@ class LivingRun:
     Attributes:
         run_id: The compactor's own id of it.
         started_at: When it began.
-        beat_at: When it gave the last sign.
+        heartbeat_at: When it gave the last sign.
         asked_at: When it was asked to end; None if it was not.
     """
 
     run_id: str
     started_at: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
     asked_at: datetime | None = None
 
 

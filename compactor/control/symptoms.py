@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from compactor.control.policy import Policy
 from compactor.control.runs import JobRun
 from compactor.control.snapshot import Backlog, Snapshot, Source
-from compactor.wording import shown_seconds
+from compactor.core.formatting import shown_seconds
+from compactor.settings.control_policy import Policy
 
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: starting again does not help."""

@@ -11,18 +11,18 @@ import click
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
-from compactor.app import App
-from compactor.cli.output import count
 from compactor.control.actions import ActionKind
-from compactor.control.wiring import ControlParts
+from compactor.core.errors import CompactorError
+from compactor.core.formatting import count
+from compactor.core.layout import is_delivery
+from compactor.core.ports import FLUSH_SECONDS
 from compactor.demo.process_job import ProcessJob
 from compactor.demo.scene import Scene
-from compactor.errors import CompactorError
-from compactor.functions import function_parts
-from compactor.layout import is_delivery
-from compactor.logs import configure_logs
-from compactor.metrics import CATALOGUE
-from compactor.ports import FLUSH_SECONDS
+from compactor.telemetry.logs import configure_logs
+from compactor.telemetry.metrics import CATALOGUE
+from compactor.wiring.app import App
+from compactor.wiring.control import ControlComponents
+from compactor.wiring.functions import function_components
 from lambdas import manifest_builder, manifest_sealer
 
 MEASURED: tuple[tuple[str, Statistic], ...] = (
@@ -70,7 +70,7 @@ class FullWay:
     def _build(self) -> None:
         """Call the functions as Lambda would."""
         os.environ.update({name: value for name, value in self.environment.items() if name.startswith("COMPACTOR_")})
-        function_parts()  # which sets up a log for machines
+        function_components()  # which sets up a log for machines
         configure_logs(as_json=False, level="warning")
         click.echo(
             "\nS3 has announced the objects on a queue. The manifest builder takes the messages in, and the sealer"
@@ -112,7 +112,9 @@ class FullWay:
         """Call the control plane, as its schedule does, until it decides something."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            step = ControlParts(self.app.settings, job=job, store=self.app.store, metrics=self.app.metrics).plane.step()
+            step = ControlComponents(
+                self.app.settings, job=job, store=self.app.store, metrics=self.app.metrics
+            ).plane.step()
             action = step.actions[0]
             if action.kind is until:
                 click.echo(f"  {state:10}  {action.kind}: {action.reason}")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compactor.errors import OperatorError
+from compactor.core.errors import OperatorError
 
 _HOST = "127.0.0.1"
 _END_SECONDS = 10.0  # it has nothing to finish, so it ends at once

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from compactor.app import App
-from compactor.audit.report import AuditReport
+from compactor.core.records import Commit
 from compactor.demo.events import LATE_KEY, DayCounts
-from compactor.records import Commit
+from compactor.ops.verify.report import VerifyReport
+from compactor.wiring.app import App
 
 REASON_OF_KIND = {
     "truncated": "invalid_json",
@@ -23,14 +23,14 @@ class Outcome:
     """What came out.
 
     Attributes:
-        audit: The audit of all manifests.
+        verification: The audit of all manifests.
         input_bytes: As stored, of all compacted files.
         output_sizes: Bytes of each Parquet file.
         work_seconds: From the first attempt to the last commit.
         columns: Of the latest schema.
     """
 
-    audit: AuditReport
+    verification: VerifyReport
     input_bytes: int
     output_sizes: tuple[int, ...]
     work_seconds: float
@@ -40,13 +40,13 @@ class Outcome:
 def read_outcome(app: App) -> Outcome:
     """Read it from the ledger and from the footers of the output."""
     manifests = list(app.ledger.manifests())
-    audit = app.auditor.audit(manifests, whole_days=True)
+    verification = app.verifier.verification(manifests, whole_days=True)
     outcomes = [app.ledger.state(day, manifest_id).outcome for day, manifest_id in manifests]
     commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
     begun = min((commit.started_at for commit in commits), default=None)
     ended = max((commit.decided_at for commit in commits), default=None)
     return Outcome(
-        audit=audit,
+        verification=verification,
         input_bytes=sum(file.size_bytes for commit in commits for file in commit.files),
         output_sizes=tuple(file.size_bytes for commit in commits for file in commit.outputs),
         work_seconds=(ended - begun).total_seconds() if begun and ended else 0.0,
@@ -59,18 +59,18 @@ def differences(made: DayCounts, found: Outcome) -> list[str]:
     rejects: Counter[str] = Counter()
     for kind, lines in made.bad_lines.items():
         rejects[REASON_OF_KIND[kind]] += lines
-    audit = found.audit
+    verification = found.verification
     pairs: list[tuple[str, object, object]] = [
-        ("files", made.files, audit.files),
-        ("files compacted", made.files, audit.files_by_status["compacted"]),
+        ("files", made.files, verification.files),
+        ("files compacted", made.files, verification.files_by_status["compacted"]),
         ("bytes in", made.stored_bytes, found.input_bytes),
-        ("lines", made.lines, audit.lines),
-        ("rows", made.records, audit.rows),
-        ("rejects by reason", dict(sorted(rejects.items())), dict(sorted(audit.rejects_by_reason.items()))),
-        ("blank lines", 0, audit.blank_lines),
-        ("manifests not done", 0, audit.unfinished),
-        ("dead letters", 0, audit.dead_letters),
-        ("discrepancies", 0, len(audit.discrepancies)),
+        ("lines", made.lines, verification.lines),
+        ("rows", made.records, verification.rows),
+        ("rejects by reason", dict(sorted(rejects.items())), dict(sorted(verification.rejects_by_reason.items()))),
+        ("blank lines", 0, verification.blank_lines),
+        ("manifests not done", 0, verification.unfinished),
+        ("dead letters", 0, verification.dead_letters),
+        ("discrepancies", 0, len(verification.discrepancies)),
         (f"column {LATE_KEY}", True, LATE_KEY in found.columns),
     ]
     return [f"{what}: {had} went in, {has} came out" for what, had, has in pairs if had != has]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.errors import CompactorError
+from compactor.core.errors import CompactorError
 
 _END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 

@@ -14,15 +14,15 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compactor.app import App
-from compactor.cli.output import by_name, count, duration, rate, size
+from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.formatting import by_name, count, duration, rate, size
+from compactor.core.layout import Layout
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
 from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene, in_buckets, in_folder
-from compactor.errors import CompactorError, SettingsError
-from compactor.layout import Layout
-from compactor.remote_settings import settings_at
+from compactor.wiring.app import App
+from compactor.wiring.remote_settings import settings_at
 
 DEEP_BYTES = 250_000_000
 """Up to so much input every value is compared in the end; that takes a minute for every so many bytes."""
@@ -173,8 +173,8 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
     for name, value in (
         ("in", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
         ("lines", f"{made.lines:,}"),
-        ("rows", f"{found.audit.rows:,} of {made.records:,} expected"),
-        ("rejects", f"{by_name(found.audit.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
+        ("rows", f"{found.verification.rows:,} of {made.records:,} expected"),
+        ("rejects", f"{by_name(found.verification.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
         ("out", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),

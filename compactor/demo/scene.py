@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.adapters.stores import StoreSpec
+from compactor.core.ports import ObjectStore
 from compactor.demo.events import DAY, FILE_BYTES, DayCounts, Flaws, write_day
-from compactor.ports import ObjectStore
 
 SEED = 20251221  # any number; the same one makes every demo the same
 RAW_BUCKET = "raw"

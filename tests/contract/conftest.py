@@ -12,11 +12,11 @@ from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws import DynamoClaims, S3Store, dynamodb_client, s3_client
 from compactor.adapters.journal_claims import JournalClaims
-from compactor.adapters.local import LocalStore
-from compactor.adapters.memory import MemoryClaims, MemoryStore
-from compactor.adapters.sqlite_claims import SqliteClaims
+from compactor.adapters.local.sqlite_claims import SqliteClaims
+from compactor.adapters.local.store import LocalStore
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.adapters.stores import StoreSpec
-from compactor.ports import ClaimTable, ObjectStore
+from compactor.core.ports import ClaimTable, ObjectStore
 
 REGION = "eu-west-1"
 

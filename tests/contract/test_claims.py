@@ -13,11 +13,11 @@ from botocore.stub import Stubber
 
 from compactor.adapters.aws import DynamoClaims, dynamodb_client
 from compactor.adapters.journal_claims import JournalClaims
-from compactor.adapters.local import LocalStore
-from compactor.adapters.memory import MemoryClaims, MemoryStore
-from compactor.adapters.sqlite_claims import SqliteClaims
-from compactor.errors import AccessError, RecordUnreadable, StoreUnavailable
-from compactor.ports import Claim
+from compactor.adapters.local.sqlite_claims import SqliteClaims
+from compactor.adapters.local.store import LocalStore
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
+from compactor.core.errors import AccessError, RecordUnreadable, StoreUnavailable
+from compactor.core.ports import Claim
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LEASE = timedelta(seconds=90)

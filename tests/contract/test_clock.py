@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.clock import SystemClock
-from compactor.adapters.memory import ManualClock, MemoryMetrics, MemoryStore
+from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), ManualClock()], ids=["system", "manual"])

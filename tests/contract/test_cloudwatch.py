@@ -14,13 +14,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws import CloudWatchMetrics, cloudwatch_client
-from compactor.adapters.clock import SystemClock
-from compactor.adapters.memory import ManualClock
+from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink
-from compactor.distributions import Distribution
-from compactor.settings import parse_settings
+from compactor.core.distributions import Distribution
+from compactor.settings.settings import parse_settings
 from tests.contract.conftest import REGION
-from tests.scenes import GOOD, World
+from tests.support.harness import GOOD, Harness
 
 DIMENSIONS = {"Job": "compactor-test", "Environment": "test"}
 PATIENCE_SECONDS = 30.0  # of a slow server; the client gives up before
@@ -164,21 +164,21 @@ def test_slow_server(aws_endpoint: str) -> None:  # noqa: ARG001 - for its crede
 
 def test_a_run_beside_a_slow_server(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     """A run commits and ends as if CloudWatch were well, but for the short time that its last figures are given."""
-    monkeypatch.setattr("compactor.service.FLUSH_SECONDS", 0.2)
+    monkeypatch.setattr("compactor.job.service.FLUSH_SECONDS", 0.2)
     released = threading.Event()
     with server(released) as (url, requests):
-        world = World()
+        harness = Harness()
         sink = sink_on(cloudwatch_client(REGION, url))
-        world.metrics = sink  # type: ignore[assignment] # what stands in is in memory
-        world.deliver("m1", GOOD)
+        harness.metrics = sink  # type: ignore[assignment] # what stands in is in memory
+        harness.deliver("m1", GOOD)
         started = time.monotonic()
-        report = world.run_once()
+        report = harness.run_once()
         assert time.monotonic() - started < PATIENCE_SECONDS / 3
         released.set()
         assert sink.flush(20)
         assert requests
     assert (report.committed, report.failures) == (1, {})
-    world.check_exact()
+    harness.check_exact()
 
 
 def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # noqa: ARG001 - for its credentials

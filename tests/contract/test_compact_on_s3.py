@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.aws import S3Store
-from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import is_installed
 from compactor.cli.entry import compactor as command
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")

@@ -18,14 +18,14 @@ from moto import settings as moto_settings
 
 from compactor.adapters.aws import aws_client
 from compactor.adapters.aws.account import AwsAccount
-from compactor.adapters.memory import ManualClock
-from compactor.adapters.this_machine import ThisMachine
+from compactor.adapters.local.this_machine import ThisMachine
+from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
-from compactor.doctor.findings import Finding
-from compactor.doctor.ports import Absent, Disk
-from compactor.doctor.wiring import look_around
-from compactor.errors import StoreUnavailable
-from compactor.settings import load_settings
+from compactor.core.errors import StoreUnavailable
+from compactor.ops.doctor.findings import Finding
+from compactor.ops.doctor.ports import Absent, Disk
+from compactor.settings.settings import load_settings
+from compactor.wiring.doctor import look_around
 from tests.contract.conftest import REGION
 
 ACCOUNT = "123456789012"

@@ -13,11 +13,11 @@ from moto.glue import glue_backends
 from moto.moto_api import state_manager
 
 from compactor.adapters.aws import GlueJob, aws_client
-from compactor.adapters.memory import ManualClock
-from compactor.adapters.memory_glue import MemoryGlue
+from compactor.adapters.memory.glue import MemoryGlue
+from compactor.adapters.memory.store import ManualClock
 from compactor.control.ports import JobRuns
 from compactor.control.runs import JobState
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.core.errors import AccessError, StoreUnavailable
 from tests.contract.conftest import REGION
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

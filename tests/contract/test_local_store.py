@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.local import LocalStore
-from compactor.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.adapters.local.store import LocalStore
+from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 STORE = LocalStore()
 
@@ -52,9 +52,9 @@ def test_a_crash_leaves_nothing_that_shows(tmp_path: Path, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr("os.unlink", die)
-        patch.setattr("compactor.adapters.local.os.link", die)
+        patch.setattr("compactor.adapters.local.store.os.link", die)
         if step == "replace":
-            patch.setattr("compactor.adapters.durable.place.__defaults__", (die,))
+            patch.setattr("compactor.adapters.local.durable.place.__defaults__", (die,))
         with pytest.raises(Died):
             STORE.create(f"{tmp_path}/a", b"1") if step == "link" else STORE.put(f"{tmp_path}/a", b"1")
     assert len(inside(tmp_path)) == 1
@@ -92,7 +92,7 @@ def test_a_copy_that_cannot_share_moves_the_bytes(tmp_path: Path, monkeypatch: p
     def refuse(*_: Any) -> None:
         raise OSError(code, "no link")
 
-    monkeypatch.setattr("compactor.adapters.local.os.link", refuse)
+    monkeypatch.setattr("compactor.adapters.local.store.os.link", refuse)
     STORE.put(f"{tmp_path}/a", b"1")
     STORE.copy(f"{tmp_path}/a", f"{tmp_path}/b/c")
     assert STORE.read(f"{tmp_path}/b/c") == b"1"
@@ -111,7 +111,7 @@ def test_a_change_while_reading_is_noticed(tmp_path: Path, monkeypatch: pytest.M
             file.write(b"2")
         return opened(handle, *more)
 
-    monkeypatch.setattr("compactor.adapters.local.os.fdopen", open_and_append)
+    monkeypatch.setattr("compactor.adapters.local.store.os.fdopen", open_and_append)
     with pytest.raises(ObjectChanged, match="expected version"):
         STORE.read(str(path), etag=etag)
 
@@ -226,7 +226,9 @@ def test_a_name_that_cannot_be_had_is_for_an_operator(tmp_path: Path) -> None:
 def test_a_full_disk_is_passing_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     """A write that the disk refuses leaves nothing behind, not even half a file, and may be tried again."""
     with monkeypatch.context() as patch:
-        patch.setattr("compactor.adapters.durable.os.fsync", lambda _: (_ for _ in ()).throw(OSError(code, "full")))
+        patch.setattr(
+            "compactor.adapters.local.durable.os.fsync", lambda _: (_ for _ in ()).throw(OSError(code, "full"))
+        )
         for method in (STORE.put, STORE.create, write):
             with pytest.raises(StoreUnavailable, match="full"):
                 method(f"{tmp_path}/a", b"1")

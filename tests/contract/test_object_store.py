@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compactor.errors import ObjectChanged, ObjectNotFound
+from compactor.core.errors import ObjectChanged, ObjectNotFound
 
 ODD_NAMES = [
     *[

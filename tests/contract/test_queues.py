@@ -10,10 +10,10 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from compactor.adapters.aws import SnsTopic, SqsQueue, aws_client
-from compactor.adapters.memory_glue import MemoryNotifier, MemoryQueue
+from compactor.adapters.memory.glue import MemoryNotifier, MemoryQueue
 from compactor.control.ports import Notifier, Queue
 from compactor.control.snapshot import QueueDepth
-from compactor.errors import AccessError
+from compactor.core.errors import AccessError
 from tests.contract.conftest import REGION
 
 

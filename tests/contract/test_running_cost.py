@@ -11,8 +11,8 @@ from compactor.adapters.aws import GlueJob, aws_client
 from compactor.control.plane import running_cost
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
-from compactor.prices import JobSize
-from compactor.records import RecentCommit
+from compactor.core.records import RecentCommit
+from compactor.cost.prices import JobSize
 from tests.contract.conftest import REGION
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

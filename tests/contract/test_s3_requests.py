@@ -1,4 +1,4 @@
-"""What a call of the store costs in S3: the requests that `tests/unit/test_request_counts.py` takes it for."""
+"""What a call of the store costs in S3: the requests that `tests/unit/cost/test_request_counts.py` takes it for."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws import S3Store, s3_client
-from compactor.request_counts import STREAMED_PART_BYTES, Requests, of_streamed_output
+from compactor.cost.request_counts import STREAMED_PART_BYTES, Requests, of_streamed_output
 from tests.contract.conftest import REGION
-from tests.unit.test_request_counts import REQUESTS
+from tests.unit.cost.test_request_counts import REQUESTS
 
 COSTS = {
     "HeadObject": Requests(gets=1),

@@ -16,7 +16,7 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
 from compactor.adapters.aws import S3Store, dynamodb_client, s3_client
-from compactor.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 REGION = "eu-west-1"
 

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws import S3Store, multipart, s3_client
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.core.errors import AccessError, StoreUnavailable
 from tests.contract.conftest import REGION
 
 PART = 5 * 1024 * 1024  # the least that S3 takes

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local import LocalStore
+from compactor.adapters.local.store import LocalStore
 from compactor.adapters.stores import StoreSpec
-from compactor.errors import ObjectChanged, ObjectNotFound
-from compactor.ports import ObjectStore
+from compactor.core.errors import ObjectChanged, ObjectNotFound
+from compactor.core.ports import ObjectStore
 
 REGION = "eu-west-1"
 

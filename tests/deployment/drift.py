@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compactor.layout import Layout
-from compactor.metrics import CATALOGUE
-from compactor.rejects import REJECTS_SCHEMA
-from compactor.settings_sections import SECTIONS
+from compactor.core.layout import Layout
+from compactor.ndjson.rejects import REJECTS_SCHEMA
+from compactor.settings.sections import SECTIONS
+from compactor.telemetry.metrics import CATALOGUE
 from tests.deployment.permissions import ACTIONS, ANYWHERE, BEYOND_CALLS, ENTRIES, allowed, calls, statements
 from tests.deployment.resolving import ROOT, Document
 

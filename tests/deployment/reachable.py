@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("compactor", "lambdas", "glue_entry")
 
 NOT_ON_AWS = {
-    "compactor.adapters.local": "all places are on S3",
-    "compactor.adapters.sqlite_claims": "claims are in DynamoDB",
+    "compactor.adapters.local.store": "all places are on S3",
+    "compactor.adapters.local.sqlite_claims": "claims are in DynamoDB",
     "compactor.cli.entry": "the job starts no command",
     "compactor.adapters.aws.local_setup": "only a stand-in for AWS is set up by code",
 }

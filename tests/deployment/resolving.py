@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from compactor.settings import load_settings
+from compactor.settings.settings import load_settings
 from deploy.artefacts import artefact_key
 from deploy.pins import job_modules
 from deploy.stack_parameters import settings_parameters

@@ -16,10 +16,10 @@ import pytest
 from boto3.session import Session
 from botocore.exceptions import WaiterError
 
+from compactor.core.errors import SettingsError
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.errors import SettingsError
-from compactor.schema import Column, SchemaVersion
-from compactor.settings import parse_settings
+from compactor.schema.schema import Column, SchemaVersion
+from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
 from deploy.change_sets import Change, DeploymentError, Stack
 from deploy.pins import job_modules

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.settings import load_settings
+from compactor.settings.settings import load_settings
 from tests.deployment import drift
 from tests.deployment.drift import CHECKS, Code
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory_glue import MemoryGlue, MemoryNotifier
-from compactor.building.builder import BuildReport
-from compactor.claiming import part_key
-from compactor.control.wiring import ControlParts
-from compactor.manifest import Manifest, ManifestFile
-from compactor.parts import Parts
-from compactor.ports import ObjectInfo, ObjectStore, ObjectWriter
-from compactor.steps import BuildStep
+from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
+from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
+from compactor.manifests.building.builder import BuildReport
+from compactor.manifests.claiming import part_key
+from compactor.wiring.components import Components
+from compactor.wiring.control import ControlComponents
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
-from tests.s3_messages import SHAPES
-from tests.scenes import FLAWED, GOOD, World
+from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.s3_messages import SHAPES
 
 MIB = 1024 * 1024
 NOT_OF_THE_STORE = {"ReadSettings", "ReadArtefacts"}
@@ -109,82 +109,84 @@ def check(name: str, store: WatchedStore, *, is_all_used: bool) -> None:
 
 
 @pytest.fixture
-def world() -> World:
-    return World(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB})
+def harness() -> Harness:
+    return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB})
 
 
-def parts_of(world: World, store: ObjectStore) -> Parts:
-    return Parts(world.settings, clock=world.clock, store=store, claims=world.claims)
+def parts_of(harness: Harness, store: ObjectStore) -> Components:
+    return Components(harness.settings, clock=harness.clock, store=store, claims=harness.claims)
 
 
 def messages(*names: str, size: int = MIB) -> dict[str, str]:
     return {name: SHAPES["s3"]("lake", f"raw/{name}", size, "e1") for name in names}
 
 
-def builder_held_up(world: World, store: ObjectStore, late: dict[str, str]) -> BuildReport:
+def builder_held_up(harness: Harness, store: ObjectStore, late: dict[str, str]) -> BuildReport:
     """What a builder reports that another one overtakes beyond its lease."""
 
-    def overtake(step: BuildStep, _manifest_id: str) -> None:
-        if step is BuildStep.CLAIMED:
-            world.clock.advance(301)
-            parts_of(world, world.store).builder().build(dict([*late.items()][:1]))
+    def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
+        if step is BuildCrashPoint.CLAIMED:
+            harness.clock.advance(301)
+            parts_of(harness, harness.store).builder().build(dict([*late.items()][:1]))
 
-    return parts_of(world, store).builder(on_step=overtake).build(late)
+    return parts_of(harness, store).builder(on_crash_point=overtake).build(late)
 
 
-def test_builder(world: World) -> None:
+def test_builder(harness: Harness) -> None:
     """The builder may do what it does, down to taking over a stale claim; and nothing that it never does."""
-    world.deliver("m1", GOOD)
-    world.run_once()
-    watched = WatchedStore(world.store)
-    builder = parts_of(world, watched).builder()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    watched = WatchedStore(harness.store)
+    builder = parts_of(harness, watched).builder()
     builder.build(messages("a", "b", size=6 * MIB) | messages("c"))
     builder.build(messages("a", "c"))
-    world.claims.claim(["s3://lake/raw/d#e1"], "2026-01-02-0000dead", now=world.clock.now(), lease_seconds=60)
-    world.clock.advance(61)
+    harness.claims.claim(["s3://lake/raw/d#e1"], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60)
+    harness.clock.advance(61)
     builder.build(messages("d"))
-    assert [each.kind for each in [world.ledger.accepted("2026-01-02-0000dead")] if each] == ["void"]
+    assert [each.kind for each in [harness.ledger.accepted("2026-01-02-0000dead")] if each] == ["revoked"]
     for size in (MIB, 6 * MIB):  # a pending part, and a manifest, that come too late
         late = messages(f"late-{size}", f"other-{size}", size=size)
-        assert set(builder_held_up(world, watched, late).failed) == set(late)
+        assert set(builder_held_up(harness, watched, late).failed) == set(late)
     check("BuilderRole", watched, is_all_used=True)
 
 
-def test_sealer(world: World) -> None:
+def test_sealer(harness: Harness) -> None:
     """The sealer may list, read and clear parts and write manifests, and no more."""
-    world.deliver("m1", GOOD)
-    world.run_once()
-    parts_of(world, world.store).builder().build(messages("a", "b"))
-    watched = WatchedStore(world.store)
-    world.clock.advance(600)
-    assert parts_of(world, watched).sealer().seal().manifests
-    parts_of(world, world.store).builder().build(messages("c"))
-    world.clock.advance(600)
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    parts_of(harness, harness.store).builder().build(messages("a", "b"))
+    watched = WatchedStore(harness.store)
+    harness.clock.advance(600)
+    assert parts_of(harness, watched).sealer().seal().manifests
+    parts_of(harness, harness.store).builder().build(messages("c"))
+    harness.clock.advance(600)
 
-    def overtake(step: BuildStep, _manifest_id: str) -> None:
-        if step is BuildStep.GATHERED:
-            world.clock.advance(301)
-            parts_of(world, world.store).sealer().seal()
+    def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
+        if step is BuildCrashPoint.GATHERED:
+            harness.clock.advance(301)
+            parts_of(harness, harness.store).sealer().seal()
 
-    assert not parts_of(world, watched).sealer(on_step=overtake).seal().manifests
-    world.claims.claim([part_key("2026-01-02-part")], "2026-01-02-0000dead", now=world.clock.now(), lease_seconds=60)
+    assert not parts_of(harness, watched).sealer(on_crash_point=overtake).seal().manifests
+    harness.claims.claim(
+        [part_key("2026-01-02-part")], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60
+    )
     file = ManifestFile(uri="s3://lake/raw/d", etag="e1")
-    part = Manifest(manifest_id="2026-01-02-part", date="2026-01-02", created_at=world.clock.now(), files=(file,))
-    world.store.put(world.layout.pending_part(part.manifest_id), part.to_json())
-    world.clock.advance(600)
-    assert parts_of(world, watched).sealer().seal().manifests
+    part = Manifest(manifest_id="2026-01-02-part", date="2026-01-02", created_at=harness.clock.now(), files=(file,))
+    harness.store.put(harness.layout.pending_part(part.manifest_id), part.to_json())
+    harness.clock.advance(600)
+    assert parts_of(harness, watched).sealer().seal().manifests
     check("SealerRole", watched, is_all_used=True)
 
 
-def test_job(world: World) -> None:
+def test_job(harness: Harness) -> None:
     """The job may do what a run does: rejects, a dead letter, cleaning and recovery included."""
-    watched = WatchedStore(world.store)
-    world.deliver("m1", GOOD, FLAWED)
-    world.put_manifest("bad.json", b"{")
-    world.run_once(store=watched)
-    world.clock.advance(90 * 86_400)
-    world.deliver("m2", GOOD)
-    world.run_once(store=watched)
+    watched = WatchedStore(harness.store)
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once(store=watched)
+    harness.clock.advance(90 * 86_400)
+    harness.deliver("m2", GOOD)
+    harness.run_once(store=watched)
     assert {action for action, _ in watched.used} >= {
         "s3:GetObject",
         "s3:PutObject",
@@ -195,20 +197,20 @@ def test_job(world: World) -> None:
     assert not any(action != "s3:GetObject" and "/raw/" in arn for action, arn in watched.used)
 
 
-def test_control_plane(world: World) -> None:
+def test_control_plane(harness: Harness) -> None:
     """The control plane may read signs of life and the ledger's latest, ask runs to end and note what it told."""
-    world.deliver("m1", GOOD)
-    world.run_once()
-    world.deliver("late", GOOD)
-    world.clock.advance(3600)
-    world.app().presence._beat()
-    watched = WatchedStore(world.store)
-    parts = ControlParts(
-        world.settings,
-        clock=world.clock,
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    harness.deliver("late", GOOD)
+    harness.clock.advance(3600)
+    harness.app().heartbeat._write_heartbeat()
+    watched = WatchedStore(harness.store)
+    parts = ControlComponents(
+        harness.settings,
+        clock=harness.clock,
         store=watched,
-        job=MemoryGlue(world.clock),
-        metrics=world.metrics,
+        job=MemoryGlue(harness.clock),
+        metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
     assert parts.plane.step().alarms

@@ -4,15 +4,16 @@ import json
 import re
 from typing import get_args
 
-from compactor import inspection, manifest
 from compactor.cli.failures import ExitCode
-from compactor.cost import Assumptions
-from compactor.errors import StuckError
-from compactor.records import FileStatus
-from compactor.status.standing import STALE_PENDING
-from compactor.status.values import Word
+from compactor.core import manifest
+from compactor.core.errors import StuckError
+from compactor.core.records import FileStatus
+from compactor.cost.cost import Assumptions
+from compactor.ndjson import inspection
+from compactor.ops.status.health import STALE_PENDING
+from compactor.ops.status.values import Word
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
-from tests.status_scenes import SCENES
+from tests.support.status_scenes import SCENES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operate.md").read_text()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_file
 
-from compactor.settings import Settings, load_settings
+from compactor.settings.settings import Settings, load_settings
 from deploy.template_file import TEMPLATE
 from tests.deployment.drift import metrics_of, widgets
 from tests.deployment.permissions import allows

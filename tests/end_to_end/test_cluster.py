@@ -17,7 +17,7 @@ from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
-from tests.clusters import PATIENCE_SECONDS, standalone_cluster
+from tests.support.clusters import PATIENCE_SECONDS, standalone_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from compactor.core.crash_points import BuildCrashPoint, CrashPoint, RedriveCrashPoint
 from compactor.demo.events import make_event_lines
-from compactor.steps import BuildStep, RedriveStep, Step
-from tests.document_commands import check_command
-from tests.document_lake import ENVIRONMENT, make_lake
-from tests.documents import (
+from tests.support.document_commands import check_command
+from tests.support.document_lake import ENVIRONMENT, make_lake
+from tests.support.documents import (
     EXAMPLES,
     TAGS,
     Block,
@@ -60,7 +60,7 @@ def test_the_internals_tell_every_step() -> None:
     tables = [
         re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
     ]
-    assert [rows for rows in tables if rows] == [list(Step), list(BuildStep), list(RedriveStep)]
+    assert [rows for rows in tables if rows] == [list(CrashPoint), list(BuildCrashPoint), list(RedriveCrashPoint)]
 
 
 def test_every_page_is_in_the_index() -> None:

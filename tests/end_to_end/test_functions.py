@@ -15,12 +15,12 @@ from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.clients import sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.core.errors import SettingsError
+from compactor.core.manifest import Manifest
 from compactor.demo.local_aws import CREDENTIALS, local_aws
-from compactor.errors import SettingsError
-from compactor.functions import forget_parts
-from compactor.log_events import CATALOGUE
-from compactor.manifest import Manifest
-from tests.s3_messages import notification
+from compactor.telemetry.log_events import CATALOGUE
+from compactor.wiring.functions import forget_components
+from tests.support.s3_messages import notification
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "us-east-1"
@@ -53,9 +53,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         s3_client(REGION, url).put_object(Bucket="settings", Key="c.toml", Body=SETTINGS.encode())
         monkeypatch.setenv("COMPACTOR_CONFIG", "s3://settings/c.toml")
         monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", url)
-        forget_parts()
+        forget_components()
         yield url
-        forget_parts()
+        forget_components()
 
 
 def handler(name: str) -> Any:
@@ -98,7 +98,7 @@ def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.Monke
 def test_functions_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that does not know where its settings are says which variable is missing."""
     monkeypatch.delenv("COMPACTOR_CONFIG", raising=False)
-    forget_parts()
+    forget_components()
     with pytest.raises(SettingsError, match="COMPACTOR_CONFIG: not set"):
         handler("manifest_sealer")({}, None)
 

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.errors import SettingsError
-from compactor.job_arguments import job_arguments, overriding, resolved
+from compactor.core.errors import SettingsError
+from compactor.wiring.job_arguments import job_arguments, overriding, resolved
 from tests.faults.conftest import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

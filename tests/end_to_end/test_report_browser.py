@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from compactor.report.page import page
-from compactor.report.report import Report
-from tests.browser import NAMES, Browser, found_browser
-from tests.report_day import ReportDay, report_on
-from tests.scenes import World
-from tests.unit.test_report_page import HOSTILE
+from compactor.ops.report.page import page
+from compactor.ops.report.report import Report
+from tests.support.browser import NAMES, Browser, found_browser
+from tests.support.harness import Harness
+from tests.support.report_day import ReportDay, report_on
+from tests.unit.ops.report.test_report_page import HOSTILE
 
 PROGRAM = found_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is installed")
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no Chromium here: none
 @pytest.fixture(scope="module")
 def report() -> Report:
     """A day with all that can be shown, hostile names included."""
-    world = World()
-    day = ReportDay(world)
+    harness = Harness()
+    day = ReportDay(harness)
     day.fill(120)
     day.dead_letter("hostile", 12, "not_json", HOSTILE + "x" * 500)
     day.commit("long", 13, wait_seconds=60, load=1, bad=1, uri="s3://lake/" + "long-name-" * 60 + "{id}-{number}")
-    return report_on(world)
+    return report_on(harness)
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory import MemoryStore
-from compactor.adapters.native_kernel import is_installed
-from compactor.app import App
-from compactor.records import Commit
-from compactor.settings import parse_settings
-from tests.engines import NATIVE, PLAIN, engine_without_spark
-from tests.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.memory.store import MemoryStore
+from compactor.core.records import Commit
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
+from tests.support.engines import NATIVE, PLAIN, engine_without_spark
+from tests.support.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows
 
 RAW = "s3://raw/small_day/"
 ENGINES = [NATIVE, PLAIN] if is_installed() else [PLAIN]
@@ -44,7 +44,7 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
 
     assert shown_rows(row for file in commit.outputs for row in read(file.final)) == expected("rows.ndjson")
     assert shown_rejects(row for file in commit.rejects for row in read(file.final)) == expected("rejects.ndjson")
-    assert not app.auditor.audit_all(deep_check=app.deep_check).needs_operator
+    assert not app.verifier.verify_all(deep_check=app.deep_check).needs_operator
 
 
 def test_the_manifest_names_the_files() -> None:

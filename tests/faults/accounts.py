@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from compactor.app import App
-from compactor.settings import load_settings
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 from tests.faults.conftest import Lake
 from tests.faults.tally import Case
 
@@ -50,14 +50,14 @@ def lines_found(lake: Lake) -> Counter[Line]:
 def discrepancies(lake: Lake) -> list[object]:
     """What `verify --deep` would find, in this process."""
     app = App(load_settings(lake.config, {}))
-    report = app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+    report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
     return [*report.discrepancies] + ["unfinished"] * report.unfinished
 
 
 def manifests_in_effect(lake: Lake) -> Counter[str]:
     """How many manifests name each input file, among those that can still take effect or did."""
     kinds = {path.stem: kind(path) for path in (lake.state / "accepted").rglob("*.json")}
-    waiting = [path for path in (lake.folder / "manifests").glob("*.json") if kinds.get(path.stem) != "void"]
+    waiting = [path for path in (lake.folder / "manifests").glob("*.json") if kinds.get(path.stem) != "revoked"]
     named: Counter[str] = Counter()
     for path in waiting:
         named.update(file["uri"] for file in json.loads(path.read_text())["files"])

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.manifest import Manifest, ManifestFile
-from tests.engines import NATIVE, engines_without_spark
+from compactor.core.manifest import Manifest, ManifestFile
 from tests.faults.nursery import Nursery
+from tests.support.engines import NATIVE, engines_without_spark
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = "2025-12-21"

@@ -18,12 +18,12 @@ from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.stores import RoutedStore, StoreSpec
-from compactor.app import App
-from compactor.errors import CompactorError
-from compactor.ports import ObjectWriter
-from compactor.settings import load_settings
-from compactor.steps import Step
-from tests.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import CompactorError
+from compactor.core.ports import ObjectWriter
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
+from tests.support.engines import DEFAULT, WITHOUT_SPARK, engine_without_spark
 
 WRITING = "writing"
 """A point within a step: half of some bytes of a staged file are written, and no file can be seen yet."""
@@ -40,15 +40,17 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=WITHOUT_SPARK, default=DEFAULT)
     parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
-    parser.add_argument("--die-at", choices=[*Step, WRITING], help="end by SIGKILL")
-    parser.add_argument("--stop-at", choices=[*Step, WRITING], help="stop by SIGSTOP, until somebody sends SIGCONT")
+    parser.add_argument("--die-at", choices=[*CrashPoint, WRITING], help="end by SIGKILL")
+    parser.add_argument(
+        "--stop-at", choices=[*CrashPoint, WRITING], help="stop by SIGSTOP, until somebody sends SIGCONT"
+    )
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     arguments = parser.parse_args(words)
     settings = load_settings(arguments.config, {})
-    on_step = interruption(arguments)
-    store = StoreWithHalves(App(settings).store_spec, lambda: on_step(WRITING, ""))
-    app = App(settings, on_step=on_step, store=store)
+    on_crash_point = interruption(arguments)
+    store = StoreWithHalves(App(settings).store_spec, lambda: on_crash_point(WRITING, ""))
+    app = App(settings, on_crash_point=on_crash_point, store=store)
     try:
         return plan(app, arguments.plan) if arguments.plan else run(app, arguments)
     except CompactorError as exc:
@@ -97,7 +99,7 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
     """What happens to this process at its steps, and amid the files that it writes."""
     visits = itertools.count(1)
 
-    def on_step(step: str, manifest_id: str) -> None:
+    def on_crash_point(step: str, manifest_id: str) -> None:
         if step not in {arguments.die_at, arguments.stop_at} or arguments.only not in {None, manifest_id}:
             return
         if next(visits) != arguments.visit:
@@ -107,7 +109,7 @@ def interruption(arguments: Namespace) -> Callable[[str, str], None]:
         # Sent to this very thread, for it to stop before it does another thing, and all others with it.
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
-    return on_step
+    return on_crash_point
 
 
 def plan(app: App, prefix: str) -> int:
@@ -119,7 +121,7 @@ def run(app: App, arguments: Namespace) -> int:
     engine = engine_without_spark(
         arguments.engine, app, rows_per_file=50, target_file_bytes=arguments.target_file_bytes
     )
-    with patch("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
+    with patch("compactor.engines.native_engine.SAMPLE_BYTES", SAMPLE_BYTES):
         report = app.service_on(engine, ListedManifests(app.store, app.layout.manifests_folder)).run(once=True)
     return 3 if report.dead_lettered else 0
 

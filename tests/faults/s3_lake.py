@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.app import App
-from compactor.audit.auditor import AuditReport
-from compactor.errors import CompactorError, OperatorError
-from compactor.layout import KEEP_MARKER, base_name
-from compactor.manifest import Manifest, ManifestFile
-from compactor.settings import parse_settings
-from tests.engines import DEFAULT, PLAIN, engine_without_spark
+from compactor.core.errors import CompactorError, OperatorError
+from compactor.core.layout import KEEP_MARKER, base_name
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.ops.verify.verifier import VerifyReport
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
+from tests.support.engines import DEFAULT, PLAIN, engine_without_spark
 
 BUCKET = "lake"
 DAY = "2025-12-21"
@@ -196,16 +196,16 @@ class S3Lake:
         """The unfinished uploads of its jobs."""
         return uploads(self.store, self.root + "/")
 
-    def audit(self) -> AuditReport:
+    def verification(self) -> VerifyReport:
         """What `verify --deep` says."""
         app = self.app(self.server.url, self.store)
-        return app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        return app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest was set aside; nothing is left lying about."""
         assert self.lost_and_doubled() == (0, 0)
         assert self.dead_letters() == ["broken"]
         assert self.left_over() == []
-        report = self.audit()
+        report = self.verification()
         assert report.discrepancies == []
         assert report.unfinished == 0

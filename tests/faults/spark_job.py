@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 from compactor.adapters.spark.session import close_session
-from compactor.app import App
-from compactor.settings import load_settings
-from compactor.steps import Step
+from compactor.core.crash_points import CrashPoint
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 
 
 def main(config: Path, steps: Path) -> int:
-    def on_step(step: Step, manifest_id: str) -> None:
+    def on_crash_point(step: CrashPoint, manifest_id: str) -> None:
         (steps / f"{manifest_id}-{step}").touch()
 
     try:
-        report = App(load_settings(config, {}), on_step=on_step).service().run(once=True)
+        report = App(load_settings(config, {}), on_crash_point=on_crash_point).service().run(once=True)
     finally:
         close_session()
     return 3 if report.dead_lettered else 0

@@ -10,13 +10,13 @@ from subprocess import Popen
 
 import pytest
 
-from compactor.adapters.native_kernel import is_installed
-from compactor.steps import Step
-from tests.clusters import Cluster, Worker, standalone_cluster
-from tests.engines import NATIVE
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check
 from tests.faults.conftest import PATIENCE_SECONDS, Lake
 from tests.faults.tally import TALLY, Kind
+from tests.support.clusters import Cluster, Worker, standalone_cluster
+from tests.support.engines import NATIVE
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 MANIFEST_ID = "one"
@@ -75,14 +75,14 @@ WHOLE_WORKER = Victims(lambda worker: worker.signal(signal.SIGKILL), 2)
 PYTHON_ALONE = Victims(lambda worker: worker.kill_python(), 1)
 """The Python process that has a bin in its hands; the executor stays."""
 
-MOMENTS = [(Step.ATTEMPTED, Step.INSPECTED), (Step.INSPECTED, Step.CONVERTED)]
+MOMENTS = [(CrashPoint.ATTEMPTED, CrashPoint.INSPECTED), (CrashPoint.INSPECTED, CrashPoint.CONVERTED)]
 CASES = [(*moment, engine, WHOLE_WORKER) for moment in MOMENTS for engine in ("spark", "native")]
 CASES += [(*moment, "native", PYTHON_ALONE) for moment in MOMENTS]
 
 
 @pytest.mark.parametrize(("begun", "ended", "engine", "victims"), CASES)
 def test_a_worker_that_dies_at_work_costs_nothing(
-    lake: Lake, cluster: Cluster, begun: Step, ended: Step, engine: str, victims: Victims
+    lake: Lake, cluster: Cluster, begun: CrashPoint, ended: CrashPoint, engine: str, victims: Victims
 ) -> None:
     """Killed in the first pass or in the second: the same run does its tasks once more elsewhere, and is exact."""
     if engine == NATIVE and not is_installed():

@@ -8,15 +8,15 @@ from collections import Counter
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.steps import Step
+from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import Nursery
 from tests.faults.plain_job import WRITING
 from tests.faults.tally import TALLY, Case, Kind
 
-OF_A_PLANNER = (Step.CLAIMED, Step.PLANNED)
-OF_A_MANIFEST = [step for step in Step if step not in OF_A_PLANNER]
+OF_A_PLANNER = (CrashPoint.CLAIMED, CrashPoint.PLANNED)
+OF_A_MANIFEST = [step for step in CrashPoint if step not in OF_A_PLANNER]
 LEASE_SECONDS = 0.5
 
 
@@ -45,7 +45,7 @@ def pairs() -> list[object]:
 
 
 @pytest.mark.parametrize("step", OF_A_MANIFEST)
-def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_manifests: Lake, step: Step) -> None:
+def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_manifests: Lake, step: CrashPoint) -> None:
     """Killed once, then left alone: every line is there once. Every step of the list is one that a job comes to."""
     case = TALLY.case(Kind.SINGLE)
     assert dies(nursery, two_manifests, case, step)
@@ -55,7 +55,7 @@ def test_a_death_at_any_step_loses_and_doubles_nothing(nursery: Nursery, two_man
 
 @pytest.mark.parametrize(("first", "second"), pairs())
 def test_two_deaths_in_a_row_lose_and_double_nothing(
-    nursery: Nursery, two_manifests: Lake, first: Step, second: Step
+    nursery: Nursery, two_manifests: Lake, first: CrashPoint, second: CrashPoint
 ) -> None:
     """Killed at one step, its successor at another, then left alone: every line is there once.
 
@@ -91,7 +91,7 @@ def test_a_death_amid_a_file_that_grows_leaves_none(streaming: Nursery, two_mani
 @pytest.mark.parametrize("visit", [1, 9])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_death_amid_a_file_and_one_at_a_step(
-    streaming: Nursery, two_manifests: Lake, step: Step, visit: int, is_first: bool
+    streaming: Nursery, two_manifests: Lake, step: CrashPoint, visit: int, is_first: bool
 ) -> None:
     """In either order, with a manifest that arrives between them: every line is there once."""
     case = TALLY.case(Kind.PAIRS)
@@ -116,7 +116,7 @@ def planner_cases() -> list[object]:
 
 @pytest.mark.parametrize(("first", "visit", "second", "together"), planner_cases())
 def test_dead_planners_leave_every_file_in_one_manifest(
-    nursery: Nursery, lake: Lake, first: Step, visit: int, second: Step | None, together: bool
+    nursery: Nursery, lake: Lake, first: CrashPoint, visit: int, second: CrashPoint | None, together: bool
 ) -> None:
     """Planners die between claim and manifest; two more, one after the other or at once, plan what is left, once."""
     case = TALLY.case(Kind.PLANNER)
@@ -147,7 +147,7 @@ def test_a_manifest_that_kills_its_driver_is_set_aside_and_its_neighbours_commit
     expected = sorted(lake.lines)
     lake.add_manifest("killer")
     deaths = 0
-    while run(nursery, lake, "--die-at", Step.INSPECTED, "--only", "killer") == -signal.SIGKILL:
+    while run(nursery, lake, "--die-at", CrashPoint.INSPECTED, "--only", "killer") == -signal.SIGKILL:
         deaths += 1
         assert deaths <= 3
     assert deaths in {2, 3}

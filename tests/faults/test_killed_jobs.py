@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import engines_on_spark
 from tests.faults.accounts import check
 from tests.faults.conftest import Lake, kill_group, wait_until
 from tests.faults.tally import TALLY, Kind
+from tests.support.engines import engines_on_spark
 
 SEED = 20251221
 

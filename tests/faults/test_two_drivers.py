@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.steps import Step
+from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check, manifests_in_effect
 from tests.faults.conftest import Lake
 from tests.faults.nursery import STOPPED, Job, Nursery
@@ -74,14 +74,14 @@ def changes_nothing(lake: Lake, before: dict[Path, Written]) -> None:
     assert [path.name for path in after if path not in before and not ATTEMPT.fullmatch(path.name)] == []
 
 
-SHORT = (Step.ATTEMPTED, Step.VERIFIED, Step.PUBLISHED_ONE)
+SHORT = (CrashPoint.ATTEMPTED, CrashPoint.VERIFIED, CrashPoint.PUBLISHED_ONE)
 """Before the decision with work to do, right before the decision, and amid publication."""
 
 
 @pytest.mark.parametrize(
     "step", [pytest.param(step, marks=() if step in SHORT else pytest.mark.faults) for step in OF_A_MANIFEST]
 )
-def test_a_driver_that_was_held_up_changes_nothing(nursery: Nursery, two_manifests: Lake, step: Step) -> None:
+def test_a_driver_that_was_held_up_changes_nothing(nursery: Nursery, two_manifests: Lake, step: CrashPoint) -> None:
     """While it stands at a step, another driver does everything; it goes on, finds that it lost, and ends with 0."""
     lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
     late = held_up(nursery, lake, case, step)
@@ -110,7 +110,7 @@ def test_a_driver_that_was_held_up_amid_a_file_changes_nothing(
 
 def steps_of_two() -> list[object]:
     """Every step of one driver with every step of the other; the short form has a few."""
-    short = {(Step.VERIFIED, Step.DECIDED), (Step.DECIDED, Step.UNSTAGED)}
+    short = {(CrashPoint.VERIFIED, CrashPoint.DECIDED), (CrashPoint.DECIDED, CrashPoint.UNSTAGED)}
     return [
         pytest.param(*pair, marks=() if pair in short else pytest.mark.faults, id="-".join(pair))
         for pair in itertools.product(OF_A_MANIFEST, OF_A_MANIFEST)
@@ -118,7 +118,9 @@ def steps_of_two() -> list[object]:
 
 
 @pytest.mark.parametrize(("first", "second"), steps_of_two())
-def test_two_drivers_that_were_both_held_up(nursery: Nursery, two_manifests: Lake, first: Step, second: Step) -> None:
+def test_two_drivers_that_were_both_held_up(
+    nursery: Nursery, two_manifests: Lake, first: CrashPoint, second: CrashPoint
+) -> None:
     """One stands at a step, then the other one at another; the first goes on to its end, then the second."""
     lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
     jobs = [held_up(nursery, lake, case, step) for step in (first, second)]
@@ -130,12 +132,12 @@ def test_two_drivers_that_were_both_held_up(nursery: Nursery, two_manifests: Lak
 @pytest.mark.parametrize(
     ("step", "visit"),
     [
-        pytest.param(step, visit, marks=() if (step, visit) == (Step.CLAIMED, 1) else pytest.mark.faults)
+        pytest.param(step, visit, marks=() if (step, visit) == (CrashPoint.CLAIMED, 1) else pytest.mark.faults)
         for step in OF_A_PLANNER
         for visit in (1, 2)
     ],
 )
-def test_a_planner_that_was_held_up_doubles_nothing(nursery: Nursery, lake: Lake, step: Step, visit: int) -> None:
+def test_a_planner_that_was_held_up_doubles_nothing(nursery: Nursery, lake: Lake, step: CrashPoint, visit: int) -> None:
     """It stands until its lease is over and others took its files; what it writes then never takes effect."""
     case = TALLY.case(Kind.TWO_DRIVERS)
     lake.settings["builder"] = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 2_000}
@@ -154,7 +156,7 @@ def test_a_planner_that_was_held_up_doubles_nothing(nursery: Nursery, lake: Lake
 
 @pytest.mark.faults
 @pytest.mark.parametrize("step", OF_A_MANIFEST)
-def test_a_driver_that_is_killed_while_it_is_held_up(nursery: Nursery, two_manifests: Lake, step: Step) -> None:
+def test_a_driver_that_is_killed_while_it_is_held_up(nursery: Nursery, two_manifests: Lake, step: CrashPoint) -> None:
     """It stands at a step while another driver does everything, and then dies: nobody is left to clear up after it."""
     lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
     late = held_up(nursery, lake, case, step)

@@ -40,7 +40,7 @@ class Trial:
     seconds: float = 0.0
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         return bool(self.noticed_by)
 
 
@@ -59,7 +59,7 @@ def main(words: Sequence[str]) -> int:
         for guard in chosen:
             trials.append(tried(guard, copy))
             say(row(trials[-1]))
-    guarded = sum(trial.is_well for trial in trials)
+    guarded = sum(trial.is_healthy for trial in trials)
     say(f"{guarded} of {len(trials)} guards are needed and guarded: without any of them a test fails")
     return 0 if guarded == len(trials) else 1
 

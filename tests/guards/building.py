@@ -2,24 +2,24 @@
 
 from tests.guards.guard import Guard
 
-_PLANNING = "tests/unit/test_planning.py"
+_PLANNING = "tests/unit/manifests/test_planning.py"
 _CLAIM = "tests/contract/test_claims.py::test_the_first_to_claim_holds_a_key"
 _TAKE_OVER = "tests/contract/test_claims.py::test_taking_over"
-_BUILDING = "tests/unit/test_building.py"
-_BUILDING_RACES = "tests/unit/test_building_races.py"
+_BUILDING = "tests/unit/manifests/test_building.py"
+_BUILDING_RACES = "tests/unit/manifests/test_building_races.py"
 _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CLAIMS = (
     Guard(
         "a claim in memory is not overwritten",
-        "adapters/memory.py",
+        "adapters/memory/store.py",
         "self._claims.setdefault(key, fresh)",
         "self._claims.__setitem__(key, fresh) or fresh",
         (_CLAIM, _PLANNING),
     ),
     Guard(
         "a claim in SQLite is not overwritten",
-        "adapters/sqlite_claims.py",
+        "adapters/local/sqlite_claims.py",
         "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         "INSERT OR REPLACE INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?)",
         (_CLAIM,),
@@ -33,7 +33,7 @@ CLAIMS = (
     ),
     Guard(
         "a claim in SQLite is taken over from the holder that was named alone",
-        "adapters/sqlite_claims.py",
+        "adapters/local/sqlite_claims.py",
         "WHERE key = ? AND holder = ?\n",
         "WHERE key = ? AND holder <> ?\n",
         (_TAKE_OVER,),
@@ -61,23 +61,23 @@ CLAIMS = (
     ),
     Guard(
         "files that another planner claimed are left to it while its lease lasts",
-        "claiming.py",
+        "manifests/claiming.py",
         'if fate == "unwritten" and claim.lease_until > now:',
         "if False:",
         (_PLANNING,),
     ),
     Guard(
         "a late manifest whose files were taken over never takes effect",
-        "claiming.py",
-        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
-        '            fates[other] = "void"\n',
+        "manifests/claiming.py",
+        "            self._revoke(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "revoked"\n',
         (_PLANNING,),
     ),
     Guard(
         "a planner that is held up beyond its lease doubles nothing, with real processes",
-        "claiming.py",
-        "            self._void(other, now)\n            fates[other] = self._fate(other)\n",
-        '            fates[other] = "void"\n',
+        "manifests/claiming.py",
+        "            self._revoke(other, now)\n            fates[other] = self._fate(other)\n",
+        '            fates[other] = "revoked"\n',
         (_DRIVERS,),
     ),
 )
@@ -85,57 +85,57 @@ CLAIMS = (
 BUILDING = (
     Guard(
         "a part that was given up is never sealed",
-        "building/sealer.py",
-        "        return is_tied\n",
+        "manifests/building/sealer.py",
+        "        return is_bound\n",
         "        return True\n",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "a part is sealed into one manifest",
-        "building/sealer.py",
+        "manifests/building/sealer.py",
         "if part_key(part.manifest_id) in claimed.won]\n        if won:",
         "if True]\n        if won:",
         (_BUILDING_RACES,),
     ),
     Guard(
         "what a builder could not claim is left to who holds it",
-        "building/builder.py",
+        "manifests/building/builder.py",
         "if claim_key(file) in claimed.won]",
         "if True]",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "a message whose file another one may still write comes again",
-        "building/builder.py",
+        "manifests/building/builder.py",
         'UTC" for key, until in claimed.held.items()}\n',
         'UTC" for key, until in ()}\n',
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "no manifest names two versions of one object",
-        "grouping.py",
+        "manifests/partitioning.py",
         "layered(files, lambda file: (canonical(file.uri),))",
         "[list(files)]",
         (_BUILDING,),
     ),
     Guard(
         "a builder that was given up promises nothing",
-        "building/builder.py",
+        "manifests/building/builder.py",
         '        if not self._claimer.tie(manifest, "manifest" if is_full else "part"):\n',
         "        if False:\n",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "a sealer that was given up removes nothing",
-        "building/sealer.py",
+        "manifests/building/sealer.py",
         '            if not self._claimer.tie(manifest, "manifest"):\n',
         "            if False:\n",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "what is written is not taken for safe before it is tied",
-        "claiming.py",
-        '            return self._tied(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
+        "manifests/claiming.py",
+        '            return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
         '            return "exists"\n',
         (_BUILDING,),
     ),

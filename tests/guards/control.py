@@ -2,8 +2,8 @@
 
 from tests.guards.guard import Guard
 
-_CONTROL = "tests/unit/test_control_decisions.py"
-_CONTROL_SHELL = "tests/unit/test_control_plane.py"
+_CONTROL = "tests/unit/control/test_decisions.py"
+_CONTROL_SHELL = "tests/unit/control/test_plane.py"
 
 CONTROL = (
     Guard(

@@ -2,35 +2,35 @@
 
 from tests.guards.guard import Guard
 
-_DOCTOR = "tests/unit/test_doctor_checks.py"
+_DOCTOR = "tests/unit/ops/doctor/test_doctor_checks.py"
 
 DOCTOR = (
     Guard(
         "a store that lets a second writer through is found out",
-        "doctor/rights.py",
+        "ops/doctor/rights.py",
         'return _NOT_EXCLUSIVE if store.create(uri, b"second") else ""',
         'store.create(uri, b"second")\n    return ""',
         (_DOCTOR,),
     ),
     Guard(
         "a probe is no manifest",
-        "layout.py",
+        "core/layout.py",
         'return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"',
         'return f"{folder(place)}_doctor-{name}"',
         (_DOCTOR,),
     ),
     Guard(
         "what needs a failed check is not tried",
-        "doctor/runner.py",
+        "ops/doctor/runner.py",
         "if root is not None:",
         "if False:",
         (_DOCTOR,),
     ),
     Guard(
         "a settings file is not written over",
-        "cli/init.py",
+        "cli/commands/init.py",
         "if path.exists() and not force:",
         "if False:",
-        ("tests/unit/test_cli_init.py",),
+        ("tests/unit/cli/test_cli_init.py",),
     ),
 )

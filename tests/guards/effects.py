@@ -2,60 +2,60 @@
 
 from tests.guards.guard import Guard
 
-_COMPACTION = "tests/unit/test_compaction.py"
-_BATCHES = "tests/unit/test_batches.py"
-_MANIFEST = "tests/unit/test_manifest.py"
-_STAGED_FILES = "tests/unit/test_staged_files.py"
+_COMPACTION = "tests/unit/job/test_compaction.py"
+_BATCHES = "tests/unit/job/test_batches.py"
+_MANIFEST = "tests/unit/core/test_manifest.py"
+_STAGED_FILES = "tests/unit/engines/test_staged_files.py"
 _CRASHES = "tests/faults/test_crash_points.py"
 
 VERIFICATION = (
     Guard(
         "the rows in the footers are the records that were inspected",
-        "staged_files.py",
+        "engines/staged_files.py",
         "    found = sum(file.facts.rows for file in files)\n    if found != expected:\n",
         "    found = sum(file.facts.rows for file in files)\n    if False:\n",
         (_STAGED_FILES,),
     ),
     Guard(
         "the columns in the footers are those of the schema",
-        "staged_files.py",
+        "engines/staged_files.py",
         "    if facts.columns != columns:\n",
         "    if False:\n",
         (_STAGED_FILES,),
     ),
     Guard(
         "the types in the footers are those of the schema",
-        "staged_files.py",
+        "engines/staged_files.py",
         '        if found != expected:\n            raise StagingError(f"{where} has column {name!r} of type',
         '        if False:\n            raise StagingError(f"{where} has column {name!r} of type',
         (_STAGED_FILES,),
     ),
     Guard(
         "rows, rejects and blank lines of each file are its lines",
-        "staged_files.py",
+        "engines/staged_files.py",
         "        if accounted != report.lines:\n",
         "        if False:\n",
         (_STAGED_FILES,),
     ),
     Guard(
         "every file of the manifest is reported on",
-        "staged_files.py",
+        "engines/staged_files.py",
         "    if named != reported:\n",
         "    if False:\n",
         (_STAGED_FILES,),
     ),
     Guard(
         "nothing is decided, and so published, before it was verified",
-        "compaction.py",
+        "job/compaction.py",
         "outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)",
-        "from compactor.staged_files import parquet_facts as facts\n"
+        "from compactor.engines.staged_files import parquet_facts as facts\n"
         "        outputs = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.outputs]\n"
         "        rejects = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.rejects]",
         (_COMPACTION + "::test_staging_that_does_not_add_up",),
     ),
     Guard(
         "done is put on record after all is in its final place, not before",
-        "publication.py",
+        "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
         "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
@@ -64,7 +64,7 @@ VERIFICATION = (
     ),
     Guard(
         "a death between publication and done loses nothing, with real processes",
-        "publication.py",
+        "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
         "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
@@ -76,35 +76,35 @@ VERIFICATION = (
 ONCE = (
     Guard(
         "a URI that comes twice in a batch is worked on once",
-        "batches.py",
+        "job/batches.py",
         "dict.fromkeys(uris)",
         "list(uris)",
         (_BATCHES,),
     ),
     Guard(
         "a manifest that comes under two names in a batch is worked on once",
-        "batches.py",
+        "job/batches.py",
         "            if accepted.manifest_id in seen:\n",
         "            if False:\n",
         (_BATCHES,),
     ),
     Guard(
         "a file that a manifest names twice is not compacted twice",
-        "manifest.py",
+        "core/manifest.py",
         "        if path in seen:\n",
         "        if False:\n",
         (_MANIFEST,),
     ),
     Guard(
         "a done manifest is a no-op",
-        "compaction.py",
+        "job/compaction.py",
         "        if state.outcome is not None and state.is_done:\n",
         "        if False:\n",
         (_BATCHES,),
     ),
     Guard(
         "a decided manifest is rolled forward, not worked on again",
-        "compaction.py",
+        "job/compaction.py",
         "        if state.outcome is not None:\n"
         "            return self._finished(accepted, state.outcome, attempts=0)\n",
         "",
@@ -112,23 +112,23 @@ ONCE = (
     ),
     Guard(
         "a driver whose staging was cleaned up under it finds that it lost",
-        "compaction.py",
+        "job/compaction.py",
         "            if decided is not None:\n",
         "            if False:\n",
         (_COMPACTION + "::test_two_drivers",),
     ),
     Guard(
         "a driver that finds staging gone looks for done",
-        "publication.py",
+        "job/publication.py",
         "            if self._ledger.is_done(commit.date, commit.manifest_id):\n",
         "            if False:\n",
-        ("tests/unit/test_publication.py",),
+        ("tests/unit/job/test_publication.py",),
     ),
     Guard(
         "a manifest object that says something else by now is not removed",
-        "publication.py",
+        "job/publication.py",
         "        if self._still_says(uri, fingerprint):\n",
         "        if True:\n",
-        ("tests/unit/test_publication.py",),
+        ("tests/unit/job/test_publication.py",),
     ),
 )

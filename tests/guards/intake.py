@@ -2,58 +2,58 @@
 
 from tests.guards.guard import Guard
 
-_COMPACTION = "tests/unit/test_compaction.py"
-_BATCHES = "tests/unit/test_batches.py"
-_MANIFEST = "tests/unit/test_manifest.py"
-_PLANNING = "tests/unit/test_planning.py"
-_ATTEMPTS = "tests/unit/test_attempts.py"
+_COMPACTION = "tests/unit/job/test_compaction.py"
+_BATCHES = "tests/unit/job/test_batches.py"
+_MANIFEST = "tests/unit/core/test_manifest.py"
+_PLANNING = "tests/unit/manifests/test_planning.py"
+_ATTEMPTS = "tests/unit/core/test_attempts.py"
 
 ATTEMPTS = (
     Guard(
         "an attempt is on record before its work starts",
-        "ledger.py",
+        "ledger/ledger.py",
         "            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):\n",
         "            if True:\n",
         (_COMPACTION + "::test_life_in_order",),
     ),
     Guard(
         "a manifest that kills its driver each time runs out of attempts",
-        "compaction.py",
+        "job/compaction.py",
         "        if held >= self._rules.max_attempts:\n",
         "        if False:\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
     Guard(
         "only a death alone counts",
-        "attempts.py",
+        "core/attempts.py",
         "    if not state.attempt.alone:\n        return False\n",
         "",
         (_ATTEMPTS,),
     ),
     Guard(
         "passing trouble does not count",
-        "attempts.py",
+        "core/attempts.py",
         "        return not state.failure.passing\n",
         "        return True\n",
         (_ATTEMPTS,),
     ),
     Guard(
         "an attempt of a run that lives is no death",
-        "attempts.py",
+        "core/attempts.py",
         "    return state.attempt.run_id not in living_runs\n",
         "    return True\n",
         (_ATTEMPTS,),
     ),
     Guard(
         "suspects are tried alone",
-        "batches.py",
+        "job/batches.py",
         "            elif is_suspect(state.attempts):\n",
         "            elif False:\n",
         (_BATCHES,),
     ),
     Guard(
         "open manifests are found again after a death",
-        "ledger.py",
+        "ledger/ledger.py",
         "        self._store.create(self._layout.open_marker(manifest_id), _json(marker))\n",
         "        del marker\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
@@ -63,14 +63,14 @@ ATTEMPTS = (
 PLACES = (
     Guard(
         "a manifest cannot name files outside the allowed prefixes",
-        "manifest.py",
+        "core/manifest.py",
         "        if not is_allowed(file.uri, manifest.manifest_id, allowed_prefixes, redriven_folder):\n",
         "        if False:\n",
         (_MANIFEST,),
     ),
     Guard(
         "nothing outside the allowed prefixes is planned",
-        "planning.py",
+        "manifests/planning.py",
         "        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):\n",
         "        if False:\n",
         (_PLANNING,),

@@ -3,8 +3,8 @@
 from tests.guards.guard import Guard
 
 _CLOUDWATCH = "tests/contract/test_cloudwatch.py"
-_REQUESTS = "tests/unit/test_cloudwatch_requests.py"
-_METRICS = "tests/unit/test_metrics.py"
+_REQUESTS = "tests/unit/adapters/test_cloudwatch_requests.py"
+_METRICS = "tests/unit/telemetry/test_metrics.py"
 
 MEASUREMENTS = (
     Guard(
@@ -86,21 +86,21 @@ MEASUREMENTS = (
     ),
     Guard(
         "measurements of a run have left before it ends",
-        "service.py",
+        "job/service.py",
         "                self._metrics.flush(FLUSH_SECONDS)\n",
         "",
         (_METRICS + "::test_a_run_ends_with_its_figures_sent",),
     ),
     Guard(
         "measurements of latency are those of files that became visible alone",
-        "work_time.py",
+        "ledger/work_time.py",
         " for file in manifest.files if file.uri in compacted]",
         " for file in manifest.files]",
         (_METRICS + "::test_arrival_to_visible",),
     ),
     Guard(
         "measurements of latency are few enough for one value of a metric",
-        "batch_metrics.py",
+        "job/batch_metrics.py",
         ".coarsened(MAX_DISTINCT_LATENCIES)",
         "",
         (_METRICS + "::test_arrivals_of_many_files",),

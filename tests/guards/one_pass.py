@@ -2,62 +2,62 @@
 
 from tests.guards.guard import Guard
 
-_BIN_TASK = "tests/unit/test_bin_task.py"
-_LATE_KEYS = "tests/unit/test_late_keys.py"
+_BIN_TASK = "tests/unit/engines/test_bin_task.py"
+_LATE_KEYS = "tests/unit/engines/test_late_keys.py"
 
 ONE_PASS = (
     Guard(
         "rows of a file that turns out broken are withdrawn, or the pass is done again",
-        "bin_task.py",
-        "            self._is_spoilt |= not kernel.withdraw_file()\n",
+        "engines/bin_task.py",
+        "            self._needs_rescan |= not kernel.withdraw_file()\n",
         "",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
         "a pass with rows of a file that is not taken in counts for nothing",
-        "bin_task.py",
-        "            if self._is_spoilt:\n                # All",
+        "engines/bin_task.py",
+        "            if self._needs_rescan:\n                # All",
         "            if False:\n                # All",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
         "rows without the column of a key that they have are not staged",
-        "bin_task.py",
-        "if self._is_spoilt or self._kernel.lacks_columns:",
-        "if self._is_spoilt:",
+        "engines/bin_task.py",
+        "if self._needs_rescan or self._kernel.lacks_columns:",
+        "if self._needs_rescan:",
         (_BIN_TASK + "::test_a_bin_that_lacks_a_column_stages_no_rows",),
     ),
     Guard(
         "a bin with a key that has no column is written again",
-        "native_engine.py",
+        "engines/native_engine.py",
         "if each.is_lacking]:\n",
         "if False]:\n",
-        ("tests/unit/test_native_engine.py::test_a_late_key_has_its_bin_alone_written_again",),
+        ("tests/unit/engines/test_native_engine.py::test_a_late_key_has_its_bin_alone_written_again",),
     ),
     Guard(
         "a line that inspection takes cannot be refused by the kernel alone",
-        "bin_task.py",
+        "engines/bin_task.py",
         "            if reason is None:\n                raise StagingError(",
         "            if False:\n                raise StagingError(",
         (_BIN_TASK + "::test_a_kernel_that_refuses_a_record_is_found_out",),
     ),
     Guard(
         "a file of an older schema version is on record as such",
-        "compaction.py",
+        "job/compaction.py",
         "    return None if output.schema.version == staged.schema.version else output.schema.version",
         "    return None",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
     ),
     Guard(
         "a file of an older schema version is held against the columns of that version",
-        "audit/auditor.py",
+        "ops/verify/verifier.py",
         "self._check_file(commit, output, self._columns(output.version_in(commit)))",
         "self._check_file(commit, output, self._columns(commit.schema_version))",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
     ),
     Guard(
         "a key of another driver's version keeps its column",
-        "adapters/memory.py",
+        "adapters/memory/store.py",
         "            if found is None:\n"
         "                self.put(uri, data)\n"
         "            return found is None or found.data == data",
@@ -66,16 +66,16 @@ ONE_PASS = (
     ),
     Guard(
         "keys of any length do not fill the memory and every schema version",
-        "inspection.py",
+        "ndjson/inspection.py",
         "                if max(map(len, document)) > MAX_KEY_CHARACTERS:\n",
         "                if False:\n",
-        ("tests/unit/test_inspection.py", "tests/unit/test_native_kernel.py"),
+        ("tests/unit/ndjson/test_inspection.py", "tests/unit/engines/test_native_kernel.py"),
     ),
     Guard(
         "a line with a key too long for a name leaves no key behind",
-        "inspection.py",
+        "ndjson/inspection.py",
         "                    known.difference_update([key for key in document if key not in self._keys])\n",
         "",
-        ("tests/unit/test_inspection.py",),
+        ("tests/unit/ndjson/test_inspection.py",),
     ),
 )

@@ -2,29 +2,29 @@
 
 from tests.guards.guard import Guard
 
-_INTAKE = "tests/unit/test_intake.py"
-_INPUT_FILES = "tests/unit/test_input_files.py"
+_INTAKE = "tests/unit/job/test_intake.py"
+_INPUT_FILES = "tests/unit/engines/test_input_files.py"
 _CREATE = "tests/contract/test_object_store.py::test_create_leaves_another_object_alone"
 _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CREATE_ONLY = (
     Guard(
         "a record on a local disk is created once, never overwritten",
-        "adapters/local.py",
+        "adapters/local/store.py",
         "place(path, lambda temporary: _write(temporary, data), os.link)",
         "place(path, lambda temporary: _write(temporary, data))",
         (_CREATE,),
     ),
     Guard(
         "two drivers on local folders cannot both decide",
-        "adapters/local.py",
+        "adapters/local/store.py",
         "place(path, lambda temporary: _write(temporary, data), os.link)",
         "place(path, lambda temporary: _write(temporary, data))",
         (_DRIVERS,),
     ),
     Guard(
         "a record in memory is created once, never overwritten",
-        "adapters/memory.py",
+        "adapters/memory/store.py",
         "            if found is None:\n"
         "                self.put(uri, data)\n"
         "            return found is None or found.data == data",
@@ -40,21 +40,21 @@ CREATE_ONLY = (
     ),
     Guard(
         "the outcome that holds is read back by the driver that lost",
-        "ledger.py",
+        "ledger/ledger.py",
         "        return self.outcome(outcome.date, outcome.manifest_id)",
         "        return outcome",
         (_DRIVERS,),
     ),
     Guard(
         "an id is tied to its first manifest for good",
-        "ledger.py",
+        "ledger/ledger.py",
         "            return record\n        return _parsed(Accepted, uri, self._store.read(uri))",
         "            return record\n        return record",
         (_INTAKE,),
     ),
     Guard(
         "another manifest under a used id is set aside, not taken for a repeat",
-        "intake.py",
+        "job/intake.py",
         'if record.kind == "manifest" and record.digest == fingerprint:',
         'if record.kind == "manifest":',
         (_INTAKE,),
@@ -64,28 +64,28 @@ CREATE_ONLY = (
 VERSIONS = (
     Guard(
         "a file whose ETag is another one is not read in its place",
-        "object_reading.py",
+        "ndjson/object_reading.py",
         "        if found.etag != file.etag:\n",
         "        if False:\n",
         (_INPUT_FILES,),
     ),
     Guard(
         "a file whose size is another one is not read in its place",
-        "object_reading.py",
+        "ndjson/object_reading.py",
         "    elif file.size_bytes is not None and found.size_bytes != file.size_bytes:\n",
         "    elif False:\n",
         (_INPUT_FILES,),
     ),
     Guard(
         "the ranges of a file are all of one version",
-        "object_reading.py",
+        "ndjson/object_reading.py",
         "store.read_range(opened.uri, start, length, etag=opened.etag)",
         "store.read_range(opened.uri, start, length)",
         (_INPUT_FILES,),
     ),
     Guard(
         "a local file is read at the version that was asked for",
-        "adapters/local.py",
+        "adapters/local/store.py",
         "    if etag is not None and _etag(status) != etag:\n",
         "    if False:\n",
         ("tests/contract/test_object_store.py::test_a_replaced_object_is_another_version",),

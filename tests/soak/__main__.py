@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compactor.adapters.sqlite_claims import SqliteClaims
+from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.stores import StoreSpec
-from compactor.app import App
-from compactor.layout import Layout
-from compactor.ports import ObjectStore
-from compactor.settings import load_settings
+from compactor.core.layout import Layout
+from compactor.core.ports import ObjectStore
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
 from tests.faults.s3_lake import as_toml
 from tests.faults.s3_server import NOT_INSTALLED, ROOT
 from tests.soak.comparison import compare

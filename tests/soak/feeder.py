@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from compactor.app import App
-from compactor.errors import CompactorError
-from compactor.layout import is_delivery
-from compactor.manifest import Manifest, ManifestFile
-from compactor.ports import ObjectStore
+from compactor.core.errors import CompactorError
+from compactor.core.layout import is_delivery
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.ports import ObjectStore
+from compactor.wiring.app import App
 from tests.soak.files import DAY, FileSpec, make_file
 
 BACKLOG_MANIFESTS = 12

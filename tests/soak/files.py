@@ -5,7 +5,7 @@ import json
 import random
 from dataclasses import dataclass
 
-from compactor.inspection import MAX_KEY_CHARACTERS
+from compactor.ndjson.inspection import MAX_KEY_CHARACTERS
 
 DAY = "2025-12-21"
 MAX_LINE_BYTES = 1024 * 1024

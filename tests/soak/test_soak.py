@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory import MemoryClaims, MemoryStore
-from compactor.app import App
-from compactor.inspection import REASONS
-from compactor.settings import parse_settings
+from compactor.adapters.memory.store import MemoryClaims, MemoryStore
+from compactor.ndjson.inspection import REASONS
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
 from tests.faults.s3_server import ROOT
 from tests.soak.comparison import Comparison, compare
 from tests.soak.feeder import Feeder
 from tests.soak.files import MAX_LINE_BYTES, FileSpec, make_file
 from tests.soak.supervisor import Ending, lives
-from tests.twins import PlainEngine
+from tests.support.fakes import PlainEngine
 
 SEED = 20251221
 

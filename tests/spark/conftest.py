@@ -14,20 +14,20 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws.local_setup import make_buckets
-from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.adapters.spark.session import close_session, open_session
-from compactor.adapters.thread_workers import ThreadBinWorkers
-from compactor.app import App
-from compactor.audit.auditor import AuditReport
-from compactor.batches import BatchResult
-from compactor.engine import Engine
-from compactor.java import java_fault
-from compactor.manifest import Manifest, ManifestFile
-from compactor.records import Commit, DeadLetter, FileReport
-from compactor.settings import parse_settings
-from compactor.spark_conf import spark_properties
-from compactor.steps import OnStep, ignore_step
-from tests.scenes import commit_of_ratio
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.records import Commit, DeadLetter, FileReport
+from compactor.engines.engine import Engine
+from compactor.job.batches import BatchResult
+from compactor.ops.doctor.java import java_fault
+from compactor.ops.verify.verifier import VerifyReport
+from compactor.settings.settings import parse_settings
+from compactor.settings.spark_conf import spark_properties
+from compactor.wiring.app import App
+from tests.support.harness import commit_of_ratio
 
 REGION = "eu-west-1"
 MASTER = "local[2]"
@@ -158,10 +158,10 @@ class Scene:
         """The rows of one file, read without any of the compactor's own reading."""
         return pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
 
-    def check(self) -> AuditReport:
+    def check(self) -> VerifyReport:
         """Hold ledger, outputs, rejects and inputs against each other, value by value."""
         app = self.app
-        report = app.auditor.audit(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report
@@ -180,14 +180,14 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def new_scene(spark: Any, tmp_path: Any, engine: str) -> NewScene:  # noqa: ARG001 - Spark is up first
-    """Makes scenes on the local disk: sections of settings by name, `on_step`, the ratio learned before, and `columns`.
+    """Makes scenes on the local disk: `on_crash_point`, the ratio learned before, and `columns`.
 
     The last are those of a schema file: keys, which are names as well, with their types.
     """
 
     def make(
         *,
-        on_step: OnStep = ignore_step,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
         ratio: float | None = 1.0,
         columns: Mapping[str, str] | None = None,
         **sections: dict[str, Any],
@@ -197,7 +197,7 @@ def new_scene(spark: Any, tmp_path: Any, engine: str) -> NewScene:  # noqa: ARG0
             root.mkdir()
             (root / "columns.toml").write_text(schema_file(columns))
             sections["schema"] = {**sections.get("schema", {}), "file": f"{root}/columns.toml"}
-        return _scene(str(root), engine, on_step, ratio, sections)
+        return _scene(str(root), engine, on_crash_point, ratio, sections)
 
     return make
 
@@ -206,11 +206,13 @@ def new_scene(spark: Any, tmp_path: Any, engine: str) -> NewScene:  # noqa: ARG0
 def new_s3_scene(spark: Any, aws_endpoint: str, engine: str) -> NewScene:  # noqa: ARG001 - Spark is up first
     """Makes scenes in a bucket of their own."""
 
-    def make(*, on_step: OnStep = ignore_step, ratio: float | None = 1.0, **sections: dict[str, Any]) -> Scene:
+    def make(
+        *, on_crash_point: OnCrashPoint = ignore_crash_point, ratio: float | None = 1.0, **sections: dict[str, Any]
+    ) -> Scene:
         bucket = f"bucket-{uuid.uuid4().hex}"
         make_buckets([bucket], region=REGION, endpoint_url=aws_endpoint)
         aws = {"region": REGION, "endpoint_url": aws_endpoint}
-        return _scene(f"s3://{bucket}", engine, on_step, ratio, {"aws": aws, **sections})
+        return _scene(f"s3://{bucket}", engine, on_crash_point, ratio, {"aws": aws, **sections})
 
     return make
 
@@ -222,7 +224,7 @@ def scene(new_scene: NewScene) -> Scene:
 
 
 def _scene(
-    root: str, engine: str, on_step: OnStep, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]
+    root: str, engine: str, on_crash_point: OnCrashPoint, ratio: float | None, sections: Mapping[str, Mapping[str, Any]]
 ) -> Scene:
     defaults: dict[str, dict[str, Any]] = {
         "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
@@ -233,7 +235,7 @@ def _scene(
         "spark": {"master": MASTER},
     }
     document = {name: {**defaults.get(name, {}), **sections.get(name, {})} for name in {**defaults, **sections}}
-    app = App(parse_settings(document), on_step=on_step)
+    app = App(parse_settings(document), on_crash_point=on_crash_point)
     if ratio is not None:
         app.ledger.remember(commit_of_ratio(ratio))
     return Scene(app, f"{root}/raw/", engine)

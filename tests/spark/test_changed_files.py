@@ -2,8 +2,8 @@
 
 import pytest
 
-from compactor.manifest import ManifestFile
-from compactor.steps import Step
+from compactor.core.crash_points import CrashPoint
+from compactor.core.manifest import ManifestFile
 
 OLD = b'{"v":"old"}\n'
 NEW = b'{"v":"new"}\n'
@@ -19,10 +19,10 @@ def test_a_file_that_changes_behind_inspection_is_never_mixed(new_scene):
     changes = [NEW]
 
     def replace(step, _manifest_id):
-        if step is Step.INSPECTED and changes:
+        if step is CrashPoint.INSPECTED and changes:
             scene.write("a", changes.pop())
 
-    scene = new_scene(on_step=replace)
+    scene = new_scene(on_crash_point=replace)
     uri = scene.deliver("m", [named(scene, "a", OLD), named(scene, "b", b'{"v":"b"}')])
     assert scene.run(uri).failures == {}
     scene.check()
@@ -36,11 +36,11 @@ def test_a_file_that_grows_all_the_time_is_compacted_in_one_version(new_scene):
     sizes = []
 
     def grow(step, _manifest_id):
-        if step is Step.INSPECTED:
+        if step is CrashPoint.INSPECTED:
             sizes.append(len(sizes))
             scene.write("a", OLD * (2 + len(sizes)))
 
-    scene = new_scene(on_step=grow)
+    scene = new_scene(on_crash_point=grow)
     uri = scene.deliver("m", [scene.write("a", OLD * 2), scene.write("b", b'{"v":"b"}')])
     assert scene.run(uri).failures == {}
     compacted = scene.compacted()
@@ -54,10 +54,10 @@ def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):
     vanishing = ["a"]
 
     def delete(step, _manifest_id):
-        if step is Step.INSPECTED and vanishing:
+        if step is CrashPoint.INSPECTED and vanishing:
             scene.app.store.delete([scene.raw + vanishing.pop()])
 
-    scene = new_scene(on_step=delete)
+    scene = new_scene(on_crash_point=delete)
     uri = scene.deliver("m", [named(scene, "a", OLD), named(scene, "b", b'{"v":"b"}')])
     assert set(scene.run(uri).failures) == {"m"}
     assert scene.run(uri).failures == {}
@@ -70,8 +70,8 @@ def test_a_repaired_file_stays_the_version_that_was_inspected(new_scene):
     """Spark reads the copy that inspection made, so a later change of the original makes no difference."""
 
     def replace(step, _manifest_id):
-        if step is Step.INSPECTED:
+        if step is CrashPoint.INSPECTED:
             scene.write("_a", NEW)
 
-    scene = new_scene(on_step=replace)
+    scene = new_scene(on_crash_point=replace)
     assert scene.compact([named(scene, "_a", OLD + b"bad\n")]).rows == [{"v": "old"}]

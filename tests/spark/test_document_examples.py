@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.document_lake import make_lake
-from tests.documents import blocks_of, check_printed, documents, open_database, run
+from tests.support.document_lake import make_lake
+from tests.support.documents import blocks_of, check_printed, documents, open_database, run
 
 
 @pytest.mark.parametrize(

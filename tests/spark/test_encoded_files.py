@@ -9,7 +9,7 @@ import zlib
 import cramjam
 import zstandard
 
-from compactor.manifest import ManifestFile
+from compactor.core.manifest import ManifestFile
 
 BOM = b"\xef\xbb\xbf"
 LIMIT_BYTES = 1024 * 1024

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from compactor.inspection import BLANK
-from tests.torture_lines import BAD_LINES
+from compactor.ndjson.inspection import BLANK
+from tests.support.torture_lines import BAD_LINES
 
 MAX_LINE_BYTES = 4096
 

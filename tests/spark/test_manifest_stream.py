@@ -7,9 +7,9 @@ from threading import Event
 
 import pytest
 
-from compactor.compaction import Ending
-from compactor.records import Commit, DeadLetter
-from compactor.steps import Step
+from compactor.core.crash_points import CrashPoint
+from compactor.core.records import Commit, DeadLetter
+from compactor.job.compaction import Ending
 
 TIMEOUT_SECONDS = 120
 
@@ -110,12 +110,12 @@ def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
     """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
     converted, stopped = Event(), Event()
 
-    def on_step(step, manifest_id):
-        if step is Step.CONVERTED and manifest_id == "second":
+    def on_crash_point(step, manifest_id):
+        if step is CrashPoint.CONVERTED and manifest_id == "second":
             converted.set()
             assert stopped.wait(TIMEOUT_SECONDS)
 
-    scene = new_scene(on_step=on_step)
+    scene = new_scene(on_crash_point=on_crash_point)
     arrived = Event()
     scene.app.on_result = lambda result: arrived.set() if result.ending is Ending.COMMITTED else None
     service = scene.app.service()

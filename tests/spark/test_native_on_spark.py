@@ -2,15 +2,15 @@
 
 import pytest
 
-from compactor.adapters.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.spark.bin_workers import SparkBinWorkers
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
-from compactor.bin_task import BinTask
-from compactor.errors import AccessError
-from compactor.manifest import ManifestFile
-from tests.native_rows import plan_of, schema_of
+from compactor.core.errors import AccessError
+from compactor.core.manifest import ManifestFile
+from compactor.engines.bin_task import BinTask
 from tests.spark.conftest import Scene
+from tests.support.native_rows import plan_of, schema_of
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
 

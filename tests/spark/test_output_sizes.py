@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.spark.conversion import ConvertTask, convert
-from compactor.schema import Column, SchemaVersion
+from compactor.schema.schema import Column, SchemaVersion
 
 MIB = 1024 * 1024
 EVEN = 0.25

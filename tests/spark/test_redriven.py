@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.app import App
-from compactor.redrive.selection import Kind, Scope
+from compactor.ops.redrive.selection import Kind, Scope
+from compactor.wiring.app import App
 from tests.spark.conftest import DAY, NewScene, Scene
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
@@ -13,7 +13,7 @@ LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 
 def redrive(scene: Scene, kind: Kind) -> str:
     """Redrive all there is of one manifest; the URI of the new one."""
-    report = scene.app.redriver().redrive(scene.app.surveyor.survey(Scope(kind)))
+    report = scene.app.redriver().redrive(scene.app.redrive_scan.scan(Scope(kind)))
     assert report.refused == []
     [redriven] = report.redriven
     assert redriven.manifest_id is not None

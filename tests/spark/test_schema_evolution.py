@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from conftest import Scene, schema_file
 from pyspark.sql import functions as F  # noqa: N812
 
-from compactor.app import App
+from compactor.wiring.app import App
 
 TYPES = {
     "n": "long",

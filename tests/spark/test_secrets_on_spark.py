@@ -9,8 +9,8 @@ import pytest
 
 import compactor.adapters.spark.executor_tasks as tasks
 from compactor.adapters.spark.failures import translated
-from compactor.errors import EngineFailed
-from compactor.logs import LOGGER, configure_logs
+from compactor.core.errors import EngineFailed
+from compactor.telemetry.logs import LOGGER, configure_logs
 
 CARD = "4111-1111-1111-1111"
 TOO_LONG = "k" * 60_000

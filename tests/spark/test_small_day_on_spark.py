@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.small_day import expected, input_files, shown_rejects, shown_rows
+from tests.support.small_day import expected, input_files, shown_rejects, shown_rows
 
 
 def test_the_small_day_is_as_expected(scene: Any) -> None:

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from compactor.adapters.spark import conversion
-from compactor.column_types import canonical_text, parse_type, value_of
-from tests.hostile_texts import HOSTILE_TEXTS
+from compactor.schema.column_types import canonical_text, parse_type, value_of
+from tests.support.hostile_texts import HOSTILE_TEXTS
 
 TYPES = {
     **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp")},

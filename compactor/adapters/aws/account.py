@@ -12,8 +12,8 @@ from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.adapters.aws.sqs_queue import SqsQueue
 from compactor.control.snapshot import QueueDepth
-from compactor.doctor.ports import Absent, JobShape, TableShape
-from compactor.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.ops.doctor.ports import Absent, JobShape, TableShape
 
 _MISSING = {
     "404",

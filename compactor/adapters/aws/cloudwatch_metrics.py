@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from compactor.adapters.aws.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
 from compactor.adapters.aws.errors import error_code, own_error
-from compactor.backoff import pause_seconds
-from compactor.distributions import Distribution
-from compactor.logs import log_event
-from compactor.ports import Clock
+from compactor.core.backoff import pause_seconds
+from compactor.core.distributions import Distribution
+from compactor.core.ports import Clock
+from compactor.telemetry.logs import log_event
 
 MAX_QUEUED = 20_000
 """Metrics that may wait while CloudWatch is away: those of some hours, in about 20 MB."""

@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from compactor.distributions import Distribution
-from compactor.metrics import CATALOGUE
+from compactor.core.distributions import Distribution
+from compactor.telemetry.metrics import CATALOGUE
 
 MAX_DATA = 1000
 """The most metrics in one PutMetricData [CloudWatch API]."""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, pause_before_try, translated
-from compactor.errors import StoreUnavailable
-from compactor.ports import Claim
+from compactor.core.errors import StoreUnavailable
+from compactor.core.ports import Claim
 
 _THREADS = 16
 _READ_BATCH = 100  # the most that BatchGetItem takes [DynamoDB API]

@@ -21,8 +21,8 @@ from botocore.exceptions import (
 )
 from urllib3.exceptions import HTTPError
 
-from compactor.backoff import pause_seconds
-from compactor.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.backoff import pause_seconds
+from compactor.core.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
 _ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it is about this one object

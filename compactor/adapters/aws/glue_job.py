@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, error_for, translated
 from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.prices import JobSize
+from compactor.cost.prices import JobSize
 
 _PAGE_RUNS = 200  # the most that GetJobRuns gives at once [Glue API]
 _NEVER = datetime.fromtimestamp(0, UTC)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from compactor.adapters.aws.errors import translated
-from compactor.errors import CompactorError, StoreUnavailable
+from compactor.core.errors import CompactorError, StoreUnavailable
 
 _PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
 _PARTS_UNDER_WAY = 2

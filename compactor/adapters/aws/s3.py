@@ -16,9 +16,9 @@ from botocore.exceptions import ClientError
 from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated
 from compactor.adapters.aws.multipart import S3Writer
 from compactor.adapters.listing import start_within
-from compactor.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
-from compactor.layout import canonical, is_s3
-from compactor.ports import ObjectInfo
+from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
+from compactor.core.layout import canonical, is_s3
+from compactor.core.ports import ObjectInfo
 
 _TRIES = 5
 _DELETE_BATCH = 1000  # the most that DeleteObjects takes [S3 API]

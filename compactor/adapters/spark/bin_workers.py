@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.native_kernel import NativeKernel, is_installed
+from compactor.adapters.local.native_kernel import NativeKernel, is_installed
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
-from compactor.bin_task import BinResult, BinTask, write_bin
-from compactor.ports import ObjectStore
+from compactor.core.ports import ObjectStore
+from compactor.engines.bin_task import BinResult, BinTask, write_bin
 
 
 class SparkBinWorkers:
-    """`compactor.native_engine.BinWorkers` on Spark.
+    """`compactor.engines.native_engine.BinWorkers` on Spark.
 
     Args:
         session: Where to run.

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark prog
 from pyspark.sql.types import StringType, StructField, StructType
 
 from compactor.adapters.spark.typed_columns import typed
-from compactor.errors import StagingError
-from compactor.inspection import BLANK
-from compactor.schema import Column, SchemaVersion
-from compactor.sizing import SIZE_TOLERANCE, Gathering
-from compactor.spark_names import hadoop_encoded, spark_path
+from compactor.core.errors import StagingError
+from compactor.engines.spark_names import hadoop_encoded, spark_path
+from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
+from compactor.ndjson.inspection import BLANK
+from compactor.schema.schema import Column, SchemaVersion
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""
@@ -37,7 +37,7 @@ class ConvertTask:
         overflow_keys: Keys without a column, which go to the rescued data.
         target: The folder to write to; it ends with `/`.
         files: How many files to write.
-        gathering: How rows are brought together.
+        partitioning: How rows are brought together.
     """
 
     manifest_id: str
@@ -48,7 +48,7 @@ class ConvertTask:
     processed_at: datetime
     target: str
     files: int
-    gathering: Gathering
+    partitioning: Partitioning
     compression: str
 
 
@@ -130,8 +130,8 @@ def _is_misfit(at: int) -> SparkColumn:
 
 def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
     """Whether coalescing was asked for, and brings files of like size about: it moves whole splits only."""
-    if task.gathering != "coalesce" or task.files == 1:
-        return task.gathering == "coalesce"
+    if task.partitioning != "coalesce" or task.files == 1:
+        return task.partitioning == "coalesce"
     return raw.rdd.getNumPartitions() >= task.files * _SPLITS_PER_FILE
 
 

@@ -11,14 +11,14 @@ from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
-from compactor.engine import Staged, StagedOutput, StageRequest
-from compactor.errors import StagingError
-from compactor.input_files import InspectedFile
-from compactor.inspection import Discovery, check_keys
-from compactor.ports import ObjectStore
-from compactor.records import FileReport
-from compactor.schema import EMPTY_KEY, SchemaVersion, first_sources, merge_keys
-from compactor.sizing import gathering, planned_files
+from compactor.core.errors import StagingError
+from compactor.core.ports import ObjectStore
+from compactor.core.records import FileReport
+from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.input_files import InspectedFile
+from compactor.ledger.sizing import partitioning, planned_files
+from compactor.ndjson.inspection import Discovery, check_keys
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources, merge_keys
 
 STAT_THREADS = 16
 ROUNDS = 4
@@ -106,7 +106,7 @@ class SparkEngine:
         for name, value in _WRITE_CONF.items():
             session.conf.set(name, value)
 
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         return runs_tasks(self._session) and runs_queries(self._session)
 
     def stage(self, request: StageRequest) -> Staged:
@@ -205,7 +205,9 @@ class SparkEngine:
             processed_at=request.processed_at,
             target=target,
             files=files,
-            gathering=gathering(files, request.manifests_in_flight, self._session.sparkContext.defaultParallelism),
+            partitioning=partitioning(
+                files, request.manifests_in_flight, self._session.sparkContext.defaultParallelism
+            ),
             compression=self._rules.compression,
         )
 

@@ -6,9 +6,9 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from compactor.adapters.stores import StoreSpec
-from compactor.error_text import described
-from compactor.errors import CompactorError
-from compactor.ports import ObjectStore
+from compactor.core.errors import CompactorError
+from compactor.core.ports import ObjectStore
+from compactor.telemetry.error_text import described
 
 T = TypeVar("T")
 R = TypeVar("R")

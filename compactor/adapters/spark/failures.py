@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from compactor.adapters.spark.executor_tasks import TaskFailed
 from compactor.adapters.spark.session import loss_told
-from compactor.errors import AccessError, EngineFailed, StoreUnavailable
+from compactor.core.errors import AccessError, EngineFailed, StoreUnavailable
 
 _DENIED = re.compile(
     r"java\.nio\.file\.AccessDeniedException|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken"

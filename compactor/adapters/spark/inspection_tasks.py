@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
-from compactor.file_walk import OnChangedFile
-from compactor.input_files import InspectTask, InspectTaskResult, inspect_files
-from compactor.inspection import Discovery
-from compactor.lines import Limits
-from compactor.manifest import Manifest
-from compactor.packing import spread
+from compactor.core.manifest import Manifest
+from compactor.core.packing import spread
+from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.ndjson.file_walk import OnChangedFile
+from compactor.ndjson.inspection import Discovery
+from compactor.ndjson.lines import Limits
 
 TASKS_PER_CORE = 3
 """More tasks than cores even out files of different cost; many more would only cost task starts."""

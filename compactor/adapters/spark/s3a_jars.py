@@ -9,7 +9,7 @@ from pathlib import Path
 import pyspark
 
 from compactor.adapters.spark.session import s3a_jars_folder
-from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
+from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
 
 
 def fetch() -> int:

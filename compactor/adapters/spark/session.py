@@ -15,8 +15,8 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from compactor.errors import EngineLost
-from compactor.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
+from compactor.core.errors import EngineLost
+from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
 
 JVM_END_SECONDS = 30.0
 """Time for a JVM whose session was stopped to run its shutdown hooks; it takes about one."""
@@ -43,7 +43,7 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
 
     Args:
         master: The Spark master; empty for that of the environment, or `local[*]` where there is none.
-        properties: All properties, as `compactor.spark_conf.spark_properties` gives them.
+        properties: All properties, as `compactor.settings.spark_conf.spark_properties` gives them.
         uses_s3: Whether S3A has to be at hand.
     """
     # Workers run the very Python of the driver, whatever `python3` is on the path.

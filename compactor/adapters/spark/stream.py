@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from compactor.adapters.spark.failures import summarised
 from compactor.adapters.spark.session import loss_told
-from compactor.errors import EngineLost
-from compactor.layout import canonical, folder
-from compactor.spark_names import spark_path
+from compactor.core.errors import EngineLost
+from compactor.core.layout import canonical, folder
+from compactor.engines.spark_names import spark_path
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -51,7 +51,7 @@ class SparkManifestSource:
         self._query: StreamingQuery | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Begin delivering micro-batches; see `compactor.service.ManifestSource`."""
+        """Begin delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         with loss_told():
             self._query = self._started(on_batch, once=once)
 

@@ -1,4 +1,4 @@
-"""Spark expressions that give a text the value of a column's type, by the rules of `compactor.column_types`.
+"""Spark expressions that give a text the value of a column's type, by the rules of `compactor.schema.column_types`.
 
 A pattern decides first, for Spark's own casts take more than the rules do: white space, `1d`, times without offset.
 No user-defined function: rows stay in the JVM.
@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from compactor.column_types import (
+from compactor.schema.column_types import (
     DATE,
     EPOCH_PRECISION,
     FIRST_MICROSECOND,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from compactor.records import FileStatus
+from compactor.core.records import FileStatus
 
 Time = Annotated[
     str,
@@ -53,7 +53,7 @@ class RecentCommit(Document):
     records: int = Field(description="Number of rows.")
     rejected_lines: int = Field(description="Number of rejected lines.")
     rejects: CountByReason | None = Field(description="Rejected lines by reason; null in older summaries.")
-    set_aside: dict[str, int] | None = Field(description="Quarantined files by status; null in older summaries.")
+    quarantined: dict[str, int] | None = Field(description="Quarantined files by status; null in older summaries.")
     output_files: int = Field(description="Number of Parquet files with rows.")
     output_bytes: int = Field(description="Size of those Parquet files.")
 
@@ -64,7 +64,7 @@ class Run(Document):
     run_id: str = Field(description="Id of the run.")
     host: str = Field(description="Machine and boot that it runs on.")
     started_at: Time = Field(description="Time at which the run started.")
-    beat_at: Time = Field(description="Time of its last heartbeat.")
+    heartbeat_at: Time = Field(description="Time of its last heartbeat.")
 
 
 class Discrepancy(Document):
@@ -113,5 +113,5 @@ class Verification(Document):
     inputs_compared: int = Field(description="Number of input files whose every value was compared with its row.")
     inputs_gone: int = Field(description="Number of input files that were deleted or replaced in the meantime.")
     discrepancies: list[Discrepancy] = Field(description="What does not add up; empty if everything does.")
-    files_set_aside: list[VerifiedFile] = Field(description="Quarantined files.")
-    manifests_set_aside: list[VerifiedManifest] = Field(description="Dead letters.")
+    quarantined_files: list[VerifiedFile] = Field(description="Quarantined files.")
+    dead_letter_manifests: list[VerifiedManifest] = Field(description="Dead letters.")

@@ -10,7 +10,7 @@ class Work(Document):
 
     committed: int = Field(description="Number of manifests that were committed.")
     dead_lettered: int = Field(description="Number of manifests that became dead letters.")
-    files_set_aside: int = Field(description="Number of files that were quarantined.")
+    quarantined_files: int = Field(description="Number of files that were quarantined.")
     records: int = Field(description="Number of rows.")
     rejected_lines: int = Field(description="Number of rejected lines.")
     input_bytes: int = Field(description="Stored size of the compacted files.")

@@ -24,7 +24,7 @@ class LivingRun(Document):
 
     run_id: str = Field(description="Id of the run.")
     started_at: Time = Field(description="Start of the run.")
-    beat_at: Time = Field(description="Last heartbeat.")
+    heartbeat_at: Time = Field(description="Last heartbeat.")
     asked_at: Time | None = Field(description="Time at which it was asked to stop; null if it was not.")
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Job, PricedJob, Time
-from compactor.cost import Basis
-from compactor.engine import EngineName
+from compactor.cost.cost import Basis
+from compactor.engines.engine import EngineName
 
 
 class Load(Document):

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document
-from compactor.doctor.findings import State
+from compactor.ops.doctor.findings import State
 
 
 class Finding(Document):

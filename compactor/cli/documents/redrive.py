@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Document
-from compactor.redrive.selection import Kind
+from compactor.ops.redrive.selection import Kind
 
 
 class Redriven(Document):

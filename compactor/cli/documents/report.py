@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Document, Job, Time
-from compactor.cost import Basis
-from compactor.records import FileStatus
-from compactor.report.figures import Standing
+from compactor.core.records import FileStatus
+from compactor.cost.cost import Basis
+from compactor.ops.report.figures import Health
 
 
 class Period(Document):
@@ -27,7 +27,7 @@ class Point(Document):
 class Verdict(Document):
     """How the period went."""
 
-    word: Standing = Field(description="Verdict, as one word.")
+    word: Health = Field(description="Verdict, as one word.")
     headline: str = Field(description="Verdict, as a sentence.")
     points: list[Point] = Field(description="Reasons, most serious first; empty if all is in order.")
 
@@ -238,7 +238,7 @@ class Report(Document):
     sizes: Sizes = Field(description="Sizes of the output files.")
     rejects: list[Reject] = Field(description="Rejected lines by reason, most frequent first.")
     dead_letters: DeadLetters = Field(description="Manifests that became dead letters.")
-    files_set_aside: QuarantinedFiles = Field(description="Quarantined input files.")
+    quarantined_files: QuarantinedFiles = Field(description="Quarantined input files.")
     schema_: Schema = Field(alias="schema", description="The columns.")
     unreadable: Unreadable = Field(description="Records of the ledger that are damaged.")
     cost: Cost = Field(description="Cost of the period.")

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
-from compactor.column_types import Epoch
+from compactor.schema.column_types import Epoch
 
 
 class Column(Document):

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Date, Document, Job, RecentCommit, Run, Time
-from compactor.records import FileStatus
-from compactor.status.values import Word
+from compactor.core.records import FileStatus
+from compactor.ops.status.values import Word
 
 
 class State(Document):
@@ -153,7 +153,7 @@ class Status(Document):
     latency: Latency | None = Field(description="Time from arrival to visible; null before the first commit.")
     rejects: Rejects = Field(description="Rejected lines of the latest commits.")
     dead_letters: DeadLetters = Field(description="Manifests that became dead letters.")
-    files_set_aside: QuarantinedFiles = Field(description="Quarantined input files that were not redriven.")
+    quarantined_files: QuarantinedFiles = Field(description="Quarantined input files that were not redriven.")
     schema_: Schema = Field(alias="schema", description="The latest schema version.")
     recent: list[RecentCommit] = Field(description="Summaries of the latest commits, oldest first, at most 64.")
     ratio: float | None = Field(description="Parquet bytes per decoded input byte, as learned; null before that.")

@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Document, Time
-from compactor.records import FileStatus
-from compactor.redrive.selection import Kind
-from compactor.redrive.trail import Fate
-from compactor.tracing.trace import TracedKind, Whereabouts
+from compactor.core.records import FileStatus
+from compactor.ops.redrive.redrive_log import Fate
+from compactor.ops.redrive.selection import Kind
+from compactor.ops.trace.trace import TracedKind, TraceState
 
 
 class Attempt(Document):
@@ -52,7 +52,7 @@ class Trace(Document):
 
     uri: str = Field(description="What was asked for: a URI or a manifest id.")
     kind: TracedKind = Field(description="What it is.")
-    whereabouts: Whereabouts = Field(description="State, as one word.")
+    trace_state: TraceState = Field(description="State, as one word.")
     meaning: str = Field(description="State, in words.")
     exists: bool = Field(description="Whether the object exists now.")
     manifest_id: str = Field(description="Manifest that names or wrote it; empty if none is known.")

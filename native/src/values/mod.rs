@@ -1,6 +1,6 @@
 //! Which text stands for which typed value, and the form that Parquet stores it in.
 //!
-//! The rules are those of `compactor/column_types.py`, to the last text. A value is judged by its text alone, so the
+//! The rules are those of `compactor/schema/column_types.py`, to the last text. A value is judged by its text alone, so the
 //! JSON string "5" and the number 5 are the same value. Any bytes may come in: what is no value is `None`.
 
 mod decimal;

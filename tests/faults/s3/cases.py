@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.errors import AccessError
+from compactor.core.errors import AccessError
 from tests.faults.fault_rules import FaultKind, Operation
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import S3Lake

@@ -8,11 +8,11 @@ import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.retries.standard import ExponentialBackoff
 
-from tests.engines import engines_without_spark
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import BUCKET, SAMPLE_BYTES, S3Lake
 from tests.faults.s3_server import S3Server, s3_server
+from tests.support.engines import engines_without_spark
 
 MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
@@ -48,11 +48,11 @@ def proxy(server: S3Server) -> Iterator[FaultProxy]:
 def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
     """Nobody pauses before trying again: what counts is what happens, not when."""
     monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.0)
-    monkeypatch.setattr("compactor.service.pause_seconds", lambda *_, **__: 0.01)
+    monkeypatch.setattr("compactor.job.service.pause_seconds", lambda *_, **__: 0.01)
     monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.s3._COPY", PARTS)
     monkeypatch.setattr("compactor.adapters.aws.multipart._PART_BYTES", 5 * MIB)
-    monkeypatch.setattr("compactor.native_engine.SAMPLE_BYTES", SAMPLE_BYTES)
+    monkeypatch.setattr("compactor.engines.native_engine.SAMPLE_BYTES", SAMPLE_BYTES)
     proxy.use()
     proxy.restart_count()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.errors import AccessError, CompactorError
+from compactor.core.errors import AccessError, CompactorError
 from tests.faults.fault_rules import LOST_ANSWERS, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import OF_THE_JOB, SEED, TIMEOUT_SECONDS, record_and_judge, sample, shortened, what_stopped

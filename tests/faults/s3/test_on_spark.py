@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import engines_on_spark
 from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, FaultKind, Operation, Rule
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import SEED, record_and_judge
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake, as_toml
 from tests.faults.s3_server import ROOT, S3Server
+from tests.support.engines import engines_on_spark
 
 WRITES = frozenset({each for each in Operation if each not in {Operation.GET_OBJECT, Operation.HEAD_OBJECT}})
 ON_SPARK = {

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import NATIVE
 from tests.faults.fault_rules import PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import record_and_judge, shortened
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import S3Lake, as_toml
 from tests.faults.s3_server import ROOT
+from tests.support.engines import NATIVE
 
 PART_SECONDS = 2.0  # a part of some MiB takes longer than a call without a body
 LARGE_KIB = 8 * 1024  # of input; of Parquet it is enough for two parts, of S3's least size each

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws import S3Store
-from compactor.errors import AccessError, StoreUnavailable
+from compactor.core.errors import AccessError, StoreUnavailable
 from tests.faults.fault_rules import FOR_AN_OPERATOR, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import TIMEOUT_SECONDS, sample, shortened

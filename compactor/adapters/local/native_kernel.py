@@ -1,0 +1,157 @@
+"""The kernel in Rust: the only module that imports `compactor_native`, which is a wheel of its own."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from compactor.core.errors import StagingError
+from compactor.engines.kernel import RowPlan
+from compactor.ndjson.inspection import MAX_KEYS, too_many_keys
+from compactor.schema.schema import METADATA_COLUMNS, Column
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_installed() -> bool:
+    """Whether the module is there, and this system can load it."""
+    try:
+        importlib.import_module("compactor_native")
+    except ImportError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the output, as the module reads it by the names of these fields.
+
+    Attributes:
+        role: `key`, `rescued`, `source`, `text` or `timestamp`.
+        text: The key, or the text of all rows.
+        micros: The time of all rows, since 1970.
+        kind: The type of a key's values.
+    """
+
+    name: str
+    role: str
+    text: str = ""
+    micros: int = 0
+    kind: str = ""
+    precision: int = 0
+    scale: int = 0
+    epoch: str | None = None
+
+
+class _Writer(Protocol):
+    """The class `BinWriter` of the module, as far as it is used here. Its errors are those of the module."""
+
+    output_bytes: int
+    lacks_columns: bool
+    rescued_values: int
+    seen_columns: list[int]
+
+    def begin_file(self, source_uri: str) -> None: ...
+    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]: ...
+    def withdraw_file(self) -> bool: ...
+    def end_file(self) -> list[str]: ...
+    def take(self) -> bytes: ...
+    def finish_output(self) -> bytes: ...
+
+
+class NativeKernel:
+    """`compactor.engines.kernel.Kernel` in Rust. Python's lock is free while it works.
+
+    Raises:
+        StagingError: The module takes the plan for wrong.
+    """
+
+    def __init__(self, plan: RowPlan) -> None:
+        import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
+
+        self._native: Any = native
+        self._keys = [column.key for column in plan.schema.columns if column.key is not None]
+        try:
+            self._writer: _Writer = native.BinWriter(
+                _columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS, plan.held_bytes
+            )
+        except (ValueError, TypeError) as exc:  # the latter: the wheel is of another release
+            raise StagingError(f"the native kernel: {exc}; expected it to know the plan of this release") from exc
+
+    @property
+    def output_bytes(self) -> int:
+        return self._call(lambda: self._writer.output_bytes)
+
+    @property
+    def lacks_columns(self) -> bool:
+        return self._call(lambda: self._writer.lacks_columns)
+
+    @property
+    def rescued_values(self) -> int:
+        return self._call(lambda: self._writer.rescued_values)
+
+    def seen_keys(self) -> list[str]:
+        return [self._keys[number] for number in self._call(lambda: self._writer.seen_columns)]
+
+    def begin_file(self, source_uri: str) -> None:
+        self._call(partial(self._writer.begin_file, source_uri))
+
+    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:
+        return self._call(partial(self._writer.read, block))
+
+    def withdraw_file(self) -> bool:
+        return self._call(self._writer.withdraw_file)
+
+    def end_file(self) -> list[str]:
+        return self._call(self._writer.end_file)
+
+    def take(self) -> bytes:
+        return self._call(self._writer.take)
+
+    def finish_output(self) -> bytes:
+        return self._call(self._writer.finish_output)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        with self._translated():
+            return work()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._native.TooManyKeysError:
+            raise too_many_keys() from None
+        except self._native.KernelError as exc:
+            raise StagingError(f"the native kernel: {exc}; expected it to take what inspection takes") from exc
+
+
+def _columns(plan: RowPlan) -> list[_Column]:
+    metadata = {
+        "_source_file": _Column("_source_file", "source"),
+        "_processed_at": _Column(
+            "_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)
+        ),
+        "_manifest_id": _Column("_manifest_id", "text", text=plan.manifest_id),
+    }
+    chosen = [metadata[name] for name in METADATA_COLUMNS if name in plan.metadata_columns]
+    return [*chosen, *map(_column, plan.schema.columns)]
+
+
+def _column(column: Column) -> _Column:
+    if column.key is None:
+        return _Column(column.name, "rescued")
+    kind = column.column_type
+    return _Column(
+        column.name,
+        "key",
+        text=column.key,
+        kind=kind.kind,
+        precision=kind.precision,
+        scale=kind.scale,
+        epoch=kind.epoch,
+    )

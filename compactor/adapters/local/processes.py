@@ -1,0 +1,43 @@
+"""Processes of this machine: which one this is, and whether another one is still there."""
+
+import os
+import socket
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from compactor.core.ports import ProcessName
+
+
+class MachineProcesses:
+    """The processes that the operating system knows."""
+
+    def this(self) -> ProcessName:
+        return ProcessName(_host(), os.getpid())
+
+    def is_gone(self, process: ProcessName) -> bool:
+        if process.host != _host():
+            return False
+        try:
+            os.kill(process.process_id, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it is there, and somebody else's
+            return False
+        return _is_zombie(process.process_id)
+
+
+def _is_zombie(process_id: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return False
+
+
+@lru_cache(maxsize=1)
+def _host() -> str:
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - the link leads nowhere; its text is the name
+    return " ".join(parts)

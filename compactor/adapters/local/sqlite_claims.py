@@ -1,0 +1,99 @@
+"""Claims in a SQLite file, for one machine: as many processes and threads as like."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.layout import canonical
+from compactor.core.ports import Claim
+
+_WAIT_SECONDS = 60.0  # for other processes; they hold the file for milliseconds
+_SECONDS_PER_DAY = 86_400
+_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_PRIMARY_CODE = 0xFF  # the rest of a result code says more about the same [SQLite, result codes]
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS claims (
+    key TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    lease_until TEXT NOT NULL,
+    expires_at REAL
+) WITHOUT ROWID
+"""
+_BY_EXPIRY = "CREATE INDEX IF NOT EXISTS claims_by_expiry ON claims (expires_at)"
+_FIND = "SELECT holder, lease_until FROM claims WHERE key = ?"
+_INSERT = "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_TAKE_OVER = """
+UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ?
+"""
+
+
+class SqliteClaims:
+    """Claims as rows of one table. Every call opens the file anew, so that threads and forked processes may share it.
+
+    Args:
+        path: The file, or its `file://` URI; it and the folders above are made when they are first needed.
+        ttl_days: How long a claim lives from when it was made; None for ever.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
+        self._path = Path(canonical(os.fspath(path)))
+        self._ttl_days = ttl_days
+
+    @property
+    def lifetime_days(self) -> float | None:
+        return self._ttl_days
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        lease_until, expires_at = self._times(now, lease_seconds)
+        with self._transaction() as rows:
+            rows.execute("DELETE FROM claims WHERE expires_at < ?", (now.timestamp(),))
+            rows.executemany(_INSERT, [(key, holder, lease_until, expires_at) for key in keys])
+            return {key: _claim(rows.execute(_FIND, (key,)).fetchone()) for key in keys}
+
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        times = self._times(now, lease_seconds)
+        with self._transaction() as rows:
+            rows.executemany(_TAKE_OVER, [(to_holder, *times, key, from_holder) for key in keys])
+            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
+            return {key for key, row in found if row and _claim(row).holder == to_holder}
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
+        if not self._path.exists():
+            return {}
+        with self._transaction() as rows:
+            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
+            return {key: _claim(row) for key, row in found if row}
+
+    def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
+        """Until when a claim is leased, and when it ends."""
+        expires_at = None if self._ttl_days is None else now.timestamp() + self._ttl_days * _SECONDS_PER_DAY
+        return (now + timedelta(seconds=lease_seconds)).isoformat(), expires_at
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection that holds the file alone; what was done is kept if the block ends without an error."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_TABLE)
+                connection.execute(_BY_EXPIRY)
+                yield connection
+                connection.execute("COMMIT")
+        except sqlite3.DatabaseError as exc:
+            code = getattr(exc, "sqlite_errorcode", 0) & _PRIMARY_CODE
+            error = StoreUnavailable if code in _PASSING else AccessError
+            raise error(f"claims in {self._path}: {exc}") from exc
+        except OSError as exc:
+            raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a file to write to") from exc
+
+
+def _claim(row: tuple[str, str]) -> Claim:
+    return Claim(row[0], datetime.fromisoformat(row[1]))

@@ -1,0 +1,247 @@
+"""Objects as files on a local disk, or on one that all machines of a cluster mount."""
+
+# Names are taken literally, and pathlib tidies them up.
+# ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from compactor.adapters.listing import sort_key, start_within
+from compactor.adapters.local.durable import (
+    is_temporary,
+    new_file,
+    open_file,
+    place,
+    placed,
+    remove_empty_folders,
+    remove_leftover,
+    sync,
+    sync_folder,
+    translated,
+)
+from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.layout import canonical
+from compactor.core.ports import ObjectInfo
+
+_TRIES = 5  # for an object that comes and goes while it is being created
+_EMPTY_FOLDERS = 3  # staging: an attempt's folder, its manifest's, and that of all
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
+
+
+class LocalStore:
+    """Files under absolute paths or `file://` URIs, which are taken literally.
+
+    Symbolic links to files are followed, those to folders below a prefix are not. A copy on the same disk shares its
+    source's data, so nothing is ever written in place. Folders that deleting leaves empty are removed.
+    """
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        try:
+            with translated(uri):
+                status = os.stat(_path(uri))
+        except ObjectNotFound:
+            return None
+        return _info(uri, status) if stat.S_ISREG(status.st_mode) else None
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        return self._read(uri, 0, -1, etag)
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        return self._read(uri, start, max(length, 0), etag)
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        after = start_within(prefix, start_after)
+        if after is not None:
+            yield from _walk(prefix, sort_key(after))
+
+    def create(self, uri: str, data: bytes) -> bool:
+        path = _path(uri)
+        for _ in range(_TRIES):
+            with translated(uri, writing=True):
+                try:
+                    place(path, lambda temporary: _write(temporary, data), os.link)
+                except FileExistsError:
+                    if os.path.isdir(path):
+                        raise AccessError(f"{uri}: is a folder, expected an object or nothing") from None
+                else:
+                    return True
+                # Whoever lost goes on from what the winner wrote, so that has to be durable too.
+                sync_folder(os.path.dirname(path))
+            with suppress(ObjectNotFound):
+                return self.read(uri) == data
+        raise StoreUnavailable(f"{uri}: was created and deleted by others {_TRIES} times while it was being created")
+
+    def put(self, uri: str, data: bytes) -> None:
+        with translated(uri, writing=True):
+            place(_path(uri), lambda temporary: _write(temporary, data))
+
+    def upload(self, uri: str, path: Path) -> None:
+        with path.open("rb"), translated(uri, writing=True):
+            place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
+
+    def writer(self, uri: str) -> "LocalWriter":
+        return LocalWriter(uri)
+
+    def copy(self, source: str, target: str) -> None:
+        with translated(source):
+            path = os.path.realpath(_path(source))
+            os.close(open_file(path)[0])
+
+        def fill(temporary: str) -> None:
+            try:
+                _link_or_copy(path, temporary)
+            except FileNotFoundError:
+                if not os.path.lexists(path):
+                    raise ObjectNotFound(f"{source}: was deleted while it was being copied") from None
+                raise
+
+        with translated(target, writing=True):
+            place(_path(target), fill)
+
+    def delete(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            with suppress(ObjectNotFound), translated(uri):
+                path = _path(uri)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    continue
+                os.unlink(path)
+                remove_empty_folders(os.path.dirname(path), _EMPTY_FOLDERS)
+
+    def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
+        with translated(uri):
+            handle, status = open_file(_path(uri))
+            with os.fdopen(handle, "rb") as file:
+                _check(uri, status, etag)
+                file.seek(start)
+                data = file.read(length)
+                _check(uri, os.fstat(handle), etag)
+                return data
+
+
+class LocalWriter:
+    """A new file that grows under a temporary name beside its own: what it holds is never copied.
+
+    Args:
+        uri: As of a file in `LocalStore`.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._file = placed(_path(uri))
+        self._handle = -1
+        self._has_hole = False
+
+    def __enter__(self) -> Self:
+        with translated(self._uri, writing=True):
+            self._handle = self._file.__enter__()
+        return self
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            with translated(self._uri, writing=True):
+                while rest:
+                    rest = rest[os.write(self._handle, rest) :]
+        except BaseException:
+            self._has_hole = True
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._has_hole:
+            error = StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
+            self._file.__exit__(type(error), error, None)
+            raise error
+        # Does not raise the error of the block again, which is not about this file.
+        with translated(self._uri, writing=True):
+            self._file.__exit__(kind, error, trace)
+
+
+def _path(uri: str) -> str:
+    path = canonical(uri)
+    if not path.startswith("/"):
+        raise AccessError(f"{uri}: expected an absolute path or a file:// URI")
+    return path
+
+
+def _etag(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
+
+
+def _info(uri: str, status: os.stat_result) -> ObjectInfo:
+    return ObjectInfo(uri, status.st_size, _etag(status), datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
+    if etag is not None and _etag(status) != etag:
+        raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
+
+
+def _write(path: str, data: bytes) -> None:
+    with new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+        file.write(data)
+
+
+def _write_file(path: str, source: str) -> None:
+    with open(source, "rb") as reader, new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+        shutil.copyfileobj(reader, file, 1024 * 1024)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError as exc:
+        if exc.errno not in _NO_LINK:
+            raise
+        _write_file(target, source)
+    else:
+        sync(target)
+
+
+def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
+    """All files below a folder whose name, from there on, sorts behind `after`."""
+    # Iterators on a stack, for folders deeper than Python recurses.
+    stack = [_entries(prefix, "")]
+    while stack:
+        for name, entry in stack[-1]:
+            key = sort_key(name)
+            if name.endswith("/"):
+                if key >= after or after.startswith(key):
+                    stack.append(_entries(prefix, name))
+                    break
+            elif key > after and (info := _entry_info(prefix + name, entry)):
+                yield info
+        else:
+            stack.pop()
+
+
+def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
+    """None for what is no file, is gone since its folder was read, or is a link that leads nowhere."""
+    with suppress(ObjectNotFound), translated(uri):
+        status = entry.stat()
+        if stat.S_ISREG(status.st_mode):
+            return _info(uri, status)
+    return None
+
+
+def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """What is in one folder, in order, named from the prefix on; the names of folders end with `/`."""
+    found = []
+    with suppress(ObjectNotFound), translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
+        for entry in entries:
+            if is_temporary(entry.name):
+                remove_leftover(entry)
+            else:
+                folder = entry.is_dir(follow_symlinks=False)
+                found.append((below + entry.name + ("/" if folder else ""), entry))
+    found.sort(key=lambda item: sort_key(item[0]))
+    return iter(found)

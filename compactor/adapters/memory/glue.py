@@ -1,0 +1,172 @@
+"""A Glue job, a queue and a notifier in memory: for tests, simulations and wherever there is no Glue."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from compactor.control.runs import JobRun, JobState, lineage, newest_first
+from compactor.control.snapshot import QueueDepth
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.ports import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Something that Glue does by itself, later."""
+
+    at: datetime
+    run_id: str
+    state: JobState
+
+
+class MemoryGlue:
+    """One Glue job whose runs do what they are told, in the time of a clock.
+
+    Args:
+        clock: What runs take their times from.
+        max_concurrent_runs: As in the definition of the job.
+        waiting_seconds: How long a new run is queued.
+        starting_seconds: How long it then takes to run.
+        stopping_seconds: How long it takes to stop.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_concurrent_runs: int = 1,
+        waiting_seconds: float = 0,
+        starting_seconds: float = 60,
+        stopping_seconds: float = 30,
+    ) -> None:
+        self._clock = clock
+        self._max_concurrent_runs = max_concurrent_runs
+        self._waiting_seconds = waiting_seconds
+        self._starting_seconds = starting_seconds
+        self._stopping_seconds = stopping_seconds
+        self._runs: dict[str, JobRun] = {}
+        self._changes: list[_Change] = []
+        self._trouble: CompactorError | None = None
+        self.calls = 0
+        self.started: list[str] = []
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        self._call()
+        return newest_first([run for run in self._runs.values() if run.started_at >= since])
+
+    def start(self) -> str | None:
+        self._call()
+        living = [run for run in self._runs.values() if run.is_living]
+        if len(living) >= self._max_concurrent_runs:
+            return None
+        run_id = f"jr_{len(self.started) + 1:06d}"
+        self.started.append(run_id)
+        self._begin(run_id)
+        return run_id
+
+    def stop(self, run_id: str) -> None:
+        self._call()
+        run = self._runs.get(run_id)
+        if run is None:
+            raise AccessError(f"run {run_id}: there is no such run")
+        if not run.is_living:
+            raise AccessError(f"run {run_id}: is {run.state}, expected a run that lives")
+        self._changes = [change for change in self._changes if change.run_id != run_id]
+        self._set(run_id, JobState.STOPPING)
+        self._later(self._stopping_seconds, run_id, JobState.STOPPED)
+
+    def end(self, run_id: str, state: JobState, error: str = "") -> None:
+        """Have a run end, as by a crash, by its time limit or by itself."""
+        self.pass_time()
+        self._changes = [change for change in self._changes if change.run_id != run_id]
+        self._set(run_id, state, error)
+
+    def expire(self, run_id: str, *, restart_after_seconds: float | None = 0) -> str:
+        """Let a run expire, as Glue does after seven days.
+
+        Args:
+            run_id: A living run.
+            restart_after_seconds: When Glue's own restart of it appears; None for never.
+
+        Returns:
+            The id that the restart has, or would have.
+        """
+        self.end(run_id, JobState.EXPIRED)
+        first, number = lineage(run_id)
+        successor = f"{first}_restart_{number + 1}"
+        if restart_after_seconds is not None:
+            self._later(restart_after_seconds, successor, JobState.STARTING)
+            self.pass_time()
+        return successor
+
+    @contextmanager
+    def trouble(self, error: CompactorError | None = None) -> Iterator[None]:
+        """Have every call fail for a while: an outage, or throttling where no error is given."""
+        self._trouble = error or StoreUnavailable("Glue answered with ThrottlingException: Rate exceeded")
+        try:
+            yield
+        finally:
+            self._trouble = None
+
+    def living(self) -> Sequence[JobRun]:
+        """The runs that live now, without a call."""
+        self.pass_time()
+        return [run for run in self._runs.values() if run.is_living]
+
+    def pass_time(self) -> None:
+        """Let happen what is due by now."""
+        while due := [change for change in self._changes if change.at <= self._clock.now()]:
+            change = min(due, key=lambda each: each.at)
+            self._changes.remove(change)
+            if change.run_id in self._runs:
+                self._set(change.run_id, change.state, at=change.at)
+            else:
+                self._begin(change.run_id)
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self._trouble is not None:
+            raise self._trouble
+        self.pass_time()
+
+    def _begin(self, run_id: str) -> None:
+        now = self._clock.now()
+        state = JobState.WAITING if self._waiting_seconds else JobState.STARTING
+        self._runs[run_id] = JobRun(run_id, state, started_at=now, changed_at=now)
+        if self._waiting_seconds:
+            self._later(self._waiting_seconds, run_id, JobState.STARTING)
+        self._later(self._waiting_seconds + self._starting_seconds, run_id, JobState.RUNNING)
+
+    def _later(self, seconds: float, run_id: str, state: JobState) -> None:
+        self._changes.append(_Change(self._clock.now() + timedelta(seconds=seconds), run_id, state))
+
+    def _set(self, run_id: str, state: JobState, error: str = "", at: datetime | None = None) -> None:
+        moment = at or self._clock.now()
+        ended_at = None if state.is_living else moment
+        self._runs[run_id] = replace(self._runs[run_id], state=state, changed_at=moment, ended_at=ended_at, error=error)
+
+
+class MemoryQueue:
+    """A queue that is as full and as old as it was told."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.in_flight = 0
+        self.age_seconds: float | None = None
+
+    def depth(self) -> QueueDepth:
+        return QueueDepth(self.waiting, self.in_flight)
+
+    def oldest_seconds(self, now: datetime) -> float | None:  # noqa: ARG002 - a port's method
+        return self.age_seconds
+
+
+class MemoryNotifier:
+    """Keeps every message."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, str]] = []
+
+    def tell(self, subject: str, text: str) -> None:
+        self.messages.append((subject, text))

@@ -1,0 +1,186 @@
+"""The ports in memory: for tests, dry runs and whatever need not outlive its process."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from compactor.adapters.listing import sort_key, start_within
+from compactor.adapters.local.clock import SystemClock
+from compactor.core.distributions import Distribution
+from compactor.core.errors import ObjectChanged, ObjectNotFound
+from compactor.core.layout import canonical
+from compactor.core.ports import Claim, Clock, ObjectInfo
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._now = start
+        self._lock = threading.Lock()
+
+    def now(self) -> datetime:
+        return self._now
+
+    def set(self, moment: datetime) -> None:
+        """Make it this time."""
+        with self._lock:
+            self._now = moment
+
+    def advance(self, seconds: float) -> None:
+        """Move on."""
+        with self._lock:
+            self._now += timedelta(seconds=seconds)
+
+
+class MemoryMetrics:
+    """Keeps everything that was emitted, in order."""
+
+    def __init__(self) -> None:
+        self.emitted: list[dict[str, float | Distribution]] = []
+
+    def emit(self, values: Mapping[str, float | Distribution]) -> None:
+        self.emitted.append(dict(values))
+
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - nothing is ever under way
+        return True
+
+
+class _Object(NamedTuple):
+    data: bytes
+    etag: str
+    modified_at: datetime
+
+    def info(self, uri: str) -> ObjectInfo:
+        return ObjectInfo(uri, len(self.data), self.etag, self.modified_at)
+
+
+class MemoryStore:
+    """Objects in a dictionary. Safe for many threads.
+
+    Args:
+        clock: What objects take their time of writing from.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._objects: dict[str, _Object] = {}
+        self._writes = 0
+        self._lock = threading.RLock()
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        found = self._objects.get(canonical(uri))
+        return found.info(uri) if found else None
+
+    def read(self, uri: str, *, etag: str | None = None) -> bytes:
+        found = self._objects.get(canonical(uri))
+        if found is None:
+            raise ObjectNotFound(f"{uri}: there is no such object")
+        if etag is not None and found.etag != etag:
+            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.etag}")
+        return found.data
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        return self.read(uri, etag=etag)[start : start + length]
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        start, base = start_within(prefix, start_after), canonical(prefix)
+        if start is None:
+            return
+        with self._lock:
+            names = [uri.removeprefix(base) for uri in self._objects if uri.startswith(base)]
+        for name in sorted(names, key=sort_key):
+            found = self._objects.get(base + name)
+            if found and (not start or sort_key(name) > sort_key(start)):
+                yield found.info(prefix + name)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with self._lock:
+            found = self._objects.get(canonical(uri))
+            if found is None:
+                self.put(uri, data)
+            return found is None or found.data == data
+
+    def put(self, uri: str, data: bytes) -> None:
+        with self._lock:
+            self._writes += 1
+            self._objects[canonical(uri)] = _Object(bytes(data), f"{self._writes:x}", self._clock.now())
+
+    def upload(self, uri: str, path: Path) -> None:
+        self.put(uri, path.read_bytes())
+
+    def writer(self, uri: str) -> "MemoryWriter":
+        return MemoryWriter(partial(self.put, uri))
+
+    def copy(self, source: str, target: str) -> None:
+        with self._lock:
+            self.put(target, self.read(source))
+
+    def delete(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            with self._lock:
+                self._objects.pop(canonical(uri), None)
+
+
+class MemoryWriter:
+    """Gathers an object in memory.
+
+    Args:
+        put: Makes all of it an object, at the end.
+    """
+
+    def __init__(self, put: Callable[[bytes], None]) -> None:
+        self._put = put
+        self._gathered = BytesIO()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, data: bytes) -> None:
+        self._gathered.write(data)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._put(self._gathered.getvalue())
+
+
+class MemoryClaims:
+    """Claims in a dictionary. Safe for many threads.
+
+    Args:
+        lifetime_days: What to say about how long claims are remembered; they are, for ever.
+    """
+
+    def __init__(self, lifetime_days: float | None = None) -> None:
+        self._lifetime_days = lifetime_days
+        self._claims: dict[str, Claim] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def lifetime_days(self) -> float | None:
+        return self._lifetime_days
+
+    def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
+        fresh = Claim(holder, now + timedelta(seconds=lease_seconds))
+        with self._lock:
+            return {key: self._claims.setdefault(key, fresh) for key in keys}
+
+    def take_over(
+        self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
+    ) -> set[str]:
+        taken = Claim(to_holder, now + timedelta(seconds=lease_seconds))
+        with self._lock:
+            held = {key: self._claims[key] for key in keys if key in self._claims}
+            self._claims.update({key: taken for key, claim in held.items() if claim.holder == from_holder})
+            return {key for key in held if self._claims[key].holder == to_holder}
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
+        with self._lock:
+            return {key: self._claims[key] for key in keys if key in self._claims}

@@ -1,0 +1,82 @@
+"""`compactor clean`: removes by age what nobody needs any more."""
+
+from typing import Any
+
+import click
+from rich.console import Console
+
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.core.formatting import by_name, count, size
+from compactor.job.retention.cleaner import CleaningReport, Kind
+from compactor.wiring.app import App
+
+SHOWN_KEPT = 20
+NAMES = {
+    Kind.ARCHIVED: "archived manifests",
+    Kind.REDRIVEN: "redriven inputs",
+    Kind.STAGED: "staged files",
+    Kind.CHECKPOINT: "checkpoint files",
+}
+
+
+@click.command("clean")
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would go.")
+@click.option(
+    "--archive-days",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Age from which archived manifests may go; else retention.archive_days.",
+)
+@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints of all stopped runs, whatever their age.")
+@click.option("--force", is_flag=True, help="With --checkpoints: also those that were written to a moment ago.")
+@json_option
+@body
+def clean(
+    invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
+) -> ExitCode:
+    """Remove what nobody needs any more.
+
+    Archived manifests and put-back lines once they are old enough, orphaned staging after a day, checkpoints of dead
+    runs after 15 days. Never anything of a manifest that is not committed and done: that is kept and named.
+
+    A run does the same once a day.
+    """
+    if force and not checkpoints:
+        raise click.UsageError("--force goes with --checkpoints")
+    app = App(invocation.settings())
+    days = app.settings.retention.archive_days if archive_days is None else archive_days
+    report = _cleaned(app, days, checkpoints=checkpoints, force=force, dry_run=dry_run)
+    if as_json:
+        print_json(_document(report, days, dry_run=dry_run))
+    else:
+        _show(report, dry_run=dry_run)
+    return ExitCode.DONE
+
+
+def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:
+    report = CleaningReport()
+    if checkpoints:
+        app.cleaner.check_checkpoints(force=force)
+    with Console(stderr=True).status("cleaning") as progress:
+        steps = app.cleaner.clean(report, archive_days=archive_days, all_checkpoints=checkpoints, dry_run=dry_run)
+        for _ in steps:
+            progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
+    return report
+
+
+def _document(report: CleaningReport, archive_days: int, *, dry_run: bool) -> dict[str, Any]:
+    removed = {kind: report.removed[kind] for kind in Kind}
+    return {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
+
+
+def _show(report: CleaningReport, *, dry_run: bool) -> None:
+    found = [(NAMES[kind], f"{report.removed[kind]:,}") for kind in Kind]
+    total = f"{count(sum(report.removed.values()), 'object')}, {size(report.removed_bytes)}"
+    kept = f"{sum(report.kept.values()):,}" + (f": {by_name(report.kept)}" if report.kept else "")
+    print_fields([*found, ("would remove" if dry_run else "removed", total), ("kept", kept)])
+    for each in report.kept_named[:SHOWN_KEPT]:
+        click.echo(f"\n  {each.where}\n    {each.reason}")
+    if sum(report.kept.values()) > SHOWN_KEPT:
+        click.echo(f"\n  and {sum(report.kept.values()) - SHOWN_KEPT:,} more")

@@ -1,0 +1,53 @@
+"""`compactor demo`: the whole job on this machine, without an AWS account."""
+
+import re
+from pathlib import Path
+
+import click
+
+from compactor.cli.commands.run import check_java
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body
+
+_SIZE = re.compile(r"(\d{1,6})\s*(mb|gb)", re.IGNORECASE)
+_UNIT_BYTES = {"mb": 1_000_000, "gb": 1_000_000_000}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as `100mb` or `1gb`, in decimal units.
+
+    Raises:
+        ValueError: It is no such size.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or int(found.group(1)) == 0:
+        raise ValueError(f"{text!r} is no size; expected one such as 100mb or 1gb")
+    return int(found.group(1)) * _UNIT_BYTES[found.group(2).lower()]
+
+
+def _size(_context: click.Context, _option: click.Parameter, value: str) -> int:
+    try:
+        return parse_size(value)
+    except ValueError as exc:
+        raise click.BadParameter(str(exc)) from exc
+
+
+@click.command("demo")
+@click.option("--size", "total_bytes", default="100mb", show_default=True, callback=_size, help="Of the input.")
+@click.option(
+    "--local",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Use plain folders below DIR instead of the stand-in for AWS. What came out stays there, to be looked at.",
+)
+@body
+def demo(_invocation: Invocation, *, total_bytes: int, folder: Path | None) -> ExitCode:
+    """Make a day of events, compact it, prove that nothing is lost.
+
+    Runs against a local stand-in for S3 and DynamoDB. Ends with 1 if what came out is not what went in.
+    """
+    from compactor.demo.run import run_demo  # noqa: PLC0415 - only this command needs it
+
+    check_java()
+    return ExitCode.DONE if run_demo(total_bytes, folder) else ExitCode.FAILED

@@ -1,0 +1,126 @@
+"""`compactor init`: writes a first settings file."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body
+from compactor.core.errors import AccessError
+from compactor.core.layout import is_s3
+from compactor.settings.places import EXPECTED
+from compactor.settings.settings import parse_settings, parse_toml
+from compactor.settings.template import Answers, draft, read_answer, read_answers
+
+_DEFAULT_FILE = "compactor.toml"
+_QUESTIONS = {
+    "input": "Where is the input?",
+    "output": "Where shall the Parquet files go?",
+    "state": "Where may the compactor keep manifests and state?",
+}
+
+
+@click.command("init")
+@click.argument("file", required=False)
+@click.option("--input", "inputs", multiple=True, metavar="PLACE", help="Where the input is; may be given repeatedly.")
+@click.option("--output", metavar="PLACE", help="Where the Parquet files shall go.")
+@click.option("--state", metavar="PLACE", help="Where the compactor may keep manifests and state.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@body
+def init(
+    invocation: Invocation,
+    *,
+    file: str | None,
+    inputs: tuple[str, ...],
+    output: str | None,
+    state: str | None,
+    force: bool,
+) -> ExitCode:
+    """Write a commented settings file: FILE, or compactor.toml.
+
+    On a terminal it asks three questions; with one of --input, --output and --state it asks none and takes all three.
+
+    A place is s3://bucket/prefix or a folder. Nothing but the file is made.
+    """
+    name = file or invocation.config or _DEFAULT_FILE
+    if is_s3(name):
+        raise click.UsageError(f"{name}: expected a local file; copy it to S3 when it is right")
+    path = Path(name)
+    if path.exists() and not force:
+        raise click.UsageError(f"{name} is there already; --force writes over it, or name another file")
+    asks = not (inputs or output or state) and _is_terminal()
+    answers = _ask() if asks else _given(inputs, output or "", state or "")
+    text = draft(answers)
+    parse_settings(parse_toml(text.encode(), name))  # whatever the answers were: what is written can be used
+    _write(path, text, over=force)
+    _show(name, answers)
+    return ExitCode.DONE
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
+    """The answers that flags give.
+
+    Raises:
+        click.UsageError: Some are missing, or will not do; all of that at once.
+    """
+    flags = {"--input": inputs, "--output": output, "--state": state}
+    missing = [f"{flag} PLACE" for flag, value in flags.items() if not value]
+    if missing:
+        raise click.UsageError(f"expected {', '.join(missing)} as well; a place is {EXPECTED}")
+    answers, faults = read_answers(inputs, output, state)
+    if answers is None:
+        raise click.UsageError("; ".join(faults))
+    return answers
+
+
+def _ask() -> Answers:
+    """The answers of whoever sits at the terminal; a question is asked until its answer will do."""
+    found: dict[str, str] = {}
+    click.echo(f"A place is {EXPECTED}.", err=True)
+    for name, question in _QUESTIONS.items():
+        found[name] = _asked(name, question, found)
+    return Answers((found["input"],), found["output"], found["state"])
+
+
+def _asked(name: str, question: str, others: Mapping[str, str]) -> str:
+    def read(text: str) -> str:
+        try:
+            return read_answer(name, text, others)
+        except ValueError as exc:
+            raise click.UsageError(f"{text!r} will not do: expected {exc}") from exc
+
+    place: str = click.prompt(question, prompt_suffix=" ", value_proc=read, err=True)
+    return place
+
+
+def _write(path: Path, text: str, *, over: bool) -> None:
+    """Write a file whole or not at all; only where there is none, unless it is to be written over."""
+    try:
+        if not over:
+            with path.open("x") as file:
+                file.write(text)
+            return
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as exc:
+        raise AccessError(
+            f"{path}: cannot be written ({exc.strerror}); expected a folder that may be written to"
+        ) from exc
+
+
+def _show(name: str, answers: Answers) -> None:
+    command = f"compactor --config {shlex.quote(name)}"
+    click.echo(f"Wrote {name}. Next:")
+    if answers.is_on_s3:
+        click.echo('  name a DynamoDB table in builder.claims, which plan needs ("@journal" will do for back-fills)')
+    for rest in ("doctor", *(f"plan {shlex.quote(each)}" for each in answers.inputs), "run --once"):
+        click.echo(f"  {command} {rest}")

@@ -1,0 +1,103 @@
+"""`compactor plan`: writes manifests for the files below a prefix."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.times import moment
+from compactor.core.formatting import count, size
+from compactor.core.layout import is_date
+from compactor.core.manifest import Manifest
+from compactor.manifests.planning import SKIP_REASONS, Plan
+from compactor.settings.places import parse_place
+from compactor.wiring.app import App
+
+SHOWN_MANIFESTS = 20
+
+
+def _date(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not is_date(value):
+        raise click.BadParameter(f"{value!r} is no calendar day; expected yyyy-mm-dd")
+    return value
+
+
+def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
+    try:
+        return parse_place(value)
+    except ValueError as exc:
+        raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
+
+
+date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date, help="Only this day.")
+
+
+@click.command("plan")
+@click.argument("prefix", callback=_place)
+@click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
+@date_option
+@click.option(
+    "--since", metavar="TIME", callback=moment, help="Only files written then or later (ISO 8601; UTC if not said)."
+)
+@json_option
+@body
+def plan(
+    invocation: Invocation, *, prefix: str, dry_run: bool, day: str | None, since: datetime | None, as_json: bool
+) -> ExitCode:
+    """Write manifests for all files below PREFIX that are in none.
+
+    For back-fills, and for files whose events never came. Running it again writes nothing twice.
+    """
+    app = App(invocation.settings())
+    made = app.planner.plan(prefix, date=day, since=since, dry_run=dry_run)
+    if as_json:
+        print_json(_document(made, dry_run=dry_run))
+    else:
+        _show(made, app.layout.manifests_folder, dry_run=dry_run)
+    return ExitCode.DONE
+
+
+def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "manifests": [
+            # A dry run claims no id, so the one it would have is none to show.
+            {
+                "manifest_id": None if dry_run else each.manifest_id,
+                "date": each.date,
+                "files": len(each.files),
+                "bytes": _bytes(each),
+            }
+            for each in made.manifests
+        ],
+        "skipped": made.skipped,
+        "planned_before": made.planned_before,
+        "held": made.held,
+        "held_until": made.held_until,
+    }
+
+
+def _bytes(manifest: Manifest) -> int:
+    return sum(file.size_bytes or 0 for file in manifest.files)
+
+
+def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
+    files = count(sum(len(each.files) for each in made.manifests), "file")
+    total = size(sum(map(_bytes, made.manifests)))
+    verb = "Would write" if dry_run else "Wrote"
+    click.echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
+    for each in made.manifests[:SHOWN_MANIFESTS]:
+        name = each.date if dry_run else each.manifest_id
+        click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
+    if len(made.manifests) > SHOWN_MANIFESTS:
+        click.echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+    if made.planned_before:
+        click.echo(f"In a manifest already: {count(made.planned_before, 'file')}")
+    for reason, number in sorted(made.skipped.items()):
+        click.echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
+    if made.held:
+        until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
+        click.echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

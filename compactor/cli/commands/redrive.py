@@ -1,0 +1,130 @@
+"""`compactor redrive`: puts back what was set aside."""
+
+import sys
+from typing import Any, cast
+
+import click
+from rich.console import Console
+
+from compactor.cli.commands.plan import date_option
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_json, shallow
+from compactor.core.formatting import by_name, count
+from compactor.core.layout import MANIFEST_ID
+from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.scan import ScanResult
+from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
+from compactor.wiring.app import App
+
+ASKED_ABOVE = 1_000
+SHOWN = 20
+
+
+def _manifest_ids(_context: click.Context, _argument: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if not MANIFEST_ID.fullmatch(value):
+            form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
+            raise click.BadParameter(f"{value!r} is no manifest id; expected {form}")
+    return values
+
+
+@click.command("redrive")
+@click.argument("kind", type=click.Choice(list(REASONS)))
+@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, callback=_manifest_ids)
+@click.option("--reason", metavar="REASON", help="Only what was set aside for this reason.")
+@date_option
+@click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be done.")
+@click.option("--yes", is_flag=True, help=f"Do not ask before more than {ASKED_ABOVE:,} manifests, files or lines.")
+@json_option
+@body
+def redrive(
+    invocation: Invocation,
+    *,
+    kind: str,
+    manifest_ids: tuple[str, ...],
+    reason: str | None,
+    day: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Put back dead letters, files or rejected lines.
+
+    Takes those of the manifests that are named, else all that were not redriven yet. What is put back becomes a new
+    manifest <id>-r<n>. Nothing that has a row already is taken.
+
+    Exit codes: 0 done; 1 not wanted after all; 3 something was refused.
+    """
+    scope = _scope(kind, manifest_ids, reason, day)
+    app = App(invocation.settings())
+    # On anything but a terminal it shows nothing.
+    with Console(stderr=True).status("looking"):
+        scan = app.redrive_scan.scan(scope)
+    if not (dry_run or yes) and scan.things > ASKED_ABOVE:
+        refusal = _asked(scan)
+        if refusal is not None:
+            return refusal
+    with Console(stderr=True).status("redriving"):
+        report = app.redriver().redrive(scan, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "kind": kind, **_document(report)})
+    else:
+        _show(report, scope.kind, dry_run=dry_run)
+    return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
+
+
+def _scope(kind: str, manifest_ids: tuple[str, ...], reason: str | None, day: str | None) -> Scope:
+    known = cast("Kind", kind)
+    if reason is not None and reason not in REASONS[known]:
+        expected = ", ".join(sorted(REASONS[known]))
+        raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
+    return Scope(known, manifest_ids, reason, day)
+
+
+def _asked(scan: ScanResult) -> ExitCode | None:
+    """Ask whether so much is meant; how to end if it is not."""
+    things = f"{count(scan.things, THINGS[scan.scope.kind])} of {count(len(scan.sources), 'manifest')}"
+    if not _is_terminal():
+        say(f"redrive: {things} -> expected --yes, as there is no terminal to ask at")
+        return ExitCode.WRONG_USAGE
+    if click.confirm(f"Redrive {things}?", err=True):
+        return None
+    say("nothing was redriven")
+    return ExitCode.FAILED
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _document(report: RedriveReport) -> dict[str, Any]:
+    return {
+        "redriven": [shallow(each) for each in report.redriven],
+        "refused": [shallow(each) for each in report.refused],
+        "healed": report.healed,
+    }
+
+
+def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:
+    would = "Would redrive" if dry_run else "Redrove"
+    lines = sum(sum(each.counts.values()) for each in report.redriven)
+    files = count(sum(each.files for each in report.redriven), "file")
+    what = f"{count(lines, 'line')} in {files}" if kind == "rejects" else files
+    click.echo(f"{would} {what} of {count(len(report.redriven), 'manifest')}")
+    for each in report.redriven[:SHOWN]:
+        click.echo(f"  {each.source}{f' as {each.manifest_id}' if each.manifest_id else ''}  {by_name(each.counts)}")
+    _more(len(report.redriven))
+    for manifest_id in report.healed[:SHOWN]:
+        click.echo(f"{'Would write' if dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
+    _more(len(report.healed))
+    if report.refused:
+        click.echo(f"Refused: {len(report.refused):,}")
+    for refused in report.refused[:SHOWN]:
+        click.echo(f"  {refused.manifest_id}{f'  {refused.uri}' if refused.uri else ''}\n    {refused.why}")
+    _more(len(report.refused))
+
+
+def _more(number: int) -> None:
+    if number > SHOWN:
+        click.echo(f"  and {number - SHOWN:,} more; --json shows all")

@@ -1,0 +1,161 @@
+"""`compactor report`: what a period came to, as one page of HTML."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import click
+
+from compactor.cli.commands.cost import COMMON_WORKER_TYPE, COMMON_WORKERS, shape_of
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_fields, print_json
+from compactor.cli.ui.times import moment
+from compactor.core.layout import is_s3
+from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, JobSize
+from compactor.ops.report.figures import Figures
+from compactor.ops.report.gathering import ReportReader
+from compactor.ops.report.page import page
+from compactor.ops.report.period import Period
+from compactor.ops.report.report import Report
+from compactor.ops.report.spending import Spending, spending
+from compactor.ops.report.verdict import judge
+from compactor.wiring.app import App, engine_of
+
+DEFAULT_HOURS = 24.0
+DEFAULT_OUT = "report.html"
+STDOUT = "-"
+
+
+@click.command("report")
+@click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
+@click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True, max=10 * 366 * 24),
+    help=f"Length of the period, up to --until; {DEFAULT_HOURS:g} if neither this nor --since is said.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help=f"Where the page is written; - is stdout. {DEFAULT_OUT} if not said, or nowhere with --json.",
+)
+@click.option("--samples/--no-samples", default=True, show_default=True, help="Show a few of the rejected lines.")
+@click.option(
+    "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
+)
+@click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@json_option
+@body
+def report(
+    invocation: Invocation,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    hours: float | None,
+    out: str | None,
+    samples: bool,
+    worker_type: str | None,
+    workers: int | None,
+    glue_version: str,
+    as_json: bool,
+) -> ExitCode:
+    """Report on a period as one page of HTML that needs no network.
+
+    Throughput, times against the SLA, file sizes, rejects, dead letters, schema and cost, with the verdict in words.
+    Lists the whole ledger, and reads three records for each manifest of the period.
+
+    Exit codes: 0 done; 3 done, and something of the period waits for an operator.
+    """
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - both take stdout; expected one of them")
+    app = App(invocation.settings())
+    period = _period(app.clock.now(), since, until, hours)
+    job = JobSize(worker_type or COMMON_WORKER_TYPE, workers or COMMON_WORKERS, glue_version)
+    made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
+    target = out or (None if as_json else DEFAULT_OUT)
+    if target is not None:
+        _write(page(made), target)
+    if as_json:
+        print_json(made.document())
+    elif target != STDOUT:
+        _show(made, str(target))
+    return ExitCode.NEEDS_OPERATOR if made.needs_operator else ExitCode.DONE
+
+
+def _period(now: datetime, since: datetime | None, until: datetime | None, hours: float | None) -> Period:
+    """The period that the options mean; nothing is known of what is yet to come, so it ends now at the latest."""
+    if since is not None and hours is not None:
+        raise click.UsageError("--since and --hours both say where the period begins; expected one of them")
+    end = min(until or now, now)
+    try:
+        start = since if since is not None else end - timedelta(hours=hours or DEFAULT_HOURS)
+    except OverflowError as exc:
+        raise click.UsageError(f"--until {end.isoformat()}: so many hours before it there is no time") from exc
+    if start >= end:
+        raise click.UsageError(
+            f"the period from {start.isoformat()} to {end.isoformat()} is empty; expected --since before --until "
+            "and before now"
+        )
+    return Period(start, end)
+
+
+def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
+    """Everything about a period.
+
+    Args:
+        app: The parts of this process.
+        period: What is asked for.
+        job: The workers to reckon with.
+        is_job_named: Somebody named them.
+        with_samples: Show some rejected lines.
+    """
+    report_reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    target_file_bytes = app.settings.output.target_file_bytes
+    figures = report_reader.gather(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
+    sla_seconds = app.settings.control.sla_seconds
+    return Report(
+        made_at=app.clock.now(),
+        place=app.layout.state,
+        sla_seconds=sla_seconds,
+        has_samples=with_samples,
+        figures=figures,
+        verdict=judge(figures, sla_seconds),
+        spending=_spending(app, figures, job, is_job_named=is_job_named),
+    )
+
+
+def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
+    settings, totals = app.settings, figures.totals
+    ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
+    return spending(
+        figures,
+        job=job,
+        is_job_named=is_job_named,
+        classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
+        shape=shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio),
+        is_local=not is_s3(app.layout.state),
+    )
+
+
+def _write(text: str, target: str) -> None:
+    data = text.encode()
+    if target == STDOUT:
+        click.echo(data, nl=False)
+        return
+    try:
+        Path(target).write_bytes(data)
+    except OSError as exc:
+        raise click.UsageError(f"--out {target}: {exc.strerror}; expected a place for a file") from exc
+
+
+def _show(made: Report, target: str) -> None:
+    period, points = made.figures.period, "\n".join(point.text for point in made.verdict.points)
+    print_fields(
+        [
+            ("report", target),
+            ("period", f"{period.since:%Y-%m-%d %H:%M:%S} to {period.until:%Y-%m-%d %H:%M:%S} UTC"),
+            ("verdict", made.verdict.headline),
+            *([("because", points)] if points else []),
+        ]
+    )

@@ -1,0 +1,146 @@
+"""`compactor verify`: proves that every line is where the ledger says."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+
+from compactor.cli.commands.plan import date_option
+from compactor.cli.failures import ExitCode
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.formatting import by_name, count, size
+from compactor.core.layout import MANIFEST_ID
+from compactor.ops.verify.report import Discrepancy, VerifyReport
+from compactor.wiring.app import App
+
+SHOWN = 20  # of each list; --json shows all
+
+
+def _manifest_id(_context: click.Context, _argument: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not MANIFEST_ID.fullmatch(value):
+        form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
+        raise click.BadParameter(f"{value!r} is no manifest id; expected {form}")
+    return value
+
+
+@click.command("verify")
+@click.argument("manifest_id", required=False, callback=_manifest_id)
+@date_option
+@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Takes long.")
+@json_option
+@body
+def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, as_json: bool) -> ExitCode:
+    """Prove that every line is where the ledger says.
+
+    Looks at one manifest, one day, or everything.
+
+    Rows are counted from the footers of the output files, and set against lines, rejects and blank lines on record.
+    Files that no commit names and records that are missing or damaged are named as well.
+
+    Exit codes: 3 if something does not add up, or manifests or files were set aside.
+    """
+    if manifest_id is not None and day is not None:
+        raise click.UsageError("give a manifest id or --date, not both")
+    app = App(invocation.settings())
+    report = _verified(app, manifest_id, day, deep=deep)
+    if as_json:
+        print_json(_document(report, deep=deep))
+    else:
+        _show(report, deep=deep)
+    return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
+
+
+def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
+    deep_check = app.deep_check if deep else None
+    # On anything but a terminal it shows nothing.
+    with Console(stderr=True).status("verifying") as progress:
+        on_manifest = counter(progress.update)
+        if manifest_id is not None:
+            found = _found(app, manifest_id)
+            return app.verifier.verification([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
+        if day is not None:
+            return app.verifier.verify_date(day, deep_check=deep_check, on_manifest=on_manifest)
+        return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
+
+
+def _found(app: App, manifest_id: str) -> tuple[str, str]:
+    try:
+        record = app.ledger.accepted(manifest_id)
+    except RecordUnreadable:
+        record = None
+    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
+    if record is not None and not (waits and not app.ledger.record_names(record.date, manifest_id)):
+        return record.date, manifest_id
+    for found in app.ledger.manifests():  # the record of its acceptance may be what is missing
+        if found[1] == manifest_id:
+            return found
+    state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
+    raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
+
+
+def counter(show: Callable[[str], None]) -> Callable[[str], None]:
+    """Says how many manifests were verified, each time that one more was."""
+    checked = 0
+
+    def on_manifest(_manifest_id: str) -> None:
+        nonlocal checked
+        checked += 1
+        show(f"verified {count(checked, 'manifest')}")
+
+    return on_manifest
+
+
+def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
+    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
+
+
+def _show(report: VerifyReport, *, deep: bool) -> None:
+    accounted = report.rows + report.rejected_lines + report.blank_lines
+    sign = "=" if accounted == report.lines else "is not"
+    sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
+    fields = [
+        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _redriven(report)),
+        ("not done", f"{report.unfinished:,}"),
+        ("input files", f"{report.files:,}" + _in_brackets(by_name(report.files_by_status))),
+        ("lines", f"{report.lines:,} {sign} {sums}"),
+        ("rejects", by_name(report.rejects_by_reason) or "none"),
+        ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
+    ]
+    if deep:
+        fields.append(("compared", f"every value of {count(report.inputs_compared, 'input file')}"))
+        if report.inputs_gone:
+            fields.append(("", f"{count(report.inputs_gone, 'input file')} gone or replaced by now, not compared"))
+    fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
+    print_fields(fields)
+    _list("", [_shown(each) for each in report.discrepancies])
+    letters = [each for each in report.dead_letter_manifests if not each.redriven]
+    _list("dead letters", [f"{each.manifest_id}: {each.reason}\n    {each.message}" for each in letters])
+    aside = [each for each in report.quarantined_files if not each.redriven]
+    files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in aside]
+    _list("files set aside", files)
+
+
+def _shown(each: Discrepancy) -> str:
+    of = f" (manifest {each.manifest_id})" if each.manifest_id else ""
+    return f"{each.where}{of}\n    expected  {each.expected}\n    found     {each.found}"
+
+
+def _list(title: str, entries: Sequence[str]) -> None:
+    if entries and title:
+        click.echo(f"\n{title}")
+    for each in entries[:SHOWN]:
+        click.echo(f"\n  {each}")
+    if len(entries) > SHOWN:
+        click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
+
+
+def _redriven(report: VerifyReport) -> str:
+    redriven = sum(each.redriven for each in report.dead_letter_manifests)
+    return f" ({redriven:,} of them put back since)" if redriven else ""
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""

@@ -1,0 +1,190 @@
+"""What `compactor compact` says at its end: figures, where everything is, and the next move."""
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.ui.output import print_fields, shallow
+from compactor.core.formatting import by_name, count, duration, rate, size
+from compactor.core.layout import Layout, folder
+from compactor.job.service import RunReport
+from compactor.ledger.backlog import Backlog
+from compactor.manifests.planning import SKIP_REASONS, Plan
+from compactor.ops.verify.report import VerifyReport
+from compactor.settings.compact_paths import CompactPaths
+
+
+@dataclass(slots=True)
+class Closing:
+    """How a call ended.
+
+    Attributes:
+        paths: Its places.
+        layout: All places.
+        plan: What was planned.
+        dry_run: Nothing was done.
+        is_deep: Every value was to be compared.
+        resumed: Manifests that waited before this call planned any.
+        run: What was done.
+        is_interrupted: A signal put an end to it.
+        left: What still waits; None in a dry run, which does not look.
+        verification: What was proved; None where the work is not at its end.
+        seconds: From beginning to end.
+    """
+
+    paths: CompactPaths
+    layout: Layout
+    plan: Plan
+    dry_run: bool
+    is_deep: bool
+    resumed: int = 0
+    run: RunReport = field(default_factory=RunReport)
+    is_interrupted: bool = False
+    left: Backlog | None = None
+    verification: VerifyReport | None = None
+    seconds: float = 0.0
+
+    @property
+    def new_files(self) -> int:
+        return sum(len(manifest.files) for manifest in self.plan.manifests)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the same call again has something to go on with. What is stuck has not: it waits for a person."""
+        is_left = self.left is not None and not self.left.is_empty
+        return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether a person has to look: something is stuck, was set aside, or does not add up."""
+        return bool(self.run.stuck) or (self.verification is not None and self.verification.needs_operator)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        if self.is_unfinished:
+            return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
+        if self.needs_operator:
+            return ExitCode.NEEDS_OPERATOR
+        # Whoever goes by the code may do away with SRC, of which another planner has not put all into manifests.
+        return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "source": self.paths.source,
+            "output": self.paths.output,
+            "settings_file": self.paths.settings_file,
+            "rejects_folder": self.layout.rejects_folder,
+            "dry_run": self.dry_run,
+            "deep": self.is_deep,
+            "new_files": self.new_files,
+            "new_bytes": _planned_bytes(self.plan),
+            "planned_before": self.plan.planned_before,
+            "replaced": self.plan.replaced,
+            "skipped": self.plan.skipped,
+            "held": self.plan.held,
+            "held_until": self.plan.held_until,
+            "resumed_manifests": None if self.dry_run else self.resumed,
+            "run": None if self.dry_run else shallow(self.run),
+            "backlog": None if self.left is None else _backlog_document(self.left),
+            "is_interrupted": self.is_interrupted,
+            "is_unfinished": self.is_unfinished,
+            "needs_operator": self.needs_operator,
+            "verified": None if self.verification is None else shallow(self.verification),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _backlog_document(left: Backlog) -> dict[str, int]:
+    """Under the names of `status`."""
+    return {"manifests": left.manifests, "begun_manifests": left.begun, "input_bytes": left.size_bytes}
+
+
+def show(closing: Closing) -> None:
+    """Print it for people."""
+    if closing.dry_run:
+        print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.paths.output)])
+        return
+    fields = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
+    fields += _skipped(closing.plan)
+    if closing.resumed:
+        fields.append(("taken up", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
+    run = closing.run
+    if run.committed or run.dead_lettered:
+        fields.append(("rows", f"{run.records:,}"))
+        fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
+        fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+    if closing.verification is not None:
+        fields += _verified(closing.verification, closing)
+    print_fields(fields)
+    _next_moves(closing)
+
+
+def _new(closing: Closing) -> str:
+    plan = closing.plan
+    if not closing.new_files:
+        return f"nothing; {count(plan.planned_before, 'file')} taken before"
+    before = f"; {count(plan.planned_before, 'file')} taken before" if plan.planned_before else ""
+    return f"{count(closing.new_files, 'file')}, {size(_planned_bytes(plan))}{before}"
+
+
+def _planned_bytes(plan: Plan) -> int:
+    return sum(file.size_bytes or 0 for manifest in plan.manifests for file in manifest.files)
+
+
+def _skipped(plan: Plan) -> list[tuple[str, str]]:
+    found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
+    return [("left out", "\n".join(found))] if found else []
+
+
+def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:
+    accounted = verification.rows + verification.rejected_lines + verification.blank_lines
+    sign = "=" if accounted == verification.lines else "is not"
+    sums = f"{verification.rows:,} rows + {verification.rejected_lines:,} rejects + {verification.blank_lines:,} blank"
+    means = "counted from the footers of all output files"
+    if closing.is_deep:
+        gone = f"; {verification.inputs_gone:,} gone by now" if verification.inputs_gone else ""
+        means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
+    fields = [("verified", f"{verification.lines:,} lines {sign} {sums}\n{means}, of this call and all before")]
+    if verification.rejected_lines:
+        fields.append(("rejects", f"{by_name(verification.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
+    if aside := [each for each in verification.quarantined_files if not each.redriven]:
+        fields.append(("set aside", f"{count(len(aside), 'file')}, such as {aside[0].uri}: {aside[0].status}"))
+    if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
+        fields.append(("dead letters", f"{len(letters):,}, such as {letters[0].manifest_id}: {letters[0].reason}"))
+    if verification.discrepancies:
+        found = verification.discrepancies[0]
+        many = f"{len(verification.discrepancies):,}, such as {found.where}"
+        text = f"{many}\nexpected {found.expected}\nfound {found.found}"
+        fields.append(("does not add up", text))
+    return fields
+
+
+def _next_moves(closing: Closing) -> None:
+    run, plan, paths = closing.run, closing.plan, closing.paths
+    for manifest_id, error in run.failures.items():
+        say(f"manifest {manifest_id} is not done: {error}")
+    for manifest_id, fault in run.stuck.items():
+        say(f"manifest {manifest_id} waits for somebody to put it right: {fault}")
+    if plan.replaced:
+        files = count(plan.replaced, "file")
+        say(f"{files} replaced since taken before: all lines of them were taken again, the rows from before stay")
+    if plan.held:
+        say(f"{count(plan.held, 'file')} held by another planner: the same call takes them later")
+    if closing.left is not None and closing.left.of_others:
+        say(f"{count(closing.left.of_others, 'manifest')} of other sources left to the calls that planned them")
+    if closing.is_unfinished:
+        left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
+        say(f"not all is done: {left}the same call again goes on there")
+        return
+    command = f"compactor --config {shlex.quote(paths.settings_file)}"
+    if closing.exit_code is ExitCode.NEEDS_OPERATOR:
+        click.echo(f"\nsee why     {command} verify")
+        click.echo(f"put back    {command} redrive files   (or: redrive manifests), then the same call again")
+        return
+    glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
+    click.echo(f"\nread it     duckdb -c \"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10\"")
+    click.echo(f"more        {command} status   (or: verify, trace FILE, schema)")

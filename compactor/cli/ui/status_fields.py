@@ -1,0 +1,157 @@
+"""The fields of the screen of `compactor status`: each a name and a few lines of words."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
+from compactor.ops.status.values import Status
+
+LEAST_WIDTH = 80
+INDENT = 10
+VALUE_WIDTH = LEAST_WIDTH - INDENT
+
+_LETTERS_SHOWN = 3
+
+
+def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
+    """The name, the lines and the style of each field."""
+    letters, files = found.dead_letters, found.quarantined_files
+    yield "jobs", _jobs(found), ""
+    yield "backlog", _backlog(found), ""
+    yield "rates", [_rates(found)], ""
+    yield "drained", [_drained(found)], ""
+    yield "latency", [_latency(found)], ""
+    yield "rejects", _rejects(found), ""
+    yield "dead", _letters(found), "red" if letters.open else ""
+    yield "set aside", _files(found), "red" if files.open else ""
+    yield "schema", _schema(found), ""
+    if found.ratio is not None:
+        yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
+    yield "cost", _cost(found), ""
+
+
+def _jobs(found: Status) -> list[str]:
+    if not found.runs:
+        last = found.last_sign_at
+        return ["none" if last is None else f"none; the last sign of one that did not end: {ago(last, found)} ago"]
+    return [
+        f"{run.run_id}, up for {ago(run.started_at, found)}"
+        + (f", asked to end {ago(run.asked_to_stop_at, found)} ago" if run.asked_to_stop_at else "")
+        for run in found.runs
+    ]
+
+
+def _backlog(found: Status) -> list[str]:
+    backlog = found.backlog
+    lines, notes = ["nothing waits"], []
+    if backlog.manifests:
+        about = "about " if backlog.is_extrapolated else ""
+        length = "unknown bytes" if backlog.input_bytes is None else f"{about}{size(backlog.input_bytes)}"
+        oldest = shown_seconds(backlog.oldest_seconds)
+        lines = [f"{count(backlog.manifests, 'manifest')}, {length}, the oldest for {oldest}"]
+    if backlog.begun_manifests:
+        notes.append(f"{backlog.begun_manifests:,} begun, the first {shown_seconds(backlog.oldest_begun_seconds)} ago")
+    if backlog.is_extrapolated and backlog.manifests_read:
+        notes.append(f"bytes from {backlog.manifests_read:,} of them")
+    if notes:
+        lines.append("; ".join(notes))
+    if backlog.pending_parts:
+        parts = count(backlog.pending_parts, "pending part")
+        lines.append(f"{parts} of announced files, the oldest for {shown_seconds(backlog.oldest_pending_seconds)}")
+    return lines
+
+
+def _rates(found: Status) -> str:
+    rates = found.rates
+    arriving, processed = rate(rates.arriving_bytes_per_second, 1), rate(rates.processed_bytes_per_second, 1)
+    words = f"in {arriving}, out {processed} over {shown_seconds(rates.window_seconds)}"
+    at_work = rates.at_work_bytes_per_second
+    return words if at_work is None else f"{words}; {rate(at_work, 1)} while at work"
+
+
+def _drained(found: Status) -> str:
+    drain = found.drain
+    if drain.seconds is None:
+        return f"{'never at this rate' if drain.is_never else 'not known yet'}: {drain.reason}"
+    return f"in {shown_seconds(drain.seconds)}, by {drain.reason}" if drain.seconds else drain.reason
+
+
+def _latency(found: Status) -> str:
+    latency = found.latency
+    if latency is None:
+        return "not known yet"
+    p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
+    return f"p50 {p50}, p99 {p99} from arrival to visible (latest {count(latency.files, 'file')})"
+
+
+def _rejects(found: Status) -> list[str]:
+    rejects = found.rejects
+    if not rejects.lines:
+        return [f"none in the latest {count(rejects.commits, 'commit')}" if rejects.commits else "none"]
+    share = percent(rejects.lines, rejects.lines + sum(commit.records for commit in found.recent))
+    of = f"{count(rejects.lines, 'line')} ({share}) of the latest {count(rejects.commits, 'commit')}"
+    return [of, *([by_name(rejects.by_reason)] if rejects.by_reason else [])]
+
+
+def _letters(found: Status) -> list[str]:
+    letters = found.dead_letters
+    redriven = letters.looked_at - letters.open
+    notes = [f"{redriven:,} put back since"] if redriven else []
+    if letters.manifests > letters.looked_at:
+        notes.append(f"{letters.manifests - letters.looked_at:,} older ones not looked at")
+    if not letters.open:
+        return [f"none, {', '.join(notes)}" if notes else "none"]
+    lines = [f"{count(letters.open, 'manifest')}: {by_name(letters.by_reason)}", *([", ".join(notes)] if notes else [])]
+    for each in letters.latest[:_LETTERS_SHOWN]:
+        when = f"{rough((found.as_of - each.decided_at).total_seconds())} ago, {each.reason}: "
+        lines.append(f"{when}{short(each.manifest_id, VALUE_WIDTH - len(when))}")
+    return lines
+
+
+def _files(found: Status) -> list[str]:
+    files = found.quarantined_files
+    if not files.open:
+        return [f"none in the latest {count(files.commits, 'commit')}" if files.commits else "none"]
+    of = f"{count(files.open, 'file')} of the latest {count(files.commits, 'commit')}: {by_name(files.by_status)}"
+    return [of, *(short(each.uri, VALUE_WIDTH) for each in files.latest[:1])]
+
+
+def _schema(found: Status) -> list[str]:
+    schema = found.schema
+    words = f"version {schema.version}, {count(schema.columns, 'column')}"
+    if schema.newest_column and schema.changed_at:
+        words += f", the newest {ago(schema.changed_at, found)} ago: "
+        words += short(schema.newest_column, VALUE_WIDTH - len(words))
+    return [words]
+
+
+def _cost(found: Status) -> list[str]:
+    cost = found.cost
+    if cost.run_dollars is None or cost.day_dollars is None or cost.dollars_per_hour is None:
+        return [cost.reason if cost.reason.startswith("not known") else f"none: {cost.reason}"]
+    words = f"${cost.run_dollars:,.2f} this run so far, ${cost.day_dollars:,.2f} in 24 h, "
+    words += f"${cost.dollars_per_hour:,.2f} an hour"
+    if cost.dollars_per_terabyte is not None:
+        words += f", ${cost.dollars_per_terabyte:,.2f} a TB"
+    return [words, f"{cost.job}, for {shown_seconds(cost.run_seconds or 0.0)}; list prices"]
+
+
+def rough(seconds: float) -> str:
+    """Time in its largest unit, in at most six characters."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{min(int(seconds // length), 999)} {unit}"
+    return f"{max(seconds, 0.0):.0f} s"
+
+
+def ago(moment: datetime, found: Status) -> str:
+    """The time since then."""
+    return shown_seconds((found.as_of - moment).total_seconds())
+
+
+def short(text: str, length: int = 48) -> str:
+    """A name that fits, its end kept: that is where names differ."""
+    if len(text) <= length:
+        return text
+    head = (length - 3) // 3
+    return f"{text[:head]}...{text[-(length - 3 - head) :]}"

@@ -1,0 +1,108 @@
+"""The screen of `compactor status`, made of values: what to do first, then what it is based on."""
+
+import textwrap
+
+from rich.text import Text
+
+from compactor.cli.ui.status_fields import INDENT, LEAST_WIDTH, fields, rough, short
+from compactor.core.records import RecentCommit
+from compactor.ops.status.values import Status
+
+MOST_WIDTH = 120
+_LEAST_COMMITS, _MOST_COMMITS = 1, 10
+_STYLES = {
+    "empty": "bold",
+    "idle": "bold green",
+    "running": "bold green",
+    "stopping": "bold yellow",
+    "behind": "bold yellow",
+    "needs_you": "bold yellow",
+    "stopped": "bold red",
+    "stuck": "bold red",
+}
+_COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("rows", 10), ("rejects", 7), ("took", 6))
+"""Of the table of commits, with their widths; the manifest, which has no heading here, gets what is left."""
+
+
+def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, trouble: str = "") -> Text:
+    """The whole screen.
+
+    Args:
+        found: What it shows.
+        width: Of the terminal, in columns; less than 80 is taken for 80.
+        height: Of the terminal, in rows; the list of commits is cut to it.
+        trouble: Why nothing newer is known, if so.
+    """
+    width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
+    text = _head(found, width)
+    if trouble:
+        text.append("\n".join([*_wrapped(f"Cannot look now: {trouble}", width), ""]), "bold red")
+    text.append("\n")
+    for name, lines, style in fields(found):
+        wrapped = [part for line in lines for part in _wrapped(line, width - INDENT)]
+        for number, line in enumerate(wrapped):
+            text.append(f"{name if not number else '':{INDENT}}", style or "dim")
+            text.append(f"{line}\n", style)
+    left = height - len(text.plain.splitlines()) - 3
+    if found.recent:
+        text.append("\n")
+        text.append_text(_commits(found, width, min(max(left, _LEAST_COMMITS), _MOST_COMMITS)))
+    text.rstrip()
+    return text
+
+
+def _head(found: Status, width: int) -> Text:
+    state, moment = found.state, f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"
+    word = state.word.upper().replace("_", " ")
+    text = Text()
+    text.append(f"{word:{width - len(moment)}}", _STYLES[state.word])
+    text.append(f"{moment}\n", "dim")
+    text.append("\n".join([*_wrapped(_sentence(state.reason), width), ""]))
+    if state.next_move:
+        text.append("\n".join([*_wrapped(f"Next: {state.next_move}", width), ""]), "bold")
+    return text
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _commits(found: Status, width: int, rows: int) -> Text:
+    """The table of the latest commits, the latest first."""
+    manifest = width - sum(length for _, length in _COLUMNS) - len(_COLUMNS) + 1
+    text = Text()
+    text.append(_row(["ago", "latest commits", *(name for name, _ in _COLUMNS[2:])], manifest), "dim")
+    for commit in list(reversed(found.recent))[:rows]:
+        text.append(_row(_cells(commit, found), manifest))
+    return text
+
+
+def _cells(commit: RecentCommit, found: Status) -> list[str]:
+    return [
+        rough((found.as_of - commit.decided_at).total_seconds()),
+        commit.manifest_id,
+        _megabytes(commit.input_bytes),
+        _megabytes(commit.output_bytes),
+        f"{commit.output_files:,}",
+        f"{commit.records:,}",
+        f"{commit.rejected_lines:,}",
+        rough(commit.seconds),
+    ]
+
+
+def _megabytes(length_bytes: int) -> str:
+    """Millions of bytes, in at most six characters up to a terabyte."""
+    amount = length_bytes / 1e6
+    return f"{amount:.2f}" if amount < 1 else f"{amount:.1f}" if amount < 1000 else f"{amount:,.0f}"  # noqa: PLR2004
+
+
+def _row(cells: list[str], manifest: int) -> str:
+    ago, manifest_id, *others = cells
+    lengths = [length for _, length in _COLUMNS[2:]]
+    shown = [f"{cell:>{length}}" for cell, length in zip(others, lengths, strict=True)]
+    return " ".join([f"{ago:>{_COLUMNS[0][1]}}", f"{short(manifest_id, manifest):{manifest}}", *shown]) + "\n"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most this width; what has no spaces is left whole, so that it can be copied."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]

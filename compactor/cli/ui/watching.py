@@ -1,0 +1,140 @@
+"""Looks again and again until Ctrl-C, and shows each look: in place on a terminal, one after the other elsewhere."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from compactor.cli.ui.output import print_json_line
+from compactor.cli.ui.status_screen import screen
+from compactor.core.errors import CompactorError
+from compactor.ops.status.values import Status
+
+
+class Watch(Protocol):
+    """Shows one look after the other. A context manager."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, found: Status) -> None:
+        """Show what was found."""
+
+    def tell(self, words: str) -> None:
+        """Show why nothing was found this time."""
+
+
+def watch(
+    read: Callable[[], Status],
+    shown: Watch,
+    interval_seconds: float,
+    *,
+    sleep: Callable[[float], None] | None = None,
+) -> None:
+    """Look until Ctrl-C. Trouble of the store is shown, and looked past at the next time.
+
+    Args:
+        read: Takes one look.
+        shown: Shows it.
+        interval_seconds: The pause between two looks.
+        sleep: Waits; `time.sleep` if none is given.
+    """
+    try:
+        with shown:
+            while True:
+                try:
+                    shown.show(read())
+                except CompactorError as exc:
+                    shown.tell(" ".join(str(exc).split()))
+                (sleep or time.sleep)(interval_seconds)
+    except KeyboardInterrupt:
+        return  # the way to end it
+
+
+class _Context:
+    """What has nothing to open and nothing to close."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class LiveWatch:
+    """One screen on a terminal, redrawn in place; the last one stays.
+
+    Args:
+        console: The terminal.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+        self._last: Status | None = None
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, found: Status) -> None:
+        self._last = found
+        self._draw("")
+
+    def tell(self, words: str) -> None:
+        self._draw(words)
+
+    def _draw(self, words: str) -> None:
+        if self._last is None:
+            drawn = Text(f"Cannot look now: {words}", "bold red")
+        else:
+            size = self._console.size
+            drawn = screen(self._last, width=size.width, height=size.height, trouble=words)
+        self._live.update(drawn, refresh=True)
+
+
+class PlainWatch(_Context):
+    """One screen after the other, for a pipe or a file."""
+
+    def show(self, found: Status) -> None:
+        click.echo(screen(found).plain + "\n")
+
+    def tell(self, words: str) -> None:
+        click.echo(f"Cannot look now: {words}\n")
+
+
+class JsonWatch(_Context):
+    """One JSON document a line.
+
+    Args:
+        document: What a look becomes.
+    """
+
+    def __init__(self, document: Callable[[Status], Mapping[str, Any]]) -> None:
+        self._document = document
+
+    def show(self, found: Status) -> None:
+        print_json_line(self._document(found))
+
+    def tell(self, words: str) -> None:
+        print_json_line(trouble(words, datetime.now(UTC)))
+
+
+def trouble(words: str, now: datetime) -> dict[str, Any]:
+    """What stands in place of a status that could not be read."""
+    return {"as_of": now, "error": words}

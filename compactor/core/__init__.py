@@ -1,0 +1,1 @@
+"""Values, contracts and pure decisions that every other folder uses."""

@@ -1,0 +1,50 @@
+"""Which attempts are held against a manifest. Decisions, no I/O."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from compactor.core.records import Attempt, AttemptFailure
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptState:
+    """One attempt without an outcome, and how it ended if its driver lived to say so."""
+
+    attempt: Attempt
+    failure: AttemptFailure | None
+
+
+def held_against(attempts: Sequence[AttemptState], living_runs: Collection[str]) -> int:
+    """How many attempts show that the manifest itself is the trouble.
+
+    An attempt counts if the manifest was alone in flight and the driver died of it or the trouble was not passing.
+    With neighbours in flight any of them may be to blame, and an attempt without an end is none while its run lives.
+
+    Args:
+        attempts: All attempts of a manifest that has no outcome.
+        living_runs: Runs that are known to live, the one that asks included.
+    """
+    return sum(_counts(state, living_runs) for state in attempts)
+
+
+def _counts(state: AttemptState, living_runs: Collection[str]) -> bool:
+    if not state.attempt.alone:
+        return False
+    if state.failure is not None:
+        return not state.failure.passing
+    return state.attempt.run_id not in living_runs
+
+
+def is_suspect(attempts: Sequence[AttemptState]) -> bool:
+    """Whether a manifest must be alone in its next attempt: an earlier one ended badly, or without a word."""
+    return any(state.failure is None or not state.failure.passing for state in attempts)
+
+
+def last_error(attempts: Sequence[AttemptState]) -> str:
+    """What is known of the last attempt's end."""
+    if not attempts:
+        return "never attempted"
+    latest = max(attempts, key=lambda state: state.attempt.number)
+    if latest.failure is not None:
+        return latest.failure.error
+    return f"run {latest.attempt.run_id} ended without a word in attempt {latest.attempt.number}"

@@ -1,0 +1,1 @@
+"""Prices, estimates and measured cost."""

@@ -1,0 +1,122 @@
+"""What a Parquet file says of itself, read from its footer with ranged reads, wherever it is stored."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compactor.core.errors import StagingError
+from compactor.core.ports import ObjectStore
+
+_NAMES = {
+    pa.string(): "string",
+    pa.int64(): "long",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+"""Types as `compactor.schema.column_types` names them. A timestamp is INT64 in UTC; INT96 looks otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFacts:
+    """What a footer says.
+
+    Attributes:
+        rows: Rows of all row groups.
+        columns: Names of the top-level columns, in order.
+        types: Their types, as `compactor.schema.column_types` names them; pyarrow's name for any other.
+        size_bytes: The length of the whole file.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    size_bytes: int
+
+
+class StoredFile(io.RawIOBase):
+    """A stored object as a seekable file. Each read is one ranged read of the store."""
+
+    def __init__(self, store: ObjectStore, uri: str, size_bytes: int, etag: str) -> None:
+        super().__init__()
+        self._store = store
+        self._uri = uri
+        self._size_bytes = size_bytes
+        self._etag = etag
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
+        self._position = base + offset
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size_bytes - self._position)
+        length = left if size is None or size < 0 else min(size, left)
+        if not length:
+            return b""
+        data = self._store.read_range(self._uri, self._position, length, etag=self._etag)
+        self._position += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def open_parquet(store: ObjectStore, uri: str) -> tuple[pq.ParquetFile, int]:
+    """Open a stored Parquet file for reading.
+
+    Returns:
+        The file, and its size in bytes.
+
+    Raises:
+        StagingError: It is missing, cut short, or no Parquet file.
+    """
+    info = store.stat(uri)
+    if info is None:
+        raise StagingError(f"{uri}: no such object; expected a Parquet file")
+    try:
+        source = pa.PythonFile(StoredFile(store, uri, info.size_bytes, info.etag), mode="r")
+        return pq.ParquetFile(source), info.size_bytes
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+
+
+def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
+    """What the footer of a stored file says.
+
+    Raises:
+        StagingError: It is missing, cut short, or no Parquet file.
+    """
+    file, size_bytes = open_parquet(store, uri)
+    schema = file.schema_arrow
+    return ParquetFacts(
+        rows=file.metadata.num_rows,
+        columns=tuple(schema.names),
+        types=tuple(map(type_name, schema.types)),
+        size_bytes=size_bytes,
+    )
+
+
+def type_name(found: pa.DataType) -> str:
+    """What the type of a column of a file is called, as `compactor.schema.column_types` does."""
+    if pa.types.is_decimal128(found):
+        return f"decimal({found.precision},{found.scale})"
+    if pa.types.is_map(found):
+        return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
+    return _NAMES.get(found, str(found))

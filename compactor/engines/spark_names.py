@@ -1,0 +1,83 @@
+"""How Spark's file source sees a URI: what it skips or misreads, how to write it literally, and how it shows it."""
+
+import re
+import unicodedata
+
+from compactor.core.layout import base_name, canonical
+from compactor.ndjson.inspection import Inspected
+
+CODEC_EXTENSIONS = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate")
+"""Endings by which Hadoop decides that a file is compressed, whatever is in it."""
+
+_SINK_METADATA = "_spark_metadata"  # at any depth below such a folder, Spark finds no rows and says nothing
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+_LEGAL_ASCII = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-!.~'()*;:@&=+$,/")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_FIRST_NON_ASCII = "\x80"
+
+
+def spark_reads_as_is(uri: str, codec: str, inspected: Inspected) -> bool:
+    """Whether Spark's JSON reader gets exactly the records of a file when it is given the file itself."""
+    return spark_reads_name(uri, codec) and not inspected.has_bom and inspected.rejected_lines == 0
+
+
+def spark_reads_name(uri: str, codec: str) -> bool:
+    """Whether Spark finds a file under its name and decodes it as it is encoded.
+
+    Args:
+        uri: Where the file is.
+        codec: What it is encoded with, by its content: one of `compactor.ndjson.codecs.CODECS`.
+    """
+    name = base_name(uri)
+    if codec == "gzip":
+        decodes = name.endswith(".gz")
+    else:
+        decodes = codec == "none" and not name.lower().endswith(CODEC_EXTENSIONS)
+    hidden = name.startswith(("_", ".")) or name.endswith("._COPYING_")
+    return decodes and not hidden and _is_plain_path(_path(uri))
+
+
+def spark_path(uri: str) -> str:
+    """A URI as `spark.read` takes it: one scheme a place, and no character of it a glob."""
+    return _GLOB.sub(r"\\\1", _with_scheme(uri))
+
+
+def hadoop_encoded(uri: str) -> str:
+    """What `_metadata.file_path` shows for a file: its URI, quoted as `java.net.URI` quotes a path.
+
+    Legal ASCII stays; all other ASCII, `%` included, is percent-encoded. Above ASCII only spaces and control characters
+    are, as seen with Java 17.
+    """
+    scheme, _, rest = _with_scheme(uri).partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority}{slash}{''.join(map(_quoted, path))}"
+
+
+def _quoted(character: str) -> str:
+    if character < _FIRST_NON_ASCII:
+        kept = character in _LEGAL_ASCII
+    else:
+        kept = unicodedata.category(character) not in {"Zs", "Zl", "Zp", "Cc"}
+    return character if kept else "".join(f"%{byte:02X}" for byte in character.encode())
+
+
+def _with_scheme(uri: str) -> str:
+    place = canonical(uri)
+    return f"file://{place}" if place.startswith("/") else place
+
+
+def _path(uri: str) -> str:
+    """The path below the bucket or the root."""
+    place = canonical(uri)
+    return place.removeprefix("/") if place.startswith("/") else place.removeprefix("s3://").partition("/")[2]
+
+
+def _is_plain_path(path: str) -> bool:
+    """Whether Hadoop leaves a path as it is (it normalises segments, and refuses a colon) and Spark looks there."""
+    segments = path.split("/")
+    return (
+        ":" not in path
+        and not _CONTROL.search(path)
+        and _SINK_METADATA not in segments
+        and all(segment not in {"", ".", ".."} and segment == segment.strip() for segment in segments)
+    )

@@ -1,0 +1,77 @@
+"""Holds what an engine staged against what it reported, before anything of it may become visible."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compactor.core.errors import StagingError
+from compactor.core.manifest import Manifest
+from compactor.core.ports import ObjectStore
+from compactor.core.records import FileReport, FileStatus
+from compactor.engines.engine import Staged
+from compactor.engines.parquet_files import ParquetFacts, parquet_facts
+from compactor.schema.schema import parquet_columns, parquet_types
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedFile:
+    """A staged file and what its footer says."""
+
+    uri: str
+    facts: ParquetFacts
+
+
+def verify_staged(
+    store: ObjectStore, manifest: Manifest, staged: Staged, metadata_columns: Sequence[str]
+) -> tuple[list[VerifiedFile], list[VerifiedFile]]:
+    """Prove from the written footers that every line of the manifest is where the reports say.
+
+    Args:
+        store: Where the staged files are.
+        manifest: What was to be compacted.
+        staged: What the engine says it did.
+        metadata_columns: The metadata columns that were asked for.
+
+    Returns:
+        Outputs and rejects, in the order given.
+
+    Raises:
+        StagingError: A count or a column is not as it should be, or a file is not whole.
+    """
+    where = f"manifest {manifest.manifest_id}"
+    _check_reports(where, manifest, staged.reports)
+    outputs = [VerifiedFile(output.uri, parquet_facts(store, output.uri)) for output in staged.outputs]
+    rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
+    for output, file in zip(staged.outputs, outputs, strict=True):
+        if output.schema.columns != staged.schema.columns[: len(output.schema.columns)]:
+            raise StagingError(f"{where}: {file.uri} has columns that are not those with which the schema begins")
+        columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
+        _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
+    _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
+    _check_rows(where, "rejects", rejects, sum(report.reject_rows for report in staged.reports))
+    return outputs, rejects
+
+
+def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
+    named, reported = [file.uri for file in manifest.files], [report.uri for report in reports]
+    if named != reported:
+        raise StagingError(f"{where}: {len(reported)} files reported, expected its {len(named)} in its order")
+    for report in reports:
+        accounted = report.records + report.rejected_lines + report.blank_lines
+        if accounted != report.lines:
+            raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
+        if report.status != FileStatus.COMPACTED and report.lines:
+            raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines that were taken in")
+
+
+def _check_columns(where: str, facts: ParquetFacts, columns: Sequence[str], types: Sequence[str]) -> None:
+    if facts.columns != columns:
+        raise StagingError(f"{where} has columns {list(facts.columns)}, expected {list(columns)}")
+    for name, found, expected in zip(columns, facts.types, types, strict=True):
+        if found != expected:
+            raise StagingError(f"{where} has column {name!r} of type {found}, expected {expected}")
+
+
+def _check_rows(where: str, what: str, files: Sequence[VerifiedFile], expected: int) -> None:
+    found = sum(file.facts.rows for file in files)
+    if found != expected:
+        raise StagingError(f"{where}: the staged Parquet holds {found} {what}, expected {expected}")

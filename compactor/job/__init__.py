@@ -1,0 +1,1 @@
+"""The streaming job: intake, compaction, publication, recovery and retention."""

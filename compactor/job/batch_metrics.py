@@ -1,0 +1,58 @@
+"""What one batch did, as figures of the catalogue."""
+
+from collections.abc import Sequence
+
+from compactor.core.distributions import Distribution, distribution_of
+from compactor.core.records import Commit, DeadLetter, FileStatus
+from compactor.job.compaction import CompactionResult, Ending
+from compactor.ledger.sizing import sizing_hits
+
+MAX_DISTINCT_LATENCIES = 150
+"""As many as CloudWatch takes in one value of a metric."""
+
+
+def batch_metrics(
+    results: Sequence[CompactionResult], *, failed: int, stuck: int, seconds: float, target_file_bytes: int
+) -> dict[str, float | Distribution]:
+    """The figures of one batch.
+
+    Args:
+        results: One for each manifest that came to an end.
+        failed: How many manifests did not.
+        stuck: How many manifests wait for a person.
+        seconds: How long the batch took.
+        target_file_bytes: How large an output file should be.
+    """
+    fresh = [result for result in results if result.ending is not Ending.ALREADY_DONE]
+    commits = [result.outcome for result in fresh if isinstance(result.outcome, Commit)]
+    reports = [report for commit in commits for report in commit.files]
+    sizes = [[file.size_bytes for file in commit.outputs] for commit in commits]
+    hits = [sizing_hits(each, target_file_bytes) for each in sizes]
+    counted = sum(files for _, files in hits)
+    bytes_in = sum(report.size_bytes for report in reports if report.status == FileStatus.COMPACTED)
+    values: dict[str, float | Distribution] = {
+        "ManifestsCommitted": len(commits),
+        "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
+        "ManifestsStuck": stuck,
+        "BatchDurationSeconds": seconds,
+        "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
+        "RecordsOut": sum(report.records for report in reports),
+        "RecordsRejected": sum(report.rejected_lines for report in reports),
+        "FilesQuarantined": sum(report.status != FileStatus.COMPACTED for report in reports),
+        "BytesIn": bytes_in,
+        "BytesOut": sum(map(sum, sizes)),
+        "OutputFiles": sum(map(len, sizes)),
+        "ValuesRescued": sum(commit.rescued_values for commit in commits),
+        "BinsRedone": sum(commit.redone_bins for commit in commits),
+        "NewColumns": sum(result.new_columns for result in fresh),
+        "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
+        "Heartbeat": 1,
+    }
+    if seconds > 0:
+        values["InputBytesPerSecond"] = bytes_in / seconds
+    if counted:
+        values["OutputFileSizeHitRate"] = 100 * sum(hit for hit, _ in hits) / counted
+    arrivals = [seconds for result in fresh for seconds in result.arrival_seconds]
+    if arrivals:
+        values["ArrivalToVisibleSeconds"] = distribution_of(arrivals).coarsened(MAX_DISTINCT_LATENCIES)
+    return values

@@ -1,0 +1,179 @@
+"""Works through the manifests of one micro-batch: several at once, suspects alone, one failure stopping no other."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from typing import TypeVar
+
+from compactor.core.attempts import is_suspect
+from compactor.core.errors import EngineLost, OperatorError, StuckError
+from compactor.core.layout import id_from_name
+from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
+from compactor.job.intake import Delivery, Intake
+from compactor.ledger.ledger import Ledger
+from compactor.telemetry.logs import log_event
+
+INTAKE_THREADS = 8
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """What became of a micro-batch.
+
+    Attributes:
+        results: One for each manifest that came to an end.
+        failures: The error of each manifest that did not, by its id; trying again may help.
+        stuck: What is wrong with each manifest that only a person can put right, by its id.
+    """
+
+    results: list[CompactionResult] = field(default_factory=list)
+    failures: dict[str, Exception] = field(default_factory=dict)
+    stuck: dict[str, StuckError] = field(default_factory=dict)
+
+
+class BatchRunner:
+    """Compacts the manifests of a micro-batch.
+
+    Args:
+        intake: Takes the objects in.
+        ledger: Says which manifests are suspects.
+        compactor: Works on one manifest.
+        manifests_in_flight: How many at once.
+        on_result: Told of each manifest that came to an end.
+    """
+
+    def __init__(
+        self,
+        intake: Intake,
+        ledger: Ledger,
+        compactor: ManifestCompactor,
+        *,
+        manifests_in_flight: int,
+        on_result: Callable[[CompactionResult], None] = lambda _: None,
+    ) -> None:
+        self._intake = intake
+        self._ledger = ledger
+        self._compactor = compactor
+        self._manifests_in_flight = manifests_in_flight
+        self._on_result = on_result
+
+    def run(self, uris: Iterable[str]) -> BatchResult:
+        """Take in and compact the manifests at these URIs. Repeated URIs and repeated manifests count once.
+
+        A failure of one manifest is kept in the result while the others go on.
+
+        Raises:
+            OperatorError: A person must act; manifests in flight were finished, others not begun.
+            EngineLost: The engine is gone.
+        """
+        batch = BatchResult()
+        fresh, suspects = self._sorted(self._received(uris, batch), batch)
+        self._run_together(fresh, batch)
+        for delivery in suspects:
+            self._run_one(delivery, batch, alone=True)
+        return batch
+
+    def resume(self, manifest_ids: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> BatchResult:
+        """Carry open manifests on, one at a time: whatever was in flight when a driver died is a suspect.
+
+        Args:
+            manifest_ids: The open manifests.
+            is_stopping: Whether to begin no other one.
+
+        Raises:
+            OperatorError: A person must act.
+            EngineLost: The engine is gone.
+        """
+        batch = BatchResult()
+        for manifest_id in manifest_ids:
+            if is_stopping():
+                break
+            accepted = _tried(partial(self._ledger.accepted, manifest_id), manifest_id, batch)
+            if accepted is not None:
+                self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
+        return batch
+
+    def record_failures(self) -> int:
+        """Put on record what the store had failed to keep about failed attempts; returns how many are left."""
+        return self._compactor.record_failures()
+
+    def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
+        with ThreadPoolExecutor(INTAKE_THREADS) as pool:
+            found = pool.map(lambda uri: self._receive(uri, batch), dict.fromkeys(uris))
+            return [delivery for delivery in found if delivery is not None]
+
+    def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
+        # What is inside is not known; most manifests are called by their id.
+        return _tried(lambda: self._intake.receive(uri), id_from_name(uri), batch)
+
+    def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
+        """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
+        fresh: list[Delivery] = []
+        suspects: list[Delivery] = []
+        seen: set[str] = set()
+        repeats: list[Delivery] = []
+        for delivery in deliveries:
+            accepted = delivery.accepted
+            if accepted.manifest_id in seen:
+                repeats.append(delivery)
+                continue
+            seen.add(accepted.manifest_id)
+            state = _tried(
+                partial(self._ledger.state, accepted.date, accepted.manifest_id), accepted.manifest_id, batch
+            )
+            if state is None:
+                continue
+            if delivery.refusal is not None or state.outcome is not None:
+                self._run_one(delivery, batch, alone=False)
+            elif is_suspect(state.attempts):
+                suspects.append(delivery)
+            else:
+                fresh.append(delivery)
+        # A second object of the same manifest is only to be cleared away, once the first one is through.
+        return fresh, suspects + repeats
+
+    def _run_together(self, deliveries: Sequence[Delivery], batch: BatchResult) -> None:
+        alone = len(deliveries) == 1 or self._manifests_in_flight == 1
+        stopped = Event()
+
+        def run(delivery: Delivery) -> None:
+            if stopped.is_set():
+                return
+            try:
+                self._run_one(delivery, batch, alone=alone)
+            except (OperatorError, EngineLost):
+                stopped.set()
+                raise
+
+        with ThreadPoolExecutor(self._manifests_in_flight) as pool:
+            for future in [pool.submit(run, delivery) for delivery in deliveries]:
+                future.result()
+
+    def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
+        compact = partial(self._compactor.compact, delivery, alone=alone)
+        result = _tried(compact, delivery.accepted.manifest_id, batch)
+        if result is None:
+            return
+        if result.ending is not Ending.ALREADY_DONE:
+            self._on_result(result)
+        batch.results.append(result)
+
+
+def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:
+    """Do a step of one manifest; None if it failed, which the batch then knows and which stops no neighbour."""
+    try:
+        return work()
+    except (OperatorError, EngineLost):
+        raise
+    except StuckError as exc:
+        log_event("manifest.stuck", manifest_id=manifest_id, error=exc)
+        batch.stuck[manifest_id] = exc
+        return None
+    except Exception as exc:  # noqa: BLE001 - whatever it is, such as a record of another release that cannot be read
+        log_event("manifest.failed", manifest_id=manifest_id, error=exc)
+        batch.failures[manifest_id] = exc
+        return None

@@ -1,0 +1,1 @@
+"""What is on record about manifests, and what follows from it."""

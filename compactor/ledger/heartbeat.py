@@ -1,0 +1,147 @@
+"""Signs of life: tells a run that died from one that is still at work, and passes on that a run is to end."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.layout import Layout, base_name
+from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
+from compactor.core.records import RunHeartbeat
+from compactor.telemetry.logs import log_event
+
+HEARTBEAT_INTERVAL_SECONDS = 10.0
+LIFE_SECONDS = 40.0
+"""A run that gave no sign for so long is taken for dead: three beats may be late or lost."""
+
+FORGET_SECONDS = 3600.0
+
+
+class Runs:
+    """The runs that work on one state prefix, as far as they give signs of life.
+
+    Args:
+        store: Where the signs are.
+        layout: Their places.
+        clock: Tells their age; runs on different machines are taken to agree on the time within seconds.
+        processes: Where a dead run of the same machine is known at once.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, processes: Processes) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self._processes = processes
+
+    def living(self) -> list[RunHeartbeat]:
+        """The last sign of each run that gave one lately."""
+        return [beat for beat in self._heartbeats() if self._is_fresh(beat)]
+
+    def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
+        """Those of these runs that gave a sign of life lately."""
+        beats = (self._heartbeat_of(self._layout.run(run_id)) for run_id in run_ids)
+        return frozenset(beat.run_id for beat in beats if beat is not None and self._is_fresh(beat))
+
+    def ask_to_stop(self, run_id: str) -> None:
+        """Ask a run to end after the batch in flight; it looks every `HEARTBEAT_INTERVAL_SECONDS`."""
+        self._store.put(self._layout.stop_request(run_id), b"{}")
+
+    def asked_to_stop_at(self, run_id: str) -> datetime | None:
+        """When a run was asked to end; None if it was not, or has ended."""
+        found = self._store.stat(self._layout.stop_request(run_id))
+        return found.modified_at if found else None
+
+    def last_sign_at(self) -> datetime | None:
+        """When any run gave its last sign, a dead one too; None if none is on record."""
+        return max((beat.heartbeat_at for beat in self._heartbeats()), default=None)
+
+    def forget_dead(self) -> None:
+        """Remove what runs that are long gone have left."""
+        limit = self._clock.now() - timedelta(seconds=FORGET_SECONDS)
+        listed = self._store.list(self._layout.runs_folder)
+        self._store.delete([info.uri for info in listed if info.modified_at < limit])
+
+    def _heartbeats(self) -> Iterator[RunHeartbeat]:
+        for info in self._store.list(self._layout.runs_folder):
+            beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
+            if beat is not None:
+                yield beat
+
+    def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
+        with suppress(ObjectNotFound, ValueError):  # a damaged sign is none
+            return RunHeartbeat.model_validate_json(self._store.read(uri))
+        return None
+
+    def _is_fresh(self, beat: RunHeartbeat) -> bool:
+        if (self._clock.now() - beat.heartbeat_at).total_seconds() > LIFE_SECONDS:
+            return False
+        return not self._processes.is_gone(ProcessName(beat.host, beat.process_id))
+
+
+class Heartbeat:
+    """The sign of life of one run, given from a thread of its own as long as the context lasts.
+
+    Args:
+        store: Where the signs are.
+        layout: Their places.
+        clock: Dates them.
+        run_id: This run.
+        process: Where the run can be looked for.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str, process: ProcessName) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self.run_id = run_id
+        self._process = process
+        self._started_at = clock.now()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._on_stop_request: Callable[[], None] = lambda: None
+
+    def on_stop_request(self, stop: Callable[[], None]) -> None:
+        """Name what is to be called when somebody asks this run to end."""
+        self._on_stop_request = stop
+
+    def __enter__(self) -> Self:
+        self._ended.clear()
+        self._started_at = self._clock.now()
+        self._write_heartbeat()
+        self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        try:
+            self._store.delete([self._layout.run(self.run_id), self._layout.stop_request(self.run_id)])
+        except CompactorError as exc:
+            log_event("run.not_signed_off", error=exc)
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(HEARTBEAT_INTERVAL_SECONDS):
+            self._write_heartbeat()
+
+    def _write_heartbeat(self) -> None:
+        beat = RunHeartbeat(
+            run_id=self.run_id,
+            host=self._process.host,
+            process_id=self._process.process_id,
+            started_at=self._started_at,
+            heartbeat_at=self._clock.now(),
+        )
+        try:
+            self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())
+            if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
+                log_event("run.asked_to_stop")
+                self._on_stop_request()
+        except CompactorError as exc:  # without a sign this run is taken for dead, which costs nothing but an attempt
+            log_event("run.sign_not_given", error=exc)

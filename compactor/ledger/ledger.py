@@ -1,0 +1,261 @@
+"""The ledger: create-only records that say how far each manifest has come. The truth of the whole system."""
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from compactor.core.attempts import AttemptState
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import Layout, base_name, is_date
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import Clock, ObjectInfo, ObjectStore
+from compactor.core.records import (
+    OUTCOME,
+    Accepted,
+    Attempt,
+    AttemptFailure,
+    Commit,
+    DeadLetter,
+    Document,
+    Done,
+    OpenMarker,
+    RecentCommit,
+    read_record,
+)
+
+RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
+
+_ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """What is on record about one manifest.
+
+    Attributes:
+        attempts: In their order.
+        outcome: Once there is one, it never changes.
+        is_done: All that the outcome names is in its final place.
+    """
+
+    attempts: tuple[AttemptState, ...]
+    outcome: Commit | DeadLetter | None
+    is_done: bool
+
+
+class Ledger:
+    """Reads and writes the records of one state prefix, for one run.
+
+    Args:
+        store: Where the records are.
+        layout: Their places.
+        clock: Dates them.
+        run_id: This run, written into every record: it tells a lost answer from another driver's record.
+    """
+
+    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self.run_id = run_id
+        self._slot_lock = Lock()
+        self._next_slot: int | None = None
+
+    def accepted(self, manifest_id: str) -> Accepted | None:
+        """The manifest that this id is tied to, if any."""
+        uri = self._layout.accepted(manifest_id)
+        data = self._read(uri)
+        return _parsed(Accepted, uri, data) if data is not None else None
+
+    def accept(self, record: Accepted) -> Accepted:
+        """Tie an id to a manifest, unless it is tied already.
+
+        Returns:
+            The record that holds from now on: this one, or an earlier one.
+        """
+        uri = self._layout.accepted(record.manifest_id)
+        if self._store.create(uri, _json(record)):
+            return record
+        return _parsed(Accepted, uri, self._store.read(uri))
+
+    def state(self, day: str, manifest_id: str) -> LedgerState:
+        """How far a manifest has come."""
+        names = self.record_names(day, manifest_id)
+        outcome = self.outcome(day, manifest_id) if "outcome.json" in names else None
+        attempts = () if outcome else self.attempts(day, manifest_id, names)
+        return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
+
+    def attempts(self, day: str, manifest_id: str, names: Collection[str]) -> tuple[AttemptState, ...]:
+        """The attempts among the records of a manifest, in their order.
+
+        Args:
+            day: The manifest's date.
+            manifest_id: The manifest.
+            names: The names of its records, as `record_names` gives them.
+        """
+        numbers = sorted(int(found["number"]) for name in names if (found := _ATTEMPT_NAME.fullmatch(name)))
+        return tuple(self._attempt_state(day, manifest_id, number, names) for number in numbers)
+
+    def _attempt_state(self, day: str, manifest_id: str, number: int, names: Collection[str]) -> AttemptState:
+        attempt = self.record(self._layout.attempt(day, manifest_id, number), Attempt)
+        failure_uri = self._layout.attempt_failure(day, manifest_id, number)
+        is_failed = base_name(failure_uri) in names
+        return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
+
+    def open(self, day: str, manifest_id: str) -> None:
+        """Enter a manifest into the index of open ones."""
+        marker = OpenMarker(manifest_id=manifest_id, date=day)
+        self._store.create(self._layout.open_marker(manifest_id), _json(marker))
+
+    def close(self, manifest_id: str) -> None:
+        """Take a manifest out of the index of open ones."""
+        self._store.delete([self._layout.open_marker(manifest_id)])
+
+    def open_ids(self) -> Iterator[str]:
+        """Every manifest that was begun and is not done."""
+        return (manifest_id for manifest_id, _ in self.opened())
+
+    def opened(self) -> Iterator[tuple[str, datetime]]:
+        """Every manifest that was begun and is not done, and since when."""
+        found = self._records(self._layout.open_folder)
+        return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
+
+    def begin(self, day: str, manifest_id: str, *, after: int, alone: bool) -> Attempt:
+        """Put a new attempt on record, before any work.
+
+        Args:
+            day: The manifest's date.
+            manifest_id: The manifest.
+            after: The highest attempt known; other drivers may have made further ones meanwhile.
+            alone: Whether no other manifest is in flight.
+        """
+        number = after
+        while True:
+            number += 1
+            attempt = Attempt(
+                manifest_id=manifest_id, number=number, run_id=self.run_id, alone=alone, started_at=self._clock.now()
+            )
+            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):
+                return attempt
+
+    def fail(self, day: str, attempt: Attempt, *, error: str, passing: bool) -> None:
+        """Put on record that an attempt ended without an outcome."""
+        failure = AttemptFailure(
+            manifest_id=attempt.manifest_id,
+            number=attempt.number,
+            passing=passing,
+            error=error,
+            failed_at=self._clock.now(),
+        )
+        self._store.create(self._layout.attempt_failure(day, attempt.manifest_id, attempt.number), _json(failure))
+
+    def outcome(self, day: str, manifest_id: str) -> Commit | DeadLetter:
+        """The outcome of a manifest that has one.
+
+        Raises:
+            ObjectNotFound: It has none.
+            RecordUnreadable: It has one that cannot be understood.
+        """
+        uri = self._layout.outcome(day, manifest_id)
+        return read_record(OUTCOME.validate_json, self._store.read(uri), uri, expected="a commit or a dead letter")
+
+    def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
+        """Record the outcome, unless there is one already. This is the commit point.
+
+        Returns:
+            The outcome that holds from now on: this one, or another driver's.
+        """
+        if self._store.create(self._layout.outcome(outcome.date, outcome.manifest_id), _json(outcome)):
+            return outcome
+        return self.outcome(outcome.date, outcome.manifest_id)
+
+    def finish(self, day: str, manifest_id: str) -> datetime:
+        """Record that everything is in its final place; returns since when."""
+        done = Done(manifest_id=manifest_id, run_id=self.run_id, done_at=self._clock.now())
+        self._store.create(self._layout.done(day, manifest_id), _json(done))
+        return done.done_at
+
+    def is_done(self, day: str, manifest_id: str) -> bool:
+        return self._store.stat(self._layout.done(day, manifest_id)) is not None
+
+    def remember(self, commit: RecentCommit) -> None:
+        """Keep the summary of a commit in the ring of recent ones, in place of the oldest."""
+        with self._slot_lock:
+            if self._next_slot is None:
+                self._next_slot = self._slot_after_newest()
+            slot, self._next_slot = self._next_slot, (self._next_slot + 1) % RECENT_SLOTS
+        self._store.put(self._layout.recent(slot), _json(commit))
+
+    def _slot_after_newest(self) -> int:
+        slots = {self._layout.recent(slot): slot for slot in range(RECENT_SLOTS)}
+        found = [info for info in self._store.list(self._layout.recent_folder) if info.uri in slots]
+        newest = max(found, key=lambda info: info.modified_at, default=None)
+        return (slots[newest.uri] + 1) % RECENT_SLOTS if newest else 0
+
+    def recent(self) -> list[RecentCommit]:
+        """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
+        commits: list[RecentCommit] = []
+        uris = (info.uri for info in self._store.list(self._layout.recent_folder))
+        for data in map_ordered(self._read, uris):
+            with suppress(ValidationError):  # what cannot be read is as good as lost
+                commits += [] if data is None else [RecentCommit.model_validate_json(data)]
+        return sorted(commits, key=lambda commit: commit.decided_at)
+
+    def manifests(self, day: str | None = None) -> Iterator[tuple[str, str]]:
+        """Every manifest on record, or those of a day, as (date, manifest id)."""
+        folder = self._layout.ledger_day(day) if day else self._layout.ledger_folder
+        previous = None
+        for info in self._records(folder):
+            found_day, manifest_id, _ = info.uri.rsplit("/", 3)[1:]
+            if (found_day, manifest_id) != previous:
+                previous = (found_day, manifest_id)
+                yield found_day, manifest_id
+
+    def days(self) -> Iterator[str]:
+        """The days that have records, the earliest first. Asks the store once a day, however many records it has."""
+        folder, after = self._layout.ledger_folder, None
+        while (info := next(iter(self._store.list(folder, start_after=after)), None)) is not None:
+            day = info.uri.removeprefix(folder).partition("/")[0]
+            if is_date(day):
+                yield day
+            after = f"{folder}{day}0"  # sorts right behind everything in the folder of that day
+
+    def record(self, uri: str, kind: "type[Record]") -> "Record":
+        """One record of whatever kind.
+
+        Raises:
+            ObjectNotFound: There is none.
+            RecordUnreadable: There is one that cannot be understood.
+        """
+        return _parsed(kind, uri, self._store.read(uri))
+
+    def record_names(self, day: str, manifest_id: str) -> frozenset[str]:
+        """The names of all records of one manifest, such as `attempt-1.json`; nothing if it was never begun."""
+        return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(day, manifest_id)))
+
+    def _records(self, folder: str) -> Iterator[ObjectInfo]:
+        """What is in a folder, but for the empty objects that consoles of S3 show folders by."""
+        return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
+
+    def _read(self, uri: str) -> bytes | None:
+        try:
+            return self._store.read(uri)
+        except ObjectNotFound:
+            return None
+
+
+Record = TypeVar("Record", bound=Document)
+
+
+def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
+    return read_record(kind.model_validate_json, data, uri, expected=f"a record of kind {kind.__name__}")
+
+
+def _json(document: Document) -> bytes:
+    return document.model_dump_json().encode()

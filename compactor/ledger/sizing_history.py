@@ -1,0 +1,79 @@
+"""What was learned about sizes so far: read once from the ledger's ring of recent commits, then kept up to date."""
+
+from collections import Counter
+from datetime import datetime
+from threading import Lock
+
+from compactor.core.errors import TryAgainError
+from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
+from compactor.ledger.ledger import RECENT_SLOTS, Ledger
+from compactor.ledger.sizing import learned_ratio, stored_ratio
+from compactor.telemetry.logs import log_event
+
+
+class SizingHistory:
+    """The latest commits, as sizing sees them.
+
+    Args:
+        ledger: Where they are on record.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = Lock()
+        self._recent: list[RecentCommit] | None = None
+
+    def ratio(self) -> float | None:
+        """Parquet bytes per decoded input byte; None before anything telling was committed."""
+        with self._lock:
+            return learned_ratio(self._loaded())
+
+    def stored_ratio(self) -> float | None:
+        """Parquet bytes per stored input byte; None before anything telling was committed."""
+        with self._lock:
+            return stored_ratio(self._loaded())
+
+    def add(self, commit: Commit, *, arrived_at: datetime | None = None) -> None:
+        """Learn from a commit of this run, and keep its summary for later ones.
+
+        Args:
+            commit: The commit.
+            arrived_at: When its manifest came to be.
+        """
+        summary = summarised(commit, arrived_at=arrived_at)
+        with self._lock:
+            self._recent = [*self._loaded(), summary][-RECENT_SLOTS:]
+        try:
+            self._ledger.remember(summary)
+        except TryAgainError as exc:
+            # Only later runs would learn from it, and a decided manifest has to be published now.
+            log_event("commit.not_remembered", manifest_id=commit.manifest_id, error=exc)
+
+    def _loaded(self) -> list[RecentCommit]:
+        if self._recent is None:
+            self._recent = self._ledger.recent()
+        return self._recent
+
+
+def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentCommit:
+    """The figures of a commit, without its files."""
+    compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
+    rejects = Counter[str]()
+    for report in compacted:
+        rejects.update(report.rejects)
+    return RecentCommit(
+        manifest_id=commit.manifest_id,
+        date=commit.date,
+        decoded_bytes=sum(report.decoded_bytes for report in compacted),
+        input_bytes=sum(report.size_bytes for report in compacted),
+        output_bytes=sum(file.size_bytes for file in commit.outputs),
+        output_files=len(commit.outputs),
+        input_files=len(compacted),
+        records=sum(report.records for report in compacted),
+        rejected_lines=sum(report.rejected_lines for report in compacted),
+        seconds=(commit.decided_at - commit.started_at).total_seconds(),
+        decided_at=commit.decided_at,
+        arrived_at=arrived_at,
+        rejects=dict(rejects),
+        quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
+    )

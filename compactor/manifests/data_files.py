@@ -1,0 +1,40 @@
+"""Tells which objects are data: input that a manifest may name. Decisions, no I/O."""
+
+import re
+from collections.abc import Sequence
+
+from compactor.core.layout import base_name, canonical, folder, is_text, is_within
+
+NOT_DATA = {
+    "outside_allowed_prefixes": "below none of input.allowed_prefixes",
+    "folder_marker": "its name ends in /",
+    "job_marker": "_SUCCESS, _started_1, _committed_1, or below _temporary: written by Spark and Hadoop beside data",
+    "empty": "holds no bytes",
+    "bad_name": "its name is no Unicode text, holds a NUL, or has . or .. for a folder, so no manifest can name it",
+}
+"""Objects that are no input, each reason with its meaning."""
+
+_JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
+_JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
+
+
+def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
+    """Why an object is no input, as one word of `NOT_DATA`; None if it is input.
+
+    Args:
+        uri: The object.
+        size_bytes: Its length.
+        allowed_prefixes: Folders that input may be in.
+    """
+    path = canonical(uri)
+    prefix = next((each for each in allowed_prefixes if path.startswith(folder(canonical(each)))), None)
+    if prefix is None:
+        return "outside_allowed_prefixes"
+    name = path.removeprefix(folder(canonical(prefix)))
+    if name.endswith("/") or not name:
+        return "folder_marker"
+    if _JOB_MARKER_NAME.fullmatch(base_name(name)) or not _JOB_FOLDERS.isdisjoint(name.split("/")):
+        return "job_marker"
+    if size_bytes == 0:
+        return "empty"
+    return None if is_text(uri) and "\0" not in uri and is_within(uri, prefix) else "bad_name"

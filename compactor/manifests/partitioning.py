@@ -1,0 +1,73 @@
+"""How files, and the parts that wait, are grouped into manifests. Decisions, no I/O."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.layout import canonical
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.packing import cut, layered
+
+MAX_FILES = 20_000
+"""The most files that one manifest should name, however small they are: about 5 MB of names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that belong together.
+
+    Attributes:
+        files: No place twice: two versions of one object are no part of the same manifest.
+        is_full: Whether there is enough of them for a manifest.
+    """
+
+    files: Sequence[ManifestFile]
+    is_full: bool
+
+
+def grouped(files: Iterable[ManifestFile], target_bytes: float) -> list[Group]:
+    """Cut the files of one day into manifests.
+
+    Args:
+        files: In the order in which they are to be cut.
+        target_bytes: How many stored bytes a manifest should name.
+    """
+    groups: list[Group] = []
+    for layer in layered(files, lambda file: (canonical(file.uri),)):
+        full, rest = cut(layer, target_bytes, lambda file: _weight(file, target_bytes))
+        groups += [Group(each, is_full=True) for each in full]
+        groups += [Group(rest, is_full=False)] if rest else []
+    return groups
+
+
+def is_worth_a_manifest(files: Sequence[ManifestFile], target_bytes: float) -> bool:
+    """Whether what is left of a full group is still enough: at least half of it."""
+    return sum(_weight(file, target_bytes) for file in files) >= target_bytes / 2
+
+
+def due(parts: Sequence[Manifest], target_bytes: float, *, now: datetime, wait_seconds: float) -> list[list[Manifest]]:
+    """Which pending parts of one day are to be sealed now, those of one list together.
+
+    Args:
+        parts: Files that wait for others, each with the time since when.
+        target_bytes: How many stored bytes a manifest should name.
+        now: The time.
+        wait_seconds: The age at which a part does not wait any longer.
+    """
+    groups: list[list[Manifest]] = []
+    in_order = sorted(parts, key=lambda part: (part.created_at, part.manifest_id))
+    for layer in layered(in_order, lambda part: {canonical(file.uri) for file in part.files}):
+        full, rest = cut(layer, target_bytes, lambda part: sum(_weight(file, target_bytes) for file in part.files))
+        is_old = bool(rest) and (now - rest[0].created_at).total_seconds() >= wait_seconds
+        groups += [*full, rest] if is_old else full
+    return groups
+
+
+def new_manifest_id(day: str) -> str:
+    """An id for a manifest of a day that no other one has."""
+    return f"{day}-{secrets.token_hex(8)}"
+
+
+def _weight(file: ManifestFile, target_bytes: float) -> float:
+    return max(file.size_bytes or 0, target_bytes / MAX_FILES)

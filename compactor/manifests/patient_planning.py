@@ -1,0 +1,100 @@
+"""Plans a folder in one go: waits some seconds for whoever writes to it, or plans it as well."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from compactor.core.layout import folder, is_s3
+from compactor.core.ports import Clock, ObjectStore
+from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.planning import Plan, Planner
+from compactor.telemetry.logs import log_event
+
+SETTLE_SECONDS = 2.0
+"""A local file that was written to within so long may be incomplete. On S3 an object appears whole."""
+
+FIRST_PAUSE_SECONDS = 0.5
+MAX_ROUNDS = 10
+"""Pauses that double, so more than any lease lasts: another planner writes within moments, or it has died."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSurvey:
+    """What a first look at a folder shows.
+
+    Attributes:
+        has_data: Whether there is anything to plan, now or before.
+        is_fresh: Whether some of it was written just now.
+    """
+
+    has_data: bool
+    is_fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PatientPlanner:
+    """Plans all that is in a folder.
+
+    Attributes:
+        planner: Plans once.
+        store: Where the folder is.
+        clock: Time.
+        sleep: Waits so many seconds.
+        on_wait: Told what is waited for, and how long in seconds.
+    """
+
+    planner: Planner
+    store: ObjectStore
+    clock: Clock
+    sleep: Callable[[float], None]
+    on_wait: Callable[[str, float], None] = lambda _what, _seconds: None
+
+    def scan(self, source: str) -> SourceSurvey:
+        """Look whether there is data, and whether somebody is writing it."""
+        has_data, settle_seconds = False, _settle_seconds(source)
+        now = self.clock.now()
+        for info in self.store.list(folder(source)):
+            if not_data_reason(info.uri, info.size_bytes, [source]) is not None:
+                continue
+            has_data = True
+            if not settle_seconds:
+                break
+            if abs((now - info.modified_at).total_seconds()) < settle_seconds:
+                return SourceSurvey(has_data=True, is_fresh=True)
+        return SourceSurvey(has_data=has_data, is_fresh=False)
+
+    def plan(self, source: str, survey: SourceSurvey, *, dry_run: bool = False) -> Plan:
+        """Write manifests for all that is in none.
+
+        Files that are still written to after the wait are left to the next call, and counted as `unsettled`.
+        """
+        settle_seconds = _settle_seconds(source)
+        if survey.is_fresh:
+            self._wait(f"{source} to be written", settle_seconds)
+        plan = self.planner.plan(source, settle_seconds=settle_seconds, look_back=True, dry_run=dry_run)
+        for number in range(MAX_ROUNDS):
+            if dry_run or not plan.held or plan.held_until is None:
+                break
+            lease_seconds = (plan.held_until - self.clock.now()).total_seconds()
+            self._wait("another planner", min(FIRST_PAUSE_SECONDS * 2**number, max(lease_seconds, 0) + 0.1))
+            plan = _after(plan, self.planner.plan(source, settle_seconds=settle_seconds, look_back=True))
+        return plan
+
+    def _wait(self, what: str, seconds: float) -> None:
+        log_event("planning.waiting", waiting_for=what, seconds=round(seconds, 1))
+        self.on_wait(what, seconds)
+        self.sleep(seconds)
+
+
+def _settle_seconds(source: str) -> float:
+    return 0.0 if is_s3(source) else SETTLE_SECONDS
+
+
+def _after(plan: Plan, later: Plan) -> Plan:
+    """What two rounds did together."""
+    own = sum(len(manifest.files) for manifest in plan.manifests)
+    return replace(
+        later,
+        manifests=[*plan.manifests, *later.manifests],
+        planned_before=max(0, later.planned_before - own),
+        replaced=max(plan.replaced, later.replaced),
+    )

@@ -1,0 +1,191 @@
+"""Reads what S3 announces: the body of a queue's message, in each of the shapes in which S3 events come.
+
+Shapes: a notification of S3 itself with any number of records, the same wrapped by SNS, an event of EventBridge, and
+the test event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote_plus
+
+import orjson
+
+from compactor.core.errors import InputError
+from compactor.core.manifest import ManifestFile
+
+_SHOWN_MAX_CHARACTERS = 120
+_KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
+_ETAG_MAX_CHARACTERS = 256
+_SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; nobody nests deeper
+
+
+class EventError(InputError):
+    """A body that cannot be understood. It is given back, so that the queue moves it to its dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What one body says.
+
+    Attributes:
+        files: Objects that were created, each at the version that was announced.
+        ignored: Records that announce no new object, by reason: `test_event`, S3's own test of the notification, and
+            `not_created`, an object that was removed, restored or tagged.
+    """
+
+    files: tuple[ManifestFile, ...]
+    ignored: Counter[str] = field(default_factory=Counter)
+
+
+def parse_body(body: str | bytes) -> Announcement:
+    """Read the body of one message.
+
+    Raises:
+        EventError: It is none of the known shapes; nothing of it was taken.
+    """
+    document = _unwrapped(body)
+    if document.get("Event") == "s3:TestEvent":
+        return Announcement((), Counter(test_event=1))
+    if "Records" in document:
+        records = document["Records"]
+        if not isinstance(records, list):
+            raise EventError(f"Records is {_shown(records)}, expected a list")
+        return _announcement(_notified(record, f"Records[{index}]") for index, record in enumerate(records))
+    if "detail-type" in document:
+        return _announcement(iter([_bridged(document)]))
+    raise EventError(
+        f"neither Records nor detail-type in it, expected an event of S3; its keys are {_shown(list(document))}"
+    )
+
+
+def _unwrapped(body: str | bytes) -> dict[str, Any]:
+    """The document inside the wrapping that SNS puts around a message."""
+    document = _document(body, "the body")
+    for _ in range(_SNS_LEVELS):
+        if document.get("Type") != "Notification" or "Message" not in document:
+            return document
+        document = _document(document["Message"], "the Message of SNS")
+    raise EventError(f"wrapped by SNS more than {_SNS_LEVELS} times")
+
+
+def _document(text: object, where: str) -> dict[str, Any]:
+    if not isinstance(text, str | bytes):
+        raise EventError(f"{where} is {_shown(text)}, expected a JSON object as text")
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError as exc:
+        raise EventError(f"{where}: {exc}, expected one JSON object; it begins with {_shown(text[:60])}") from exc
+    if not isinstance(document, dict):
+        raise EventError(f"{where} is {_shown(document)}, expected a JSON object")
+    return document
+
+
+def _announcement(found: Iterator[ManifestFile | None]) -> Announcement:
+    files: list[ManifestFile] = []
+    ignored: Counter[str] = Counter()
+    for file in found:
+        if file is None:
+            ignored["not_created"] += 1
+        else:
+            files.append(file)
+    return Announcement(tuple(files), ignored)
+
+
+def _notified(record: object, where: str) -> ManifestFile | None:
+    """The object of one record of S3's own notifications; None if it announces nothing new."""
+    record = _table(record, where)
+    source, version = record.get("eventSource"), record.get("eventVersion")
+    if source != "aws:s3":
+        raise EventError(f'{where}.eventSource is {_shown(source)}, expected "aws:s3"')
+    # A minor version adds fields; a new major one may mean something else by the same names [S3 user guide].
+    if not isinstance(version, str) or version.partition(".")[0] != "2":
+        raise EventError(f'{where}.eventVersion is {_shown(version)}, expected "2" and any minor version')
+    name = _text(record, "eventName", where)
+    if not name.removeprefix("s3:").startswith("ObjectCreated:"):
+        return None
+    s3 = _table(record.get("s3"), f"{where}.s3")
+    found = _table(s3.get("object"), f"{where}.s3.object")
+    bucket = _text(_table(s3.get("bucket"), f"{where}.s3.bucket"), "name", f"{where}.s3.bucket")
+    return _file(
+        bucket,
+        _decoded(_text(found, "key", f"{where}.s3.object"), f"{where}.s3.object.key"),
+        found,
+        ("eTag", _text(found, "eTag", f"{where}.s3.object")),
+        _time(record.get("eventTime"), f"{where}.eventTime"),
+        f"{where}.s3.object",
+    )
+
+
+def _bridged(document: dict[str, Any]) -> ManifestFile | None:
+    """The object of an event of EventBridge, whose key is not encoded; None if it announces nothing new."""
+    source = document.get("source")
+    if source != "aws.s3":
+        raise EventError(f'source is {_shown(source)}, expected "aws.s3"')
+    if document["detail-type"] != "Object Created":
+        return None
+    detail = _table(document.get("detail"), "detail")
+    found = _table(detail.get("object"), "detail.object")
+    return _file(
+        _text(_table(detail.get("bucket"), "detail.bucket"), "name", "detail.bucket"),
+        _text(found, "key", "detail.object"),
+        found,
+        ("etag", _text(found, "etag", "detail.object")),
+        _time(document.get("time"), "time"),
+        "detail.object",
+    )
+
+
+def _file(
+    bucket: str, key: str, found: Mapping[str, Any], etag: tuple[str, str], event_time: datetime, where: str
+) -> ManifestFile:
+    size_bytes = found.get("size")
+    if not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0:
+        raise EventError(f"{where}.size is {_shown(size_bytes)}, expected a whole number from 0")
+    version = etag[1].strip('"')
+    if len(key.encode()) > _KEY_MAX_BYTES:
+        raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
+    if not version or len(version) > _ETAG_MAX_CHARACTERS:
+        raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the version of the object")
+    return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)
+
+
+def _decoded(key: str, where: str) -> str:
+    """A key as it is; S3 sends it encoded like a form, as in `red+flower%2Bleaf.json`."""
+    try:
+        return unquote_plus(key, errors="strict")
+    except UnicodeDecodeError as exc:
+        raise EventError(f"{where} is {_shown(key)}, expected UTF-8 once it is decoded") from exc
+
+
+def _table(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise EventError(f"{where} is {_shown(value)}, expected an object")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise EventError(f"{where}.{key} is {_shown(value)}, expected a string")
+    return value
+
+
+def _time(value: object, where: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as exc:
+        raise EventError(f"{where} is {_shown(value)}, expected a time in ISO 8601") from exc
+
+
+def _shown(value: object) -> str:
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    try:
+        shown = json.dumps(text)
+    except (TypeError, ValueError, RecursionError):
+        shown = f"a {type(value).__name__} nested too deep to show"
+    return shown if len(shown) <= _SHOWN_MAX_CHARACTERS else shown[: _SHOWN_MAX_CHARACTERS - 3] + "..."

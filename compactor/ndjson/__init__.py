@@ -1,0 +1,1 @@
+"""Files of NDJSON: codecs, lines, inspection and rejects."""

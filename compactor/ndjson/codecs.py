@@ -1,0 +1,234 @@
+"""What a file is encoded with, and its decoded bytes: told by content, never by name."""
+
+import bz2
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from compactor.core.errors import FileError
+from compactor.ndjson import snappy_framing
+
+CODECS = ("none", "gzip", "bzip2", "xz", "zstd", "zlib", "snappy")
+"""All that `sniff` can find; `snappy` is the framing format."""
+
+MAX_PIECE_BYTES = 4 * 1024 * 1024
+"""No decoded piece is longer, whatever the ratio."""
+
+SNIFF_BYTES = 64 * 1024
+"""How much of a file `sniff` should see; less is enough for all but a long stretch of text that looks like zlib."""
+
+_FEED_BYTES = 64 * 1024
+_XZ_MEMORY_BYTES = 256 * 1024 * 1024  # xz -9 needs 65 MiB to decode
+_GZIP_WINDOW = 31  # zlib: 16 for a gzip header and trailer, and the largest window
+_ZLIB_WINDOW = 15
+
+_ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
+_ZLIB_PRESET_DICTIONARY = 0x20
+
+_MAGIC = {
+    b"\x1f\x8b\x08": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xff\x06\x00\x00sNaPpY": "snappy",
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # a block; the end of an empty stream
+
+
+def sniff(head: bytes) -> str:
+    """The codec that a file begins like: one of `CODECS`.
+
+    Args:
+        head: The first bytes of the file, `SNIFF_BYTES` of them if it has that many.
+    """
+    for magic, codec in _MAGIC.items():
+        if head.startswith(magic):
+            return codec
+    if head[:3] == b"BZh" and head[3:4] in b"123456789" and head[4:10] in _BZIP2_BLOCKS:
+        return "bzip2"
+    if b"\x50" <= head[:1] <= b"\x5f" and head[1:4] == b"\x2a\x4d\x18":  # a skippable zstd frame
+        return "zstd"
+    return "zlib" if _is_zlib(head) else "none"
+
+
+def _is_zlib(head: bytes) -> bool:
+    """Whether the header is valid, what follows inflates, and the head is not simply text.
+
+    `x^` alone is a valid header, and a few characters of text may well inflate; a compressed stream is no text.
+    """
+    if head[:1] not in _ZLIB_FIRST_BYTES or len(head) == 1:
+        return False
+    if int.from_bytes(head[:2], "big") % 31 or head[1] & _ZLIB_PRESET_DICTIONARY:
+        return False
+    inflater = zlib.decompressobj(_ZLIB_WINDOW)
+    try:
+        started = inflater.decompress(head, MAX_PIECE_BYTES)
+    except zlib.error:
+        return False
+    return inflater.eof or (bool(started) and not _is_text(head))
+
+
+def _is_text(head: bytes) -> bool:
+    if _CONTROL.search(head):
+        return False
+    try:
+        head.decode()
+    except UnicodeDecodeError as exc:
+        return exc.reason == "unexpected end of data"  # a character cut at the end of the head
+    return True
+
+
+def decode(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The decoded bytes of a file, in pieces of at most `MAX_PIECE_BYTES`.
+
+    Several members, streams or frames in a row count as one file.
+
+    Args:
+        codec: One of `CODECS`.
+        chunks: The bytes as stored, cut anywhere. Errors raised by it pass through as they are.
+
+    Raises:
+        FileError: `unreadable`: the bytes are corrupt, end too early, or go on behind the last member.
+    """
+    if codec == "none":
+        return _slices(chunks, MAX_PIECE_BYTES)
+    if codec == "zstd":
+        return _zstd(chunks)
+    if codec == "snappy":
+        return snappy_framing.decode(_slices(chunks, _FEED_BYTES))
+    return _members(codec, chunks)
+
+
+def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        for at in range(0, len(chunk), size):
+            yield chunk[at : at + size]
+
+
+def _unreadable(codec: str, offset: int, what: object) -> FileError:
+    return FileError("unreadable", f"{codec} data at about byte {offset}: {what}")
+
+
+class _Decompressor(Protocol):
+    """What `bz2` and `lzma` have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class _Inflater:
+    """Gives `zlib` the manners of `bz2` and `lzma`."""
+
+    def __init__(self, window: int) -> None:
+        self._inflater = zlib.decompressobj(window)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._inflater.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflater.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        output = self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
+        self.needs_input = not self._inflater.unconsumed_tail and len(output) < max_length
+        return output
+
+
+_MEMBER: dict[str, Callable[[], _Decompressor]] = {
+    "gzip": lambda: _Inflater(_GZIP_WINDOW),
+    "zlib": lambda: _Inflater(_ZLIB_WINDOW),
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES),
+}
+
+
+def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    member: _Decompressor | None = None
+    offset, members, padding = 0, 0, 0
+    for fed in _slices(chunks, _FEED_BYTES):
+        data = fed
+        offset += len(data)
+        while data or (member and not member.needs_input):
+            if member is None:
+                if codec == "xz" and members:  # only xz allows zero bytes behind a stream, four at a time
+                    rest = data.lstrip(b"\x00")
+                    padding += len(data) - len(rest)
+                    data = rest
+                    if not data:
+                        break
+                    _check_padding(padding, offset - len(data))
+                member, padding = _MEMBER[codec](), 0
+            try:
+                output = member.decompress(data, MAX_PIECE_BYTES)
+            except (zlib.error, lzma.LZMAError, OSError) as exc:
+                place = f"expected the end or another member, found {exc}" if members else exc
+                raise _unreadable(codec, offset - len(data), place) from exc
+            data = b""
+            if output:
+                yield output
+            if member.eof:
+                data, member, members = member.unused_data, None, members + 1
+    if member is not None:
+        raise _unreadable(codec, offset, "ends before its end marker: truncated")
+    _check_padding(padding, offset)
+
+
+def _check_padding(padding: int, offset: int) -> None:
+    if padding % 4:
+        raise _unreadable("xz", offset, f"{padding} zero bytes behind a stream, expected a multiple of 4")
+
+
+class _ChunkReader(io.RawIOBase):
+    """Chunks as a file, for Arrow. Remembers an error of the source, so that it is not taken for one of the data."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        super().__init__()
+        self._chunks = _slices(chunks, _FEED_BYTES)
+        self._rest = b""
+        self.offset = 0
+        self.failure: BaseException | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            while not self._rest:
+                self._rest = next(self._chunks, b"")
+                if not self._rest:
+                    return b""
+        except BaseException as exc:
+            self.failure = exc
+            raise
+        data = self._rest if size < 0 else self._rest[:size]
+        self._rest = self._rest[len(data) :]
+        self.offset += len(data)
+        return data
+
+
+def _zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    reader = _ChunkReader(chunks)
+    with pa.CompressedInputStream(pa.PythonFile(reader, "r"), "zstd") as stream:
+        while True:
+            try:
+                piece = stream.read(MAX_PIECE_BYTES)
+            except (pa.ArrowException, OSError) as exc:
+                if reader.failure is not None:
+                    raise reader.failure from None
+                raise _unreadable("zstd", reader.offset, exc) from exc
+            if not piece:
+                return
+            yield piece

@@ -1,0 +1,115 @@
+"""Writes rejected lines as input files again: byte for byte, one file for each source, in bounded memory."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from compactor.core.errors import StagingError, StoreUnavailable
+from compactor.core.manifest import ManifestFile
+from compactor.core.ports import ObjectStore
+from compactor.core.records import RedrivenInput
+from compactor.engines.parquet_files import open_parquet
+
+_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
+_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of them or one line
+
+_SAFE_START = b"{"
+"""No byte order mark and no magic bytes of a codec begin with it. Any other first line gets a blank one before it."""
+
+Row = tuple[str, int, int, str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLines:
+    """What was written.
+
+    Attributes:
+        files: The new files, as a manifest names them.
+        inputs: Where the lines of each came from.
+        counts: Lines by reason.
+    """
+
+    files: tuple[ManifestFile, ...]
+    inputs: list[RedrivenInput]
+    counts: Counter[str]
+
+
+def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str], folder: str) -> WrittenLines:
+    """Write the lines that were rejected for some reasons as files below a folder.
+
+    Args:
+        store: Where both are.
+        rejects: The Parquet files of one manifest's rejects.
+        reasons: Which lines to take.
+        folder: Where to write; it ends with `/`.
+
+    Raises:
+        StagingError: The rejects cannot be read, or are not in the order of their files and lines.
+        StoreUnavailable: Passing trouble of the store, or of the local disk.
+    """
+    files: list[ManifestFile] = []
+    inputs: list[RedrivenInput] = []
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    try:
+        with tempfile.TemporaryDirectory(prefix="compactor-") as scratch:
+            path = Path(scratch) / "lines.ndjson"
+            for source_uri, rows in groupby(_rows(store, rejects, reasons), key=itemgetter(0)):
+                if source_uri in seen:
+                    raise StagingError(f"rejects of {source_uri} are in two places; expected all of a file together")
+                seen.add(source_uri)
+                with path.open("wb") as target:
+                    lines = _write(rows, target, counts)
+                uri = f"{folder}{len(files):06d}.ndjson"
+                store.upload(uri, path)
+                files.append(_named(store, uri))
+                inputs.append(RedrivenInput(uri=uri, source_uri=source_uri, lines=lines))
+    except OSError as exc:  # stores have errors of their own, so it is the scratch folder
+        raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
+    return WrittenLines(tuple(files), inputs, counts)
+
+
+def _write(rows: Iterator[Row], target: BinaryIO, counts: Counter[str]) -> int:
+    """Write the lines of one file, the pieces of an over-long one joined; returns how many lines there are."""
+    lines = 0
+    previous = (0, -1)
+    for source_uri, line_number, byte_offset, reason, raw in rows:
+        if (line_number, byte_offset) <= previous:
+            raise StagingError(
+                f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes behind line {previous[0]}, "
+                f"byte {previous[1]}; expected the order of the file"
+            )
+        if line_number != previous[0]:
+            if lines or not raw.startswith(_SAFE_START):
+                target.write(b"\n")
+            lines += 1
+            counts[reason] += 1
+        target.write(raw)
+        previous = line_number, byte_offset
+    target.write(b"\n")
+    return lines
+
+
+def _rows(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str]) -> Iterator[Row]:
+    for uri in rejects:
+        file, _ = open_parquet(store, uri)
+        try:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
+                columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
+                yield from (row for row in zip(*columns, strict=True) if row[3] in reasons)
+        except (pa.ArrowInvalid, OSError, KeyError) as exc:
+            raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
+
+
+def _named(store: ObjectStore, uri: str) -> ManifestFile:
+    info = store.stat(uri)
+    if info is None:
+        raise StoreUnavailable(f"{uri}: gone right after it was written")
+    return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)

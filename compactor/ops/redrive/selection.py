@@ -1,0 +1,90 @@
+"""What of a manifest can be redriven, and what of it was not yet. Decisions, no I/O."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from compactor.core import manifest
+from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileReport, Redrive
+from compactor.ndjson import inspection
+
+Kind = Literal["manifests", "files", "rejects"]
+
+REASONS: dict[Kind, frozenset[str]] = {
+    "manifests": frozenset(manifest.REASONS),
+    "files": frozenset(str(status) for status in NEEDS_OPERATOR),
+    "rejects": frozenset(inspection.REASONS),
+}
+"""Why things of each kind were set aside."""
+
+THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
+"""What is counted of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to redrive.
+
+    Attributes:
+        kind: Whole dead letters, files that were set aside, or rejected lines.
+        manifest_ids: Of these manifests; of all if there is none.
+        reason: Only what was set aside for this reason.
+        date: Only of manifests of this day.
+    """
+
+    kind: Kind
+    manifest_ids: tuple[str, ...] = ()
+    reason: str | None = None
+    date: str | None = None
+
+    def covers(self, reason: str) -> bool:
+        return self.reason is None or self.reason == reason
+
+
+def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redrive]) -> Counter[str]:
+    """How much can be redriven from a manifest, by reason.
+
+    Args:
+        scope: What was asked for.
+        outcome: Of the manifest.
+        redrives: All of its family that are in effect.
+    """
+    own = [each for each in redrives if each.kind == scope.kind and each.source == outcome.manifest_id]
+    if isinstance(outcome, DeadLetter):
+        is_asked = scope.kind == "manifests" and scope.covers(outcome.reason)
+        return Counter({outcome.reason: 1} if is_asked and not own else {})
+    if scope.kind == "files":
+        return Counter(str(report.status) for report in files_left(scope, outcome, own))
+    if scope.kind == "rejects":
+        taken = {reason for each in own for reason in each.counts}
+        found = Counter[str]()
+        for report in outcome.files:
+            found.update(report.rejects)
+        return Counter(
+            {reason: lines for reason, lines in found.items() if reason not in taken and scope.covers(reason)}
+        )
+    return Counter()
+
+
+def files_left(scope: Scope, commit: Commit, own: Sequence[Redrive]) -> list[FileReport]:
+    """The files of a commit that were set aside and not redriven yet."""
+    taken = {file.uri for each in own if each.kind == "files" for file in each.manifest.files}
+    return [
+        report
+        for report in commit.files
+        if report.status in NEEDS_OPERATOR and report.uri not in taken and scope.covers(report.status)
+    ]
+
+
+def nothing_because(scope: Scope, outcome: Commit | DeadLetter) -> str:
+    """Why a manifest that was named has nothing of a kind that could be redriven."""
+    asked = f" for {scope.reason}" if scope.reason else ""
+    if scope.kind == "manifests":
+        if isinstance(outcome, DeadLetter):
+            return f"it was redriven before, or set aside for another reason than {scope.reason or outcome.reason}"
+        return "it is no dead letter: it was committed"
+    if isinstance(outcome, DeadLetter):
+        return f"it is a dead letter ({outcome.reason}); expected `redrive manifests`"
+    things = "files were set aside" if scope.kind == "files" else "lines were rejected"
+    return f"no {things}{asked}, or all of them were redriven before"

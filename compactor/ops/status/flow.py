@@ -1,0 +1,88 @@
+"""What comes in against what goes out, and how long until nothing waits. Decisions, no I/O."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from compactor.core.distributions import distribution_of
+from compactor.core.records import RecentCommit
+from compactor.ledger.work_time import covered_seconds, work_spans
+from compactor.ops.status.values import Backlog, Drain, Latency, Rates, Rejects
+
+WINDOW_SECONDS = 900.0
+"""The last while: long enough that a pause between two manifests does not look like an end of the input."""
+
+_LEAST_WINDOW_SECONDS = 1.0
+
+
+def rates(
+    recent: Sequence[RecentCommit], waiting: Iterable[tuple[datetime, float]], now: datetime, *, slots: int
+) -> Rates:
+    """What arrives, and what is processed.
+
+    Whatever arrived lately either waits, or is among the latest commits. These reach back only so far where all places
+    for their summaries are taken: then the window is that much shorter.
+
+    Args:
+        recent: Summaries of the latest commits.
+        waiting: When each waiting manifest came to be, and the bytes it names; none that is among the commits.
+        now: The time.
+        slots: How many summaries the ledger keeps.
+    """
+    start = now - timedelta(seconds=WINDOW_SECONDS)
+    if len(recent) >= slots:
+        start = max(start, min(each.decided_at for each in recent))
+    window = max((now - start).total_seconds(), _LEAST_WINDOW_SECONDS)
+    arrivals = [*((_arrived_at(each), float(each.input_bytes)) for each in recent), *waiting]
+    worked = covered_seconds(work_spans(recent))
+    return Rates(
+        window_seconds=window,
+        arriving_bytes_per_second=sum(length for moment, length in arrivals if moment > start) / window,
+        processed_bytes_per_second=sum(each.input_bytes for each in recent if each.decided_at > start) / window,
+        at_work_bytes_per_second=sum(each.input_bytes for each in recent) / worked if worked else None,
+    )
+
+
+def _arrived_at(commit: RecentCommit) -> datetime:
+    """When a manifest came to be; where an older release did not keep it, when the work on it began."""
+    return commit.arrived_at or commit.decided_at - timedelta(seconds=commit.seconds)
+
+
+def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
+    """How long until nothing waits, if input keeps arriving as it does and the job is at work all the time."""
+    if not backlog.manifests:
+        return Drain(0.0, is_never=False, reason="nothing waits")
+    if not is_running:
+        return Drain(None, is_never=True, reason="no job runs")
+    at_work, arriving = found.at_work_bytes_per_second, found.arriving_bytes_per_second
+    if at_work is None or backlog.input_bytes is None:
+        missing = "nothing was committed so far" if at_work is None else "no manifest that waits could be read"
+        return Drain(None, is_never=False, reason=missing)
+    if not found.processed_bytes_per_second and backlog.oldest_seconds >= found.window_seconds:
+        return Drain(None, is_never=True, reason="nothing was committed lately")
+    if at_work <= arriving:
+        return Drain(None, is_never=True, reason="more arrives than is processed")
+    return Drain(
+        backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work less what comes in"
+    )
+
+
+def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:
+    """How long files took to be visible; None where there were none.
+
+    Args:
+        arrivals: Of each commit, the seconds that each of its files took.
+    """
+    seconds = [each for commit in arrivals for each in commit]
+    if not seconds:
+        return None
+    found = distribution_of(seconds)
+    return Latency(len(arrivals), len(seconds), found.percentile(50), found.percentile(99))
+
+
+def rejects(recent: Sequence[RecentCommit]) -> Rejects:
+    """The rejected lines of the latest commits."""
+    reasons = Counter[str]()
+    for commit in recent:
+        reasons.update(commit.rejects or {})
+    return Rejects(len(recent), sum(commit.rejected_lines for commit in recent), dict(reasons))

@@ -1,0 +1,110 @@
+"""Reads what waits: manifests in the watched prefix with the bytes they name, begun ones, and pending parts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.core.layout import Layout, id_from_name, is_delivery
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.ledger.ledger import Ledger
+from compactor.ledger.waiting_manifests import read_waiting_manifest
+from compactor.ops.status.cache import StatusCache
+from compactor.ops.status.values import Backlog
+
+MANIFESTS_READ = 200
+"""How many waiting manifests are read for the bytes that they name; those of more are extrapolated."""
+
+READ_MAX_BYTES = 4 * 1024 * 1024
+"""A longer manifest, of some 20,000 files, is not read but extrapolated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The backlog, and what it is made of.
+
+    Attributes:
+        manifests: The id, as far as the name tells it, the arrival and the bytes of each manifest; bytes that were not
+            read are extrapolated.
+    """
+
+    backlog: Backlog
+    manifests: Sequence[tuple[str, datetime, float]]
+
+
+def read_waiting(
+    store: ObjectStore,
+    layout: Layout,
+    ledger: Ledger,
+    now: datetime,
+    memory: StatusCache,
+    *,
+    allowed_prefixes: Sequence[str],
+) -> Waiting:
+    """Read what waits. Reads at most `MANIFESTS_READ` manifests, evenly spread over all."""
+    infos = [info for info in store.list(layout.manifests_folder) if is_delivery(info.uri)]
+    weights = _weights(store, layout, infos, memory, allowed_prefixes)
+    per_byte = _bytes_per_manifest_byte(infos, weights)
+    manifests = [
+        (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
+        for info in infos
+    ]
+    begun = sorted(ledger.opened(), key=lambda each: each[1])
+    parts = [info.modified_at for info in store.list(layout.pending_folder)]
+    is_known = per_byte is not None or not infos
+    backlog = Backlog(
+        manifests=len(infos),
+        manifests_read=len(weights),
+        input_bytes=round(sum(length for _, _, length in manifests)) if is_known else None,
+        oldest_seconds=_age(min((info.modified_at for info in infos), default=now), now),
+        begun_manifests=len(begun),
+        oldest_begun=begun[0][0] if begun else "",
+        oldest_begun_seconds=_age(begun[0][1], now) if begun else 0.0,
+        pending_parts=len(parts),
+        oldest_pending_seconds=_age(min(parts, default=now), now),
+    )
+    return Waiting(backlog, manifests)
+
+
+def _weights(
+    store: ObjectStore,
+    layout: Layout,
+    infos: Sequence[ObjectInfo],
+    memory: StatusCache,
+    allowed_prefixes: Sequence[str],
+) -> dict[tuple[str, str], int]:
+    """The bytes that a sample of manifests name, by the manifest's URI and version."""
+
+    def weigh(info: ObjectInfo) -> int | None:
+        known = memory.weights.get(_key(info))
+        if known is not None:
+            return known
+        try:
+            manifest = read_waiting_manifest(store, layout, info, allowed_prefixes=allowed_prefixes)
+        except ManifestError:
+            return 0  # it will be a dead letter
+        except ObjectNotFound:
+            return None  # done since the listing
+        return sum(file.weight_bytes for file in manifest.files)
+
+    readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]
+    step = max(1, -(-len(readable) // MANIFESTS_READ))
+    sample = readable[::step]
+    found = zip(sample, map_ordered(weigh, sample), strict=True)
+    memory.weights = {_key(info): weight for info, weight in found if weight is not None}
+    return memory.weights
+
+
+def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: dict[tuple[str, str], int]) -> float | None:
+    """What a byte of a manifest stands for: manifests are the longer, the more files they name."""
+    length = sum(info.size_bytes for info in infos if _key(info) in weights)
+    return sum(weights.values()) / length if length else None
+
+
+def _key(info: ObjectInfo) -> tuple[str, str]:
+    return info.uri, info.etag
+
+
+def _age(moment: datetime, now: datetime) -> float:
+    return max(0.0, (now - moment).total_seconds())

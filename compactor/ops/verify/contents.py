@@ -1,0 +1,245 @@
+"""Compares every value: reads the inputs again, line by line, and the Parquet files row by row.
+
+The text of an input becomes the value of its column's type as it should be, and that value its one canonical text,
+which any other value in the Parquet file differs from.
+
+Rows lose their order on the way, so each side is summed up as the number of its rows and the sum of their digests.
+Equal sums of 128-bit digests with equal counts mean equal rows, each as often; memory does not grow with their number.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.manifest import ManifestFile
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
+from compactor.ndjson.codecs import decode
+from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.rawjson import texts
+from compactor.ops.verify.verifier import Discrepancy, VerifyReport
+from compactor.schema.column_types import ColumnType, canonical_text, value_of
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
+
+BATCH_BYTES = 32 * 1024 * 1024  # of Parquet values, uncompressed, that are held as Python objects at once
+_REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
+_DIGEST_BYTES = 16
+_MODULUS = 1 << (8 * _DIGEST_BYTES)
+
+
+@dataclass(slots=True)
+class Sum:
+    """An order-free fingerprint of many rows."""
+
+    rows: int = 0
+    total: int = 0
+
+    def add(self, row: Sequence[object]) -> None:
+        """Count one row of JSON values."""
+        digest = hashlib.blake2b(orjson.dumps(row), digest_size=_DIGEST_BYTES).digest()
+        self.rows += 1
+        self.total = (self.total + int.from_bytes(digest, "big")) % _MODULUS
+
+    def merge(self, other: "Sum") -> None:
+        """Count all rows of another sum."""
+        self.rows += other.rows
+        self.total = (self.total + other.total) % _MODULUS
+
+
+class DeepVerifier:
+    """Compares the contents of commits.
+
+    Args:
+        store: Where everything is.
+        registry: The schema versions.
+        limits: What inspection is told today, for commits that do not say what it was told then.
+    """
+
+    def __init__(self, store: ObjectStore, registry: SchemaRegistry, limits: Limits) -> None:
+        self._store = store
+        self._registry = registry
+        self._limits = limits
+
+    def check(self, commit: Commit, report: VerifyReport) -> None:
+        """Compare one commit, and add what was found to the report."""
+        schema = self._registry.version(commit.schema_version)
+        try:
+            rejected, refused = self._staged_rejects(commit)
+            written, by_source = self._written_rows(commit, schema)
+        except StagingError as exc:
+            report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
+            return
+        total, limits = Sum(), self._limits_of(commit)
+        for file in commit.files:
+            if file.status != FileStatus.COMPACTED:
+                continue
+            read = self._input_sums(file, schema, limits, refused.get(file.uri, frozenset()))
+            if read is None:
+                report.inputs_gone += 1
+                continue
+            report.inputs_compared += 1
+            rows, rejects = read
+            total.merge(rows)
+            if by_source:
+                _compare(commit, report, file.uri, "rows", rows, written.get(file.uri, Sum()))
+            _compare(commit, report, file.uri, "rejects", rejects, rejected.get(file.uri, Sum()))
+        if not by_source and not report.inputs_gone:
+            _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
+
+    def _limits_of(self, commit: Commit) -> Limits:
+        """What inspection was told when it decided what a reject is."""
+        line, decompressed = commit.max_line_bytes, commit.max_decompressed_bytes
+        return Limits(
+            max_line_bytes=self._limits.max_line_bytes if line is None else line,
+            max_decompressed_bytes=self._limits.max_decompressed_bytes if decompressed is None else decompressed,
+        )
+
+    def _input_sums(
+        self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]
+    ) -> tuple[Sum, Sum] | None:
+        """Rows and rejects of an input file as they should be; None if that version is not there any more."""
+        rows, rejects = Sum(), Sum()
+        keys = [column.key for column in schema.columns if column.key is not None]
+        types = {
+            column.key: column.column_type for column in schema.columns if column.key is not None and column.is_typed
+        }
+        known = frozenset(keys)
+
+        def on_good(block: bytes) -> None:
+            for line in block.split(b"\n")[:-1]:
+                values = texts(line)
+                rescued = [(key, value) for key, value in values.items() if key not in known and value is not None]
+                rescued += _replace_typed(values, types)
+                rows.add([*map(values.get, keys), sorted(rescued)])
+
+        def on_reject(reject: Reject) -> None:
+            rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
+
+        try:
+            named = ManifestFile(uri=file.uri, etag=file.etag)
+            opened = open_file(self._store, named, any_version=False)
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self._store, opened, pool)) as stored:
+                pieces = decode(file.codec, stored)
+                inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
+        except (ObjectNotFound, ObjectChanged):
+            return None
+        except FileError as exc:
+            if exc.status in {FileStatus.MISSING, FileStatus.CHANGED}:
+                return None
+            rejects.add([str(exc)])  # it could be read when it was compacted: shows as a difference
+        return rows, rejects
+
+    def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
+        sums: dict[str, Sum] = {}
+        refused: dict[str, set[bytes]] = {}
+        for file in commit.rejects:
+            for uri, line_number, byte_offset, reason, raw in _rows(self._store, file.final, _REJECT_COLUMNS):
+                sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
+                if reason == "parsers_disagree":
+                    refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
+        return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
+
+    def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
+        """Sums of the written rows by their source file, or all under "" where the files do not tell."""
+        names = [column.name for column in schema.columns if column.key is not None]
+        rescued_name = [column.name for column in schema.columns if column.key is None]
+        types = {column.name: column.column_type for column in schema.columns if column.is_typed}
+        sums: dict[str, Sum] = {}
+        by_source = True
+        for file in commit.outputs:
+            facts = parquet_facts(self._store, file.final)
+            of_file = self._registry.version(file.version_in(commit))
+            _check_types(file.final, facts, of_file)
+            later = frozenset(column.name for column in schema.columns[len(of_file.columns) :])
+            by_source = "_source_file" in facts.columns
+            source_name = ["_source_file"] if by_source else []
+            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name], types, later):
+                rescued = sorted(row[len(names)] or []) if rescued_name else []
+                source = row[-1] if by_source else ""
+                sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
+        return sums, by_source
+
+
+def _replace_typed(values: dict[str, str | None], types: Mapping[str, ColumnType]) -> list[tuple[str, str]]:
+    """Put canonical texts in place of the texts of typed columns; returns those that do not fit, which become null."""
+    misfits: list[tuple[str, str]] = []
+    for key, column_type in types.items():
+        text = values.get(key)
+        if text is not None:
+            value = value_of(text, column_type)
+            values[key] = None if value is None else canonical_text(value, column_type)
+            if value is None:
+                misfits.append((key, text))
+    return misfits
+
+
+def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
+    found = dict(zip(facts.columns, facts.types, strict=True))
+    for name, expected in zip(parquet_columns(schema, ()), parquet_types(schema, ()), strict=True):
+        if name in found and found[name] != expected:
+            raise StagingError(f"{uri}: column {name!r} is of type {found[name]}; expected {expected}")
+
+
+def _rows(
+    store: ObjectStore,
+    uri: str,
+    names: Sequence[str],
+    types: Mapping[str, ColumnType] | None = None,
+    later: frozenset[str] = frozenset(),
+) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row; those of typed columns as canonical text, of later columns as nulls."""
+    types = types or {}
+    file, _ = open_parquet(store, uri)
+    missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
+    if missing:
+        raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
+    try:
+        # By column and then zipped: building a dictionary for each row takes several times as long.
+        for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
+            if names:
+                columns = [
+                    itertools.repeat(None, batch.num_rows)
+                    if name in later
+                    else _values(batch.column(name), types.get(name))
+                    for name in names
+                ]
+                yield from zip(*columns, strict=True)
+            else:
+                yield from itertools.repeat((), batch.num_rows)
+    except (ValueError, OverflowError, OSError) as exc:  # a value may be out of Python's range
+        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file") from exc
+
+
+def _values(column: pa.Array, column_type: ColumnType | None) -> Iterable[Any]:
+    values: list[Any] = column.to_pylist()
+    if column_type is None:
+        return values
+    return [None if value is None else canonical_text(value, column_type) for value in values]
+
+
+def _batch_rows(metadata: Any) -> int:
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
+    return max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))
+
+
+def _reject_row(line_number: int, byte_offset: int, reason: str, raw: bytes) -> list[object]:
+    return [line_number, byte_offset, reason, raw.hex()]
+
+
+def _compare(commit: Commit, report: VerifyReport, where: str, what: str, expected: Sum, found: Sum) -> None:
+    if expected != found:
+        difference = "other values" if expected.rows == found.rows else f"{found.rows} {what}"
+        report.discrepancies.append(Discrepancy(commit.manifest_id, where, f"{expected.rows} {what}", difference))

@@ -1,0 +1,129 @@
+"""The schema registry: numbered, create-only versions under the state prefix, shared by any number of drivers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+
+from compactor.core.errors import SettingsError
+from compactor.core.layout import Layout, base_name
+from compactor.core.ports import Clock, ObjectStore
+from compactor.core.records import read_record
+from compactor.schema.schema import DeclaredColumn, Names, SchemaVersion, contradictions, extend
+
+EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
+
+
+class SchemaRegistry:
+    """Knows the latest version, and makes the next one when a manifest brings new keys.
+
+    Args:
+        store: Where the versions are.
+        layout: Their places.
+        clock: Dates new versions.
+        names: How columns are named.
+        max_columns: Columns that keys may have.
+        declared: The columns of the schema file, which the next version has first.
+
+    Attributes:
+        max_columns: Columns that keys may have.
+        declared_keys: The keys of the schema file's columns.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        layout: Layout,
+        clock: Clock,
+        *,
+        names: Names,
+        max_columns: int,
+        declared: Sequence[DeclaredColumn] = (),
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._clock = clock
+        self._names: Names = names
+        self.max_columns = max_columns
+        self._declared = declared
+        self.declared_keys = frozenset(column.key for column in declared)
+        self._lock = Lock()
+        self._latest: SchemaVersion | None = None
+
+    def latest(self) -> SchemaVersion:
+        """The newest version that this driver knows; version 0 without columns before the first."""
+        if self._latest is None:
+            self._latest = self._newest_stored()
+        return self._latest
+
+    def version(self, number: int) -> SchemaVersion:
+        """One version. Versions never change, so the one of a commit is for good."""
+        if number == 0:
+            return EMPTY_SCHEMA
+        if self._latest is not None and self._latest.version == number:
+            return self._latest
+        return self._read(number)
+
+    def versions(self) -> Iterator[SchemaVersion]:
+        """All versions, oldest first.
+
+        Raises:
+            RecordUnreadable: One of them is damaged.
+        """
+        return map(self._read, self._numbers())
+
+    def check_declared(self) -> None:
+        """Make sure that the schema file does not contradict what is on record.
+
+        Raises:
+            SettingsError: With every column that already is something else.
+        """
+        self._check_declared(self.latest())
+
+    def covering(self, keys: Mapping[str, str], manifest_id: str) -> SchemaVersion:
+        """A version that holds all these keys and the declared columns, made now if there is none.
+
+        Another driver may add other keys at the same time: whoever comes second builds on the winner's version.
+
+        Args:
+            keys: What a manifest holds, in first-seen order, with the first file that has it.
+            manifest_id: The manifest, for the record.
+
+        Raises:
+            SettingsError: Another driver, with another schema file, was first: what is on record holds.
+        """
+        with self._lock:
+            while True:
+                latest = self.latest()
+                self._check_declared(latest)
+                wanted = extend(
+                    latest,
+                    keys,
+                    declared=self._declared,
+                    names=self._names,
+                    max_columns=self.max_columns,
+                    manifest_id=manifest_id,
+                    now=self._clock.now(),
+                )
+                if wanted is latest or self._store.create(
+                    self._layout.schema(wanted.version), wanted.model_dump_json().encode()
+                ):
+                    self._latest = wanted
+                    return wanted
+                self._latest = self._newest_stored()
+
+    def _check_declared(self, schema: SchemaVersion) -> None:
+        faults = list(contradictions(schema, self._declared))
+        if faults:
+            raise SettingsError(faults)
+
+    def _newest_stored(self) -> SchemaVersion:
+        numbers = self._numbers()
+        return self._read(numbers[-1]) if numbers else EMPTY_SCHEMA
+
+    def _numbers(self) -> list[int]:
+        names = [base_name(info.uri).removesuffix(".json") for info in self._store.list(self._layout.schemas_folder)]
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _read(self, number: int) -> SchemaVersion:
+        uri = self._layout.schema(number)
+        return read_record(SchemaVersion.model_validate_json, self._store.read(uri), uri, expected="a schema version")

@@ -1,0 +1,232 @@
+"""How JSON keys become columns: naming rules and the succession of schema versions. No I/O."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from compactor.schema.column_types import ColumnType, Epoch, parse_type
+
+METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string"}
+METADATA_COLUMNS = tuple(METADATA_TYPES)
+"""Columns that the compactor adds on demand. A data key of such a name gets an alias."""
+
+RESCUED_COLUMN = "_rescued_data"
+"""map<string,string> of what has no column of its own: keys beyond the limit, and values that do not fit their type."""
+
+RESCUED_TYPE = "map<string,string>"
+
+RESERVED_NAMES = frozenset({*METADATA_COLUMNS, RESCUED_COLUMN})
+
+EMPTY_KEY = ""
+"""Parquet has no rows without columns: records without keys get the column of this one, which is null."""
+
+EMPTY_KEY_NAME = "_"
+"""The column of the empty key: no table format takes an empty name."""
+
+_NAME_MAX_CHARACTERS = 200  # the Glue catalogue takes 255; this leaves room for a suffix
+_UNSAFE = re.compile(r"[^a-z0-9_]")
+
+Names = Literal["safe", "exact"]
+
+
+class Column(BaseModel):
+    """One column of the data.
+
+    Attributes:
+        key: The JSON key it holds; None for the column of rescued data.
+        name: What it is called in the Parquet files.
+        added_in: The schema version that brought it.
+        type: One of `compactor.schema.column_types`; of the column of rescued data, `RESCUED_TYPE`.
+        epoch: What a number means in a column of timestamps.
+        source_uri: The input file that first had the key; empty for a column of the schema file; None in records of
+            older releases.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str | None
+    name: str
+    added_in: int
+    type: str = "string"
+    epoch: Epoch | None = None
+    source_uri: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_type(cls, fields: object) -> object:
+        """Releases without types had one column that was no string."""
+        if isinstance(fields, dict) and fields.get("key") is None:
+            return {**fields, "type": RESCUED_TYPE}
+        return fields
+
+    @model_validator(mode="after")
+    def _has_known_type(self) -> "Column":
+        if self.key is not None:
+            parse_type(self.type, self.epoch)
+        return self
+
+    @property
+    def column_type(self) -> ColumnType:
+        """The type of its values. The column of rescued data has none of these."""
+        return parse_type(self.type, self.epoch)
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether a value may not fit."""
+        return self.key is not None and self.type != "string"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredColumn:
+    """A column that the schema file asks for, whether or not a key of it was seen."""
+
+    key: str
+    name: str
+    type: str = "string"
+    epoch: Epoch | None = None
+
+
+class SchemaVersion(BaseModel):
+    """The columns from some moment on. A later version has the same columns first, in the same order.
+
+    Attributes:
+        version: Numbered from 1; 0 is the empty schema before the first manifest.
+        manifest_id: The manifest that brought the new columns.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int
+    created_at: datetime
+    manifest_id: str
+    columns: tuple[Column, ...]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The JSON keys that have a column."""
+        return frozenset(column.key for column in self.columns if column.key is not None)
+
+    @property
+    def has_rescued(self) -> bool:
+        """Whether keys without a column have a place to go."""
+        return any(column.key is None for column in self.columns)
+
+
+def merge_keys(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Keys of several files as one list, each once, in the order in which they were first seen."""
+    return tuple(dict.fromkeys(key for keys in lists for key in keys))
+
+
+def first_sources(files: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+    """Each key of some files, in the order in which they were first seen, with the first file that has it.
+
+    Args:
+        files: The URI of each file, and its keys.
+    """
+    sources: dict[str, str] = {}
+    for uri, keys in files:
+        for key in keys:
+            sources.setdefault(key, uri)
+    return sources
+
+
+def extend(
+    schema: SchemaVersion,
+    keys: Mapping[str, str],
+    *,
+    declared: Sequence[DeclaredColumn] = (),
+    names: Names,
+    max_columns: int,
+    manifest_id: str,
+    now: datetime,
+) -> SchemaVersion:
+    """The version that holds these keys and all declared columns: the given one if it does already, else the next.
+
+    Args:
+        schema: The latest version; `contradictions` found nothing in it.
+        keys: What a manifest holds, in first-seen order, with the first file that has it.
+        declared: The columns of the schema file. They come before new keys, and whatever the limit is.
+        names: How columns are named.
+        max_columns: Columns that keys may have; further keys share the column of rescued data.
+        manifest_id: The manifest that brings the keys.
+        now: The time of the new version.
+    """
+    version = schema.version + 1
+    added = [
+        Column(key=each.key, name=each.name, added_in=version, type=each.type, epoch=each.epoch, source_uri="")
+        for each in declared
+        if each.key not in schema.keys
+    ]
+    known = schema.keys.union(each.key for each in declared)
+    new_keys = [key for key in keys if key not in known]
+    room = max(0, max_columns - len(known))
+    used = {column.name.lower() if names == "safe" else column.name for column in (*schema.columns, *added)}
+    used |= RESERVED_NAMES
+    for key in new_keys[:room]:
+        name = column_name(key, used, names=names)
+        used.add(name)
+        added.append(Column(key=key, name=name, added_in=version, source_uri=keys[key]))
+    overflow = new_keys[room:]
+    if not schema.has_rescued and (overflow or any(column.is_typed for column in added)):
+        source_uri = keys[overflow[0]] if overflow else ""
+        added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, source_uri=source_uri))
+    if not added:
+        return schema
+    columns = (*schema.columns, *added)
+    return SchemaVersion(version=version, created_at=now, manifest_id=manifest_id, columns=columns)
+
+
+def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:
+    """Each way in which declared columns would change what a column is, which it stays for ever."""
+    by_key = {column.key: column for column in schema.columns if column.key is not None}
+    by_name = {column.name: column for column in schema.columns}
+    for wanted in declared:
+        where = f"schema.file: the column of key {wanted.key!r}"
+        column = by_key.get(wanted.key)
+        if column is None:
+            taken = by_name.get(wanted.name)
+            if taken is not None:
+                what = f"the column of key {taken.key!r} since schema version {taken.added_in}"
+                yield f"{where}: name {wanted.name!r} -> expected another name, as this is {what}"
+            continue
+        for what in ("name", "type", "epoch"):
+            found, expected = getattr(wanted, what), getattr(column, what)
+            if found != expected:
+                has = f"{expected!r}, which it has had" if expected is not None else "none, as it has had"
+                yield f"{where}: {what} {found!r} -> expected {has} since schema version {column.added_in}"
+
+
+def column_name(key: str, used: Collection[str], *, names: Names) -> str:
+    """What the column of a key is called.
+
+    `safe` names are lower case letters, digits and `_` of ASCII, which Athena and the Glue catalogue take; any other
+    character becomes `_`. `exact` names are the key itself. Either way a name that is taken gets `__2`, `__3` and so
+    on, and the empty key is called `_`.
+
+    Args:
+        key: The JSON key.
+        used: Names that are taken.
+        names: Which of the two rules.
+    """
+    wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
+    wanted = wanted or EMPTY_KEY_NAME
+    name, number = wanted, 1
+    while name in used:
+        number += 1
+        name = f"{wanted}__{number}"
+    return name
+
+
+def parquet_columns(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of an output file's columns, in order: metadata first, so that new keys only ever append."""
+    return (*[name for name in METADATA_COLUMNS if name in metadata_columns], *[c.name for c in schema.columns])
+
+
+def parquet_types(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
+    """The types of those columns, in the same order."""
+    metadata = (METADATA_TYPES[name] for name in METADATA_COLUMNS if name in metadata_columns)
+    return (*metadata, *[column.type for column in schema.columns])

@@ -1,0 +1,121 @@
+"""Reads the schema file: the columns that are to be, with their types. Text in, values or every fault out; no I/O."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from compactor.core.errors import SettingsError
+from compactor.schema.column_types import EXPECTED, Epoch, parse_type
+from compactor.schema.schema import RESERVED_NAMES, DeclaredColumn, Names
+from compactor.settings.validation import shown
+
+_FIELDS = ("name", "type", "key", "epoch")
+_EPOCHS: tuple[Epoch, ...] = ("seconds", "milliseconds")
+_SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # what Athena and the Glue catalogue take
+
+
+def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) -> tuple[DeclaredColumn, ...]:
+    """The columns that a schema file declares, in its order.
+
+    Args:
+        data: TOML: a table `[[columns]]` for each of them, with `name`, `type`, and if need be `key` and `epoch`.
+        uri: Where it is from, for messages.
+        names: How columns are named: what `safe` would not make is refused then.
+        max_columns: How many there may be.
+
+    Raises:
+        SettingsError: With every fault of the file.
+    """
+    tables, faults = _tables(data, uri, max_columns)
+    faults += [fault for at, table in enumerate(tables) for fault in _faults(f"columns[{at}]", table, names)]
+    faults += _repeats("name", [_lowered(table.get("name"), names) for table in tables])
+    faults += _repeats("key", [table.get("key", table.get("name")) for table in tables])
+    if faults:
+        raise SettingsError([f"{uri}: {fault}" for fault in faults])
+    return tuple(
+        DeclaredColumn(
+            key=table.get("key", table["name"]), name=table["name"], type=_type(table), epoch=table.get("epoch")
+        )
+        for table in tables
+    )
+
+
+def _type(table: Mapping[str, Any]) -> str:
+    return str(parse_type(table["type"], table.get("epoch")))  # in its one spelling
+
+
+def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The tables of `columns`, and what is wrong with the file as a whole.
+
+    Raises:
+        SettingsError: It is no TOML.
+    """
+    try:
+        document = tomllib.loads(data.decode())
+    except UnicodeDecodeError as exc:
+        raise SettingsError([f"{uri}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
+    except (ValueError, RecursionError) as exc:
+        raise SettingsError([f"{uri}: {exc} -> expected TOML"]) from exc
+    columns = document.pop("columns", [])
+    faults = [f"{shown(name)}: unknown key -> expected [[columns]] and nothing else" for name in document]
+    if not isinstance(columns, list) or not all(isinstance(table, dict) for table in columns):
+        return [], [*faults, f"columns: {shown(columns)} -> expected a [[columns]] for each column"]
+    if not columns:
+        faults.append("no columns -> expected at least one [[columns]] with name and type")
+    if len(columns) > max_columns:
+        faults.append(f"{len(columns)} columns -> expected at most schema.max_columns = {max_columns}")
+    return columns, faults
+
+
+def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """What is wrong with one column by itself."""
+    for field in table:
+        if field not in _FIELDS:
+            yield f"{where}.{field}: unknown key -> expected one of {', '.join(_FIELDS)}"
+    yield from _name_faults(f"{where}.name", table, names)
+    if not isinstance(table.get("key", ""), str):
+        yield f"{where}.key: {shown(table['key'])} -> expected a string"
+    kind, epoch = table.get("type"), table.get("epoch")
+    if "type" not in table:
+        yield f"{where}.type: not set -> expected {EXPECTED}"
+    elif not isinstance(kind, str) or not _is_type(kind):
+        yield f"{where}.type: {shown(kind)} -> expected {EXPECTED}"
+    elif epoch is not None and kind != "timestamp":
+        yield f'{where}.epoch: {shown(epoch)} -> expected none, as the type is "{kind}" and not "timestamp"'
+    if epoch is not None and epoch not in _EPOCHS:
+        yield f"{where}.epoch: {shown(epoch)} -> expected 'seconds' or 'milliseconds'"
+
+
+def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
+    name = table.get("name")
+    if "name" not in table:
+        yield f"{where}: not set -> expected the name of the column"
+    elif not isinstance(name, str) or not name:
+        yield f"{where}: {shown(name)} -> expected a string of at least one character"
+    elif _lowered(name, names) in RESERVED_NAMES:
+        yield f"{where}: {shown(name)} -> expected a name that the compactor does not use itself"
+    elif names == "safe" and not _SAFE_NAME.fullmatch(name):
+        yield f'{where}: {shown(name)} -> expected 1 to 255 of a-z, 0-9 and _, as schema.names is "safe"'
+
+
+def _is_type(text: str) -> bool:
+    try:
+        parse_type(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _repeats(field: str, values: list[Any]) -> Iterator[str]:
+    """Values that several columns have; those that are no strings have a fault of their own."""
+    counts = Counter(value for value in values if isinstance(value, str))
+    for value, count in counts.items():
+        if count > 1:
+            places = ", ".join(f"columns[{at}]" for at, other in enumerate(values) if other == value)
+            yield f"{places}: {field} {shown(value)} -> expected each {field} once"
+
+
+def _lowered(name: Any, names: Names) -> Any:
+    return name.lower() if names == "safe" and isinstance(name, str) else name

@@ -1,0 +1,1 @@
+"""The settings: sections, types, validation and the template of a settings file."""

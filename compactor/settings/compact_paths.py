@@ -1,0 +1,178 @@
+"""One folder, or prefix, into another: where everything is then, and the settings that come of it. No I/O."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compactor.core import layout
+from compactor.core.errors import SettingsError
+from compactor.settings import places
+
+HOME_SUFFIX = ".compactor"
+SETTINGS_NAME = "compactor.toml"
+JOURNAL_CLAIMS = "@journal"  # as in `compactor.settings.sections`, which no pure module imports
+
+LEASE_SECONDS = 20
+"""How long a planner that died keeps its files. Short, as the next call waits for it; a late planner does no harm."""
+
+Document = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactPaths:
+    """Where the lines come from, where the rows go, and where the compactor keeps what is its own.
+
+    Attributes:
+        source: The folder, or prefix, of the NDJSON.
+        output: That of the Parquet files; rows only.
+        home: That of state, manifests and settings.
+    """
+
+    source: str
+    output: str
+    home: str
+
+    @property
+    def settings_file(self) -> str:
+        return f"{layout.folder(self.home)}{SETTINGS_NAME}"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for; None leaves it to earlier calls, to variables and to the defaults.
+
+    Attributes:
+        engine: As `convert.engine`.
+        schema: As `schema.file`.
+        names: As `schema.names`.
+        claims: As `builder.claims`.
+        region: As `aws.region`.
+        endpoint_url: As `aws.endpoint_url`.
+    """
+
+    engine: str | None = None
+    schema: str | None = None
+    names: str | None = None
+    claims: str | None = None
+    region: str | None = None
+    endpoint_url: str | None = None
+
+    def given(self) -> Document:
+        """The keys that were asked for, by section."""
+        keys = {
+            "convert": {"engine": self.engine},
+            "schema": {"file": self.schema, "names": self.names},
+            "builder": {"claims": self.claims},
+            "aws": {"region": self.region, "endpoint_url": self.endpoint_url},
+        }
+        named = {name: {key: text for key, text in table.items() if text is not None} for name, table in keys.items()}
+        return {name: table for name, table in named.items() if table}
+
+
+def parse_compact_paths(source: str, destination: str, home: str | None = None) -> CompactPaths:
+    """Read the places of a call; those on a local disk without symbolic links.
+
+    Args:
+        source: As it was typed.
+        destination: Likewise.
+        home: Likewise; None for one beside the destination.
+
+    Raises:
+        SettingsError: With every fault.
+    """
+    faults: list[str] = []
+    from_place = _parsed("SRC", source, places.parse_place, faults)
+    to_place = _parsed("DST", destination, places.parse_own_place, faults)
+    if to_place and _is_root(to_place):
+        faults.append(f"DST: {to_place}: is no folder -> expected one in it, such as {layout.folder(to_place)}parquet")
+        to_place = None
+    home_place = _parsed("--state", home, places.parse_own_place, faults) if home is not None else None
+    if to_place and home is None:
+        home_place = to_place + HOME_SUFFIX
+    if from_place and to_place and places.overlap(from_place, to_place):
+        faults.append(_overlapping(from_place, to_place))
+    elif from_place and to_place and home_place:
+        faults += _faults_of_home(CompactPaths(from_place, to_place, home_place))
+    if faults or not (from_place and to_place and home_place):
+        raise SettingsError(faults)
+    return CompactPaths(from_place, to_place, home_place)
+
+
+def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
+    """The sections of the settings for these places, to be kept beside the state.
+
+    Args:
+        paths: The places.
+        options: What was asked for.
+        kept: The sections that an earlier call kept, which a person may have edited; None for the first call.
+    """
+    document: Document = {name: dict(table) for name, table in (_defaults(paths) if kept is None else kept).items()}
+    home = layout.folder(paths.home)
+    own = {"manifests": f"{home}manifests", "output": paths.output, "state": f"{home}state"}
+    document["paths"] = {**document.get("paths", {}), **own}
+    sources = document.get("input", {}).get("allowed_prefixes", [])
+    is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)  # else it is a fault
+    if is_readable and not any(layout.is_within(layout.folder(paths.source), each) for each in sources):
+        sources = [*sources, paths.source]
+    document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
+    for name, table in options.given().items():
+        document[name] = {**document.get(name, {}), **table}
+    return document
+
+
+def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:
+    """The environment without the variables that would override what was said in the call itself."""
+    said = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
+    said += [(name, key) for name, table in options.given().items() for key in table]
+    names = {f"COMPACTOR_{name}__{key}".upper() for name, key in said}
+    return {name: value for name, value in env.items() if name not in names}
+
+
+def is_new_source(source: str, kept: Mapping[str, Any] | None) -> bool:
+    """Whether earlier calls for the same output took their lines from elsewhere only."""
+    known = (kept or {}).get("input", {}).get("allowed_prefixes", [])
+    return bool(known) and not any(layout.is_within(layout.folder(source), each) for each in known)
+
+
+def _defaults(paths: CompactPaths) -> Document:
+    builder: dict[str, Any] = {"claim_lease_seconds": LEASE_SECONDS}
+    if layout.is_s3(paths.home):
+        builder["claims"] = JOURNAL_CLAIMS
+    return {
+        "paths": {},
+        "input": {},
+        "builder": builder,
+        "metrics": {"sink": "none"},
+        "spark": {"conf": {"spark.ui.enabled": "false"}},
+    }
+
+
+def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:
+    try:
+        # By whatever link a folder is reached, its files are to be known again, and its state found again.
+        return parse(places.real_place(parse(text)))
+    except ValueError as exc:
+        faults.append(f"{name}: {text!r} -> expected {exc}")
+        return None
+
+
+def _is_root(place: str) -> bool:
+    return place == "/" or (layout.is_s3(place) and "/" not in place.removeprefix("s3://"))
+
+
+def _overlapping(source: str, output: str) -> str:
+    apart = "another bucket" if _is_root(source) else f"a folder apart from it, such as {source}-parquet"
+    if source == output:
+        return f"DST: {output}: is SRC itself -> expected {apart}"
+    return f"DST: {output}: one of it and SRC ({source}) is inside the other -> expected {apart}"
+
+
+def _faults_of_home(paths: CompactPaths) -> list[str]:
+    faults = [
+        f"--state: {paths.home}: one of it and {name} ({place}) is inside the other -> expected a place apart"
+        for name, place in (("SRC", paths.source), ("DST", paths.output))
+        if places.overlap(paths.home, place)
+    ]
+    if layout.is_s3(paths.home) != layout.is_s3(paths.output):
+        faults.append(f"--state: {paths.home} -> expected a place on the same kind of store as DST ({paths.output})")
+    return faults

@@ -1,0 +1,74 @@
+"""Places named in settings: reads each into one absolute spelling, and tells which of them lie inside one another."""
+
+import os
+import re
+
+from compactor.core import layout
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_GLOB = frozenset("*?[]{}\\")
+
+EXPECTED = "s3://bucket/prefix, file:///folder or a path"
+
+
+def parse_place(text: str) -> str:
+    """A place in one absolute spelling: `s3://bucket/prefix`, or a local path without `.`, `..` and doubled slashes.
+
+    Args:
+        text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
+
+    Raises:
+        ValueError: It names no folder. The message says what was expected.
+    """
+    if not text.strip() or _CONTROL.search(text):
+        raise ValueError(f"{EXPECTED}, without control characters")
+    uri = layout.canonical(text)
+    if layout.is_s3(uri):
+        return _s3_place(uri)
+    if text.startswith("file://") and not text.startswith("file:///"):
+        raise ValueError("file:/// and an absolute path, without a host")
+    if _SCHEME.match(uri):
+        raise ValueError(EXPECTED)
+    if uri.startswith("~"):
+        raise ValueError("a path written out: ~ is not expanded")
+    try:
+        return "/" + os.path.abspath(uri).lstrip("/")  # noqa: PTH100  pathlib keeps `..`
+    except OSError as exc:
+        raise ValueError(f"an absolute path, as the current working directory cannot be told ({exc})") from exc
+
+
+def parse_own_place(text: str) -> str:
+    """A place that the compactor writes to: as `parse_place`, and without the characters that Spark takes for a glob.
+
+    Raises:
+        ValueError: It cannot be used. The message says what was expected.
+    """
+    found = sorted(_GLOB.intersection(text))
+    if found:
+        raise ValueError(f"a place without {' '.join(found)}, which Spark takes for a pattern")
+    return parse_place(text)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether two parsed places are the same or one lies inside the other, also by way of a symbolic link."""
+    return any(
+        layout.is_within(layout.folder(inner), outer) or layout.is_within(layout.folder(outer), inner)
+        for inner, outer in ((one, other), (real_place(one), real_place(other)))
+    )
+
+
+def real_place(place: str) -> str:
+    """A parsed place without symbolic links: one spelling for each folder, also for one that is not there yet."""
+    return place if layout.is_s3(place) else os.path.realpath(place)
+
+
+def _s3_place(uri: str) -> str:
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    key = key.removesuffix("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise ValueError(f"s3://bucket/prefix; {bucket!r} is no bucket name")
+    if key and not {"", ".", ".."}.isdisjoint(key.split("/")):
+        raise ValueError("s3://bucket/prefix, without empty, . or .. segments")
+    return f"s3://{bucket}/{key}" if key else f"s3://{bucket}"

@@ -1,0 +1,170 @@
+"""Settings of the compactor: read once, checked whole, then frozen."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from compactor.core import layout
+from compactor.core.errors import SettingsError
+from compactor.settings import places
+from compactor.settings.sections import (
+    SECTIONS,
+    Aws,
+    Builder,
+    Control,
+    Convert,
+    Input,
+    Metrics,
+    Output,
+    Paths,
+    Retention,
+    Schema,
+    Spark,
+    Stream,
+)
+from compactor.settings.types import REFUSED_SPARK_CONF
+from compactor.settings.validation import Source, read_document, read_environment, validate
+
+__all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse_settings", "parse_toml"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, checked. Make them by `load_settings` or `parse_settings`, which check the parts together."""
+
+    paths: Paths
+    input: Input
+    schema: Schema
+    output: Output
+    convert: Convert
+    stream: Stream
+    builder: Builder
+    control: Control
+    retention: Retention
+    aws: Aws
+    metrics: Metrics
+    spark: Spark
+
+    def layout(self) -> layout.Layout:
+        """Where everything is."""
+        return layout.Layout(
+            manifests=self.paths.manifests,
+            output=self.paths.output,
+            state=self.paths.state,
+            pending=self.builder.pending,
+            output_folder=self.output.folder,
+            compression=self.output.compression,
+        )
+
+    def require_claims(self) -> None:
+        """Check that there is a place for claims, which only planning needs.
+
+        Raises:
+            SettingsError: The state is on S3, so there is no folder for SQLite, and no table is named.
+        """
+        if layout.is_s3(self.paths.state) and not self.builder.claims:
+            where = f"paths.state ({self.paths.state}) is on S3"
+            raise SettingsError(
+                [f'builder.claims: "" -> expected a DynamoDB table, or "@journal" for back-fills alone, as {where}']
+            )
+
+
+def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
+    """Read settings from a TOML file and the variables that override it.
+
+    Args:
+        path: The file; None to go by variables alone.
+        env: Environment variables. `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or with commas, a table
+            as JSON, which replaces the whole table. All others are ignored.
+
+    Raises:
+        SettingsError: With every fault of file, variables and their combination.
+    """
+    return parse_settings({} if path is None else _read_toml(path), env)
+
+
+def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None) -> Settings:
+    """Make settings of a document of sections, as TOML gives it, and the variables that override it.
+
+    Raises:
+        SettingsError: With every fault.
+    """
+    source = read_document(document, SECTIONS)
+    read_environment(env or {}, SECTIONS, source)
+    sections: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
+    _check_places(source)
+    _check_declared(source)
+    if source.faults:
+        raise SettingsError(source.faults)
+    return Settings(**sections)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else exc
+        raise SettingsError([f"{path}: cannot be read ({why}) -> expected a settings file"]) from exc
+    return parse_toml(data, str(path))
+
+
+def parse_toml(data: bytes, where: str) -> dict[str, Any]:
+    """Read the bytes of a settings file.
+
+    Args:
+        data: The bytes.
+        where: Where they are, for messages.
+
+    Raises:
+        SettingsError: They are no TOML.
+    """
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as exc:
+        raise SettingsError([f"{where}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
+    except (ValueError, RecursionError) as exc:  # numbers beyond Python's limit are plain ValueErrors
+        raise SettingsError([f"{where}: {exc} -> expected TOML"]) from exc
+
+
+def _check_places(source: Source) -> None:
+    """Note places that overlap or are not all on the same kind of store, as far as they are places at all."""
+    texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in Paths.model_fields}
+    if pending := source.values.get("builder", {}).get("pending"):
+        texts["builder.pending"] = pending
+    own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
+    for (one, one_place), (other, other_place) in combinations(own.items(), 2):
+        if places.overlap(one_place, other_place):
+            source.fault(other, texts[other], _apart_from(one, one_place))
+    if len({layout.is_s3(place) for place in own.values()}) > 1:
+        source.fault("paths", own, "manifests, output and state to be all on S3 or all local")
+    file = source.values.get("schema", {}).get("file")
+    for key, place in own.items():
+        if (found := _parsed(file, places.parse_place)) and places.overlap(found, place):
+            source.fault("schema.file", file, _apart_from(key, place))
+    prefixes = source.values.get("input", {}).get("allowed_prefixes")
+    for index, text in enumerate(prefixes if isinstance(prefixes, list | tuple) else []):
+        prefix = _parsed(text, places.parse_place)
+        for key, place in own.items():
+            if prefix and places.overlap(prefix, place):
+                source.fault(f"input.allowed_prefixes[{index}]", text, _apart_from(key, place))
+
+
+def _check_declared(source: Source) -> None:
+    discovery = source.values.get("input", {}).get("discovery")
+    file = source.values.get("schema", {}).get("file", "")
+    if discovery == "declared" and file == "":
+        source.fault("schema.file", file, 'a schema file, as input.discovery is "declared"')
+
+
+def _apart_from(key: str, place: str) -> str:
+    return f"a place apart from {key} ({place}): neither inside the other"
+
+
+def _parsed(text: object, parse: Callable[[str], str]) -> str | None:
+    try:
+        return parse(text) if isinstance(text, str) else None
+    except ValueError:
+        return None  # the section's own check has noted it

@@ -1,0 +1,162 @@
+"""What the values of settings may look like: types with their checks, each with the words that say what is expected."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from compactor.core import layout
+from compactor.settings import places
+from compactor.settings.control_policy import MaintenanceWindow
+from compactor.settings.validation import Expected
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+TIB = 1024 * GIB
+
+JOURNAL_CLAIMS = "@journal"
+"""Of `builder.claims`: no table, but a journal of objects below the state."""
+
+REFUSED_SPARK_CONF = {
+    "spark.sql.caseSensitive": "keys that differ in case only are different columns",
+    "spark.sql.files.ignoreCorruptFiles": "the rest of a corrupt file would be lost without a word",
+    "spark.sql.files.ignoreMissingFiles": "the rows of a file that vanished would be lost without a word",
+    "spark.sql.json.enableExactStringParsing": "values survive exactly as written",
+    "spark.sql.columnNameOfCorruptRecord": "the compactor tells by its own column on which lines two parsers disagree",
+    "spark.sql.adaptive.enabled": "the number of output files is planned, and the compactor switches this itself",
+    "spark.sql.parquet.outputTimestampType": "timestamps are INT64 microseconds in UTC, which all read alike",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "a date before 1582 would be written as another one, or not at all",
+    "spark.speculation": "two copies of one task would stage the same rows twice",
+    "spark.sql.files.maxRecordsPerFile": "it splits output files; output.target_file_bytes sizes them",
+    "spark.sql.parquet.compression.codec": "set output.compression, which is part of the names of output files",
+    "spark.sql.streaming.checkpointLocation": "checkpoints are below paths.state",
+}
+"""Spark properties that would break a promise, each with the reason. Spark's own names, which are case-sensitive."""
+
+
+@dataclass(frozen=True)
+class Matching(Expected):
+    """Text that all of a pattern matches.
+
+    Attributes:
+        pattern: A regular expression.
+        may_be_empty: Whether the empty text will do too; `words` has to say so.
+    """
+
+    pattern: str
+    may_be_empty: bool = True
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """How pydantic comes to check it."""
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, text: str) -> str:
+        if not re.fullmatch(self.pattern, text) and (text or not self.may_be_empty):
+            raise ValueError(self.words)
+        return text
+
+
+def _at_least_one(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not values:
+        raise ValueError("at least one place")
+    return values
+
+
+def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("each of them once")
+    return values
+
+
+def _folder_template(text: str) -> str:
+    faults = layout.output_folder_faults(text)
+    if faults:
+        raise ValueError(f"a folder such as merged-parquet-{{date}}: {'; '.join(faults)}")
+    return text
+
+
+def _file_place(text: str) -> str:
+    place = places.parse_place(text) if text else ""
+    if text.endswith("/") or (layout.is_s3(place) and place.count("/") < 3):  # noqa: PLR2004 - s3://bucket/key
+        raise ValueError(_FILE_EXPECTED)
+    return place
+
+
+def _conf_key(key: str) -> str:
+    if key in REFUSED_SPARK_CONF:
+        raise ValueError(f"this property to be left out: {REFUSED_SPARK_CONF[key]}")
+    return key
+
+
+def _conf_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    hint = '; a name with dots needs quotes, as in "spark.ui.enabled" = false' if isinstance(value, dict) else ""
+    raise ValueError(f"a string, a number or a boolean{hint}")
+
+
+def _own_place_or_nothing(text: str) -> str:
+    return places.parse_own_place(text) if text else ""
+
+
+def _window_or_nothing(text: str) -> str:
+    if text:
+        MaintenanceWindow.parse(text)
+    return text
+
+
+_FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or nothing"
+
+Place = Annotated[str, AfterValidator(places.parse_place), Expected(places.EXPECTED)]
+OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
+OwnPlaceOrNothing = Annotated[str, AfterValidator(_own_place_or_nothing), Expected(f"{places.EXPECTED}; or nothing")]
+# A document holds lists, and strict models take tuples only.
+Places = Annotated[
+    tuple[Place, ...],
+    Field(strict=False),
+    AfterValidator(_at_least_one),
+    Expected(f"a list of places, each {places.EXPECTED}"),
+]
+FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
+MetadataColumns = Annotated[
+    tuple[Literal["_source_file", "_processed_at", "_manifest_id"], ...],
+    Field(strict=False),
+    AfterValidator(_no_repeats),
+    Expected("a list of `_source_file`, `_processed_at` and `_manifest_id`, each once; or an empty one"),
+]
+FolderTemplate = Annotated[str, AfterValidator(_folder_template), Expected("a folder such as merged-parquet-{date}")]
+SparkConf = Annotated[
+    dict[Annotated[str, AfterValidator(_conf_key)], Annotated[str, BeforeValidator(_conf_value)]],
+    Expected("a table of strings, numbers and booleans"),
+]
+Window = Annotated[str, AfterValidator(_window_or_nothing), Expected("a day and an hour as in Sun:10, or nothing")]
+Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
+TableName = Annotated[
+    str,
+    Matching(
+        "3 to 255 letters, digits, '_', '.' or '-', or @journal, or nothing",
+        rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}",  # DynamoDB's rule, which takes no @
+    ),
+]
+Region = Annotated[str, Matching("a region such as eu-central-1, or nothing", r"[a-z]{2,}(-[a-z0-9]+)+")]
+Endpoint = Annotated[str, Matching("http://host:port or https://host, or nothing", r"https?://[^\s/?#]+/?")]
+QueueUrl = Annotated[str, Matching("an URL of SQS, or nothing", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]
+TopicArn = Annotated[
+    str,
+    Matching(
+        "arn:aws:sns:region:account:name, or nothing", r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"
+    ),
+]
+Dimension = Annotated[str, Matching("1 to 64 letters, digits, '_' or '-'", r"[A-Za-z0-9_-]{1,64}", may_be_empty=False)]
+Namespace = Annotated[
+    str,
+    Matching(
+        "a name of 1 to 255 letters, digits or . _ / # : -, not below AWS/",
+        r"(?!AWS/)[A-Za-z0-9._/#-][A-Za-z0-9._/#: -]{0,254}",  # CloudWatch's rule; AWS/ is taken
+        may_be_empty=False,
+    ),
+]

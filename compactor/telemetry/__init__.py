@@ -1,0 +1,1 @@
+"""Log events, metrics and the wording of errors."""

@@ -1,0 +1,1 @@
+"""What puts the components together, once for each kind of process."""

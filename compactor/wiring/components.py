@@ -1,0 +1,150 @@
+"""Puts the parts together that every process may need, also one without Spark and Arrow: a function, a small tool."""
+
+import secrets
+from functools import cached_property
+
+from compactor.adapters.journal_claims import JournalClaims
+from compactor.adapters.local.clock import SystemClock
+from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.metrics_sinks import metrics_sink
+from compactor.adapters.stores import StoreSpec
+from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.layout import Layout
+from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
+from compactor.ledger.heartbeat import Runs
+from compactor.ledger.ledger import Ledger
+from compactor.ledger.sizing import whole_files_bytes
+from compactor.ledger.sizing_history import SizingHistory
+from compactor.manifests.building.builder import Builder
+from compactor.manifests.building.sealer import Sealer
+from compactor.manifests.claiming import Claimer
+from compactor.settings.settings import Settings
+from compactor.settings.types import JOURNAL_CLAIMS
+
+
+def new_run_id(clock: Clock) -> str:
+    """An id that no other run has, and that sorts by time."""
+    return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+
+
+class Components:
+    """The parts of one process, made from the settings as they are needed. Nothing is connected to before.
+
+    Args:
+        settings: All settings.
+        clock: Time; that of the system if none is given.
+        store: Where everything is; the store that the settings name if none is given.
+        claims: Who holds which file; the table that the settings name if none is given.
+        metrics: Where measurements go; the sink that the settings name if none is given.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        store: ObjectStore | None = None,
+        claims: ClaimTable | None = None,
+        metrics: MetricsSink | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        # A part that is given is one that need not be made.
+        if store is not None:
+            self.store = store
+        if claims is not None:
+            self.claims = claims
+        if metrics is not None:
+            self.metrics = metrics
+
+    @cached_property
+    def run_id(self) -> str:
+        return new_run_id(self.clock)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self.settings.layout()
+
+    @cached_property
+    def store_spec(self) -> StoreSpec:
+        aws = self.settings.aws
+        return StoreSpec(
+            region=aws.region or None, endpoint_url=aws.endpoint_url or None, timeout_seconds=aws.timeout_seconds
+        )
+
+    @cached_property
+    def store(self) -> ObjectStore:
+        return self.store_spec.open()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store, self.layout, self.clock, self.run_id)
+
+    @cached_property
+    def history(self) -> SizingHistory:
+        return SizingHistory(self.ledger)
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.store, self.layout, self.clock, MachineProcesses())
+
+    @cached_property
+    def metrics(self) -> MetricsSink:
+        return metrics_sink(self.settings, self.clock)
+
+    @cached_property
+    def claims(self) -> ClaimTable:
+        builder = self.settings.builder
+        if builder.claims == JOURNAL_CLAIMS:
+            return JournalClaims(self.store, self.layout.claims_folder)
+        if builder.claims:
+            from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
+
+            spec = self.store_spec
+            client = dynamodb_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds)
+            return DynamoClaims(client, builder.claims, builder.claim_ttl_days)
+        self.settings.require_claims()
+        from compactor.adapters.local.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
+
+        return SqliteClaims(self.layout.claims_file)
+
+    @cached_property
+    def claimer(self) -> Claimer:
+        return Claimer(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            claims=self.claims,
+            clock=self.clock,
+            lease_seconds=self.settings.builder.claim_lease_seconds,
+        )
+
+    def manifest_bytes(self) -> float:
+        """How many stored bytes a manifest should name, by what sizing has learned."""
+        settings = self.settings
+        ratio = self.history.stored_ratio()
+        return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
+
+    def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
+        """What turns announced files into manifests."""
+        return Builder(
+            store=self.store,
+            layout=self.layout,
+            claimer=self.claimer,
+            clock=self.clock,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            target_bytes=self.manifest_bytes,
+            on_crash_point=on_crash_point,
+        )
+
+    def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
+        """What ends the waiting of pending parts."""
+        return Sealer(
+            store=self.store,
+            layout=self.layout,
+            claimer=self.claimer,
+            clock=self.clock,
+            target_bytes=self.manifest_bytes,
+            max_wait_seconds=self.settings.builder.max_wait_seconds,
+            on_crash_point=on_crash_point,
+        )

@@ -1,0 +1,117 @@
+"""Puts the control plane together from the settings."""
+
+from dataclasses import fields, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from compactor.adapters.stores import StoreSpec
+from compactor.control.gathering import Sources
+from compactor.control.notices import Notices
+from compactor.control.plane import ControlPlane
+from compactor.control.ports import JobRuns, Notifier, Queue
+from compactor.core.ports import Clock, MetricsSink, ObjectStore
+from compactor.settings.control_policy import MaintenanceWindow, Policy
+from compactor.settings.sections import Control
+from compactor.settings.settings import Settings
+from compactor.wiring.components import Components
+
+ATTEMPTS = 3
+"""How often a request is sent at most: a minute later everything is asked anew."""
+
+LONGEST_TIMEOUT_SECONDS = 10.0
+"""How long to wait for an answer at most, whatever the job may wait: a look has to end before the next one."""
+
+
+def policy_of(control: Control) -> Policy:
+    """The policy that the settings' section gives."""
+    values: dict[str, Any] = control.model_dump(include={field.name for field in fields(Policy)})
+    window = values["maintenance_window"]
+    return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
+
+
+class ControlComponents(Components):
+    """The parts of the control plane, made as they are needed. They may be kept: none of them remembers anything.
+
+    Args:
+        settings: All settings.
+        clock: Time; that of the system if none is given.
+        store: Where everything is; the store that the settings name if none is given.
+        job: Glue's runs; those of the job that the settings name if none are given.
+        metrics: Where measurements go; the sink that the settings name if none is given.
+        notifier: Tells people; the topic that the settings name if none is given.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        store: ObjectStore | None = None,
+        job: JobRuns | None = None,
+        metrics: MetricsSink | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
+        super().__init__(settings, clock=clock, store=store, metrics=metrics)
+        if job is not None:
+            self.job = job
+        if notifier is not None:
+            self.notifier = notifier
+
+    @cached_property
+    def store_spec(self) -> StoreSpec:
+        spec = super().store_spec
+        return replace(spec, timeout_seconds=min(spec.timeout_seconds, LONGEST_TIMEOUT_SECONDS))
+
+    @cached_property
+    def job(self) -> JobRuns:
+        from compactor.adapters.aws import GlueJob  # noqa: PLC0415 - boto3 is slow to load
+
+        return GlueJob(self._client("glue"), self.settings.control.job_name)
+
+    @cached_property
+    def notifier(self) -> Notifier | None:
+        arn = self.settings.control.topic_arn
+        if not arn:
+            return None
+        from compactor.adapters.aws import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
+
+        return SnsTopic(self._client("sns"), arn)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What is looked at, and acted on."""
+        control = self.settings.control
+        return Sources(
+            job=self.job,
+            runs=self.runs,
+            queue=self._queue(control.queue_url),
+            dead_letter_queue=self._queue(control.dead_letter_queue_url),
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+        )
+
+    @cached_property
+    def plane(self) -> ControlPlane:
+        """The control plane."""
+        control = self.settings.control
+        notices = Notices(self.notifier, self.store, self.layout.notices, control.job_name)
+        return ControlPlane(self.sources, policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock)
+
+    def _queue(self, url: str) -> Queue | None:
+        if not url:
+            return None
+        from compactor.adapters.aws import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
+
+        return SqsQueue(self._client("sqs"), self._client("cloudwatch"), url)
+
+    def _client(self, service: str) -> Any:
+        return _client(service, self.store_spec)
+
+
+@lru_cache(maxsize=8)
+def _client(service: str, spec: StoreSpec) -> Any:
+    """The client of this process for a service: making one takes long."""
+    from compactor.adapters.aws import aws_client  # noqa: PLC0415 - boto3 is slow to load
+
+    return aws_client(service, spec.region, spec.endpoint_url, attempts=ATTEMPTS, timeout_seconds=spec.timeout_seconds)

@@ -1,0 +1,37 @@
+"""Reads settings from wherever they are kept: the functions and the Glue job keep theirs in S3."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from compactor.adapters.stores import StoreSpec
+from compactor.core.errors import ObjectNotFound, SettingsError
+from compactor.core.layout import is_s3
+from compactor.settings.settings import Settings, load_settings, parse_settings, parse_toml
+
+
+def settings_at(
+    place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
+) -> Settings:
+    """Read the settings at a place, with the variables that override them.
+
+    Args:
+        place: `s3://bucket/key`, or a local file.
+        env: Environment variables. Those of AWS, and those of the section `aws`, also say how to reach the
+            place.
+        timeout_seconds: How long to wait for one answer of S3.
+        attempts: How often to ask S3 at most; None for as often as the job may.
+
+    Raises:
+        SettingsError: With every fault.
+        AccessError: The place may not be read.
+    """
+    if not is_s3(place):
+        return load_settings(Path(place), env)
+    region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
+    endpoint_url = env.get("COMPACTOR_AWS__ENDPOINT_URL")
+    spec = StoreSpec(region, endpoint_url, timeout_seconds=timeout_seconds, attempts=attempts)
+    try:
+        data = spec.open().read(place)
+    except ObjectNotFound as exc:
+        raise SettingsError([f"{place}: there is no such object -> expected a settings file"]) from exc
+    return parse_settings(parse_toml(data, place), env)

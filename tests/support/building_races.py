@@ -1,0 +1,91 @@
+"""Builders, sealers and planners on the same files, any of whom can be held up at a step."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.layout import base_name, is_delivery
+from compactor.core.manifest import Manifest
+from compactor.manifests.claiming import claim_key
+from compactor.wiring.components import Components
+from tests.support.harness import Harness
+from tests.support.s3_messages import notification
+
+MIB = 1024 * 1024
+OBJECTS = 6  # two of them fill a manifest, so that some are built at once and some wait
+
+
+class Race:
+    """One store, one table of claims, one queue, and whoever works on them."""
+
+    def __init__(self) -> None:
+        self.harness = Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, "max_wait_seconds": 1})
+        self.uris = [f"s3://lake/raw/{number}.ndjson" for number in range(OBJECTS)]
+        self.messages: dict[str, str] = {}
+        self.was_held_up = False
+
+    def prepare(self, *, parts: bool) -> None:
+        """Put the objects and announce them, large and small ones; with `parts`, let some wait already."""
+        for number, uri in enumerate(self.uris):
+            self.harness.store.put(uri, b"x" * (number + 1))
+        for info in list(self.harness.store.list("s3://lake/raw/")):
+            key = info.uri.removeprefix("s3://lake/")
+            size = 5 * MIB if key < "raw/4" else MIB
+            self.messages[key] = notification("lake", key, size, info.etag)
+        if parts:
+            for key in ("raw/4.ndjson", "raw/5.ndjson"):
+                self._parts().builder().build({key: self.messages.pop(key)})
+
+    def build(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, *, every: int = 1) -> None:
+        """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
+        batch = dict(list(self.messages.items())[::every])
+        report = self._parts().builder(on_crash_point=on_crash_point).build(batch)
+        for message_id in set(batch) - set(report.failed):
+            self.messages.pop(message_id, None)
+
+    def seal(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> None:
+        """Seal all that waits."""
+        self._parts().sealer(on_crash_point=on_crash_point).seal()
+
+    def plan(self) -> None:
+        """Look for what was never announced."""
+        self.harness.app().planner.plan("s3://lake/raw")
+
+    def hold_up(self, who: str, step: BuildCrashPoint, meanwhile: Callable[[], object]) -> None:
+        """Have somebody do his work, and the first time he reaches a step, something else be done first."""
+        held: list[bool] = []
+
+        def on_crash_point(reached: BuildCrashPoint, _manifest_id: str) -> None:
+            if reached is step and not held:
+                held.append(True)
+                self.was_held_up = True
+                meanwhile()
+
+        (self.build if who == "build" else self.seal)(on_crash_point)
+
+    def settle(self) -> None:
+        """Let messages come again, and the sealer be called, until nothing is left to do."""
+        for _ in range(4):
+            self.harness.clock.advance(301)
+            self.build()
+            self.seal()
+        assert self.messages == {}
+        assert list(self.harness.store.list(self.harness.layout.pending_folder)) == []
+
+    def check(self) -> None:
+        """Each object is in exactly one manifest that takes effect; the job refuses none of those."""
+        listed = [
+            info for info in self.harness.store.list(self.harness.layout.manifests_folder) if is_delivery(info.uri)
+        ]
+        named: Counter[str] = Counter()
+        for info in listed:
+            record = self.harness.ledger.accepted(base_name(info.uri).removesuffix(".json"))
+            if record is None or record.kind != "revoked":
+                manifest = Manifest.model_validate_json(self.harness.store.read(info.uri))
+                named.update(claim_key(file) for file in manifest.files)
+        expected = {f"{info.uri}#{info.etag}": 1 for info in self.harness.store.list("s3://lake/raw/")}
+        assert named == expected
+
+    def _parts(self) -> Components:
+        harness = self.harness
+        return Components(harness.settings, clock=harness.clock, store=harness.store, claims=harness.claims)

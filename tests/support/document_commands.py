@@ -1,0 +1,74 @@
+"""Commands of the documents that need an account: not run, but looked up."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import botocore.session
+from botocore import xform_name
+
+from compactor.cli.entry import compactor as command
+from tests.support.document_lake import ROOT
+
+
+def check_command(line: str) -> None:
+    """See that a command that needs an account, and each of its options, exists.
+
+    Raises:
+        AssertionError: It does not.
+    """
+    words = shlex.split(line)
+    if words[0] == "make":
+        _check_make(words[1:])
+    elif words[0] == "compactor":
+        check_compactor(words[1:])
+    else:
+        assert words[0] == "aws", f"{line}: expected make, compactor or aws"
+        _check_aws(words[1], words[2], words[3:])
+
+
+def _check_make(words: Sequence[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for word in words:
+        name, is_variable, _ = word.partition("=")
+        assert re.search(rf"^{name} \?=" if is_variable else rf"^{name}:", makefile, re.MULTILINE), f"make {word}"
+
+
+def check_compactor(words: Sequence[str]) -> None:
+    """See that there is such a sub-command with such options; nothing is run.
+
+    Raises:
+        click.UsageError: There is not.
+    """
+    with command.make_context("compactor", list(words), resilient_parsing=False) as context:
+        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None
+        found.make_context(name, rest, parent=context)
+
+
+def _check_aws(service: str, operation: str, words: Sequence[str]) -> None:
+    operations = _operations({"s3api": "s3"}.get(service, service))  # what the command line calls otherwise
+    assert operation in operations, f"aws {service} {operation}"
+    members = operations[operation]
+    for word in words:
+        if word.startswith("--"):
+            option = word.removeprefix("--").partition("=")[0]
+            assert option in members | {"query", "output", "region", "cli-input-json"}, (
+                f"aws {service} {operation} {word}"
+            )
+
+
+@cache
+def _operations(service: str) -> Mapping[str, frozenset[str]]:
+    """By the name of the command line, the options that AWS's own description of a service knows."""
+    model = botocore.session.get_session().get_service_model(service)
+    return {
+        xform_name(name, "-"): frozenset(xform_name(member, "-") for member in _members(model.operation_model(name)))
+        for name in model.operation_names
+    }
+
+
+def _members(operation: Any) -> Iterator[str]:
+    return iter(operation.input_shape.members if operation.input_shape else ())

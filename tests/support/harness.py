@@ -1,0 +1,226 @@
+"""A world in memory: input files, manifests, any number of drivers on the same store, and what must hold at the end."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.layout import KEEP_MARKER, Layout, base_name
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Commit, DeadLetter, RecentCommit
+from compactor.engines.engine import Engine
+from compactor.job.batches import BatchRunner
+from compactor.job.service import RunReport
+from compactor.ledger.ledger import Ledger
+from compactor.ops.verify.verifier import VerifyReport
+from compactor.settings.settings import parse_settings
+from compactor.wiring.app import App
+from tests.support.fakes import PlainEngine
+
+DAY = "2026-01-02"
+GOOD = b'{"id": "1", "amount": 1.10}\n\n{"id": "2", "late": [1, 2]}\n'
+FLAWED = b'{"id": "3"}\nno json\n{"id": "4", "amount": 1e2}\n[5]\n'
+
+
+class DiedError(BaseException):
+    """The driver died: no handler of errors gets to run."""
+
+
+class Harness:
+    """Everything that drivers share.
+
+    Args:
+        stream: Settings of the stream.
+        schema: Settings of the schema.
+        builder: Settings of the builder.
+        output: Settings of the output.
+        root: The folder of everything.
+        store: Where everything is, if not in memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        stream: Mapping[str, object] | None = None,
+        schema: Mapping[str, object] | None = None,
+        builder: Mapping[str, object] | None = None,
+        output: Mapping[str, object] | None = None,
+        root: str = "/w",
+        store: ObjectStore | None = None,
+    ) -> None:
+        self.root = root
+        self.clock = ManualClock(datetime(2026, 1, 2, 12, tzinfo=UTC))
+        self.store: ObjectStore = store or MemoryStore(self.clock)
+        self.claims = MemoryClaims()
+        self.metrics = MemoryMetrics()
+        self.settings = parse_settings(
+            {
+                "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+                "input": {"allowed_prefixes": [f"{root}/raw"]},
+                "stream": {} if stream is None else stream,
+                "schema": {} if schema is None else schema,
+                "builder": {} if builder is None else builder,
+                "output": {} if output is None else output,
+            }
+        )
+
+    @property
+    def layout(self) -> Layout:
+        return self.settings.layout()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.app().ledger
+
+    def app(self, *, on_crash_point: OnCrashPoint = ignore_crash_point, store: ObjectStore | None = None) -> App:
+        """The parts of a fresh driver."""
+        return App(
+            self.settings,
+            on_crash_point=on_crash_point,
+            clock=self.clock,
+            store=store or self.store,
+            claims=self.claims,
+            metrics=self.metrics,
+        )
+
+    def engine(self, store: ObjectStore | None = None) -> PlainEngine:
+        return PlainEngine(store or self.store, metadata_columns=self.settings.schema.metadata_columns, rows_per_file=2)
+
+    def runner(
+        self,
+        *,
+        engine: Engine | None = None,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
+        store: ObjectStore | None = None,
+    ) -> BatchRunner:
+        """A fresh driver without its stream."""
+        return self.app(on_crash_point=on_crash_point, store=store).batch_runner(engine or self.engine(store))
+
+    def run_once(self, *, engine: Engine | None = None, store: ObjectStore | None = None) -> RunReport:
+        """A fresh driver that does all there is and ends."""
+        source = ListedManifests(self.store, self.layout.manifests_folder)
+        return self.app(store=store).service_on(engine or self.engine(store), source).run(once=True)
+
+    def file(self, name: str, content: bytes) -> ManifestFile:
+        """Write an input file."""
+        uri = f"{self.root}/raw/{name}"
+        self.store.put(uri, content)
+        return self.named(uri)
+
+    def named(self, uri: str) -> ManifestFile:
+        """A file as a manifest names it."""
+        info = self.store.stat(uri)
+        assert info is not None
+        return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
+
+    def manifest(self, manifest_id: str, files: Sequence[ManifestFile]) -> Manifest:
+        return Manifest(manifest_id=manifest_id, date=DAY, created_at=self.clock.now(), files=tuple(files))
+
+    def deliver(self, manifest_id: str, *contents: bytes) -> str:
+        """Write input files, and a manifest that names them."""
+        files = [self.file(f"{manifest_id}-{number}.ndjson", content) for number, content in enumerate(contents)]
+        return self.put_manifest(f"{manifest_id}.json", self.manifest(manifest_id, files).to_json())
+
+    def put_manifest(self, name: str, data: bytes) -> str:
+        """Write an object into the watched prefix."""
+        uri = self.layout.manifests_folder + name
+        self.store.put(uri, data)
+        return uri
+
+    def waiting(self) -> list[str]:
+        """What is in the watched prefix."""
+        found = [info.uri for info in self.store.list(self.layout.manifests_folder)]
+        return [uri for uri in found if base_name(uri) != KEEP_MARKER]
+
+    def outcome(self, manifest_id: str) -> Commit | DeadLetter:
+        accepted = self.ledger.accepted(manifest_id)
+        assert accepted is not None
+        return self.ledger.outcome(accepted.date, manifest_id)
+
+    def commit(self, manifest_id: str) -> Commit:
+        outcome = self.outcome(manifest_id)
+        assert isinstance(outcome, Commit), outcome
+        return outcome
+
+    def dead_letter(self, manifest_id: str) -> DeadLetter:
+        outcome = self.outcome(manifest_id)
+        assert isinstance(outcome, DeadLetter), outcome
+        return outcome
+
+    def table(self, uri: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(self.store.read(uri))).to_pylist()
+        return rows
+
+    def output_rows(self) -> Counter[str]:
+        """Every row that readers see, without its nulls."""
+        rows = [row for info in self.store.list(self.layout.output + "/") for row in self.table(info.uri)]
+        return Counter(_shown({key: value for key, value in row.items() if value is not None}) for row in rows)
+
+    def rejects(self) -> Counter[tuple[str, int, bytes]]:
+        """Every reject: its file, its line and its bytes."""
+        rows = [row for info in self.store.list(self.layout.rejects_folder) for row in self.table(info.uri)]
+        return Counter((row["source_uri"], row["line_number"], row["raw"]) for row in rows)
+
+    def verification(self) -> VerifyReport:
+        """What `verify --deep` says of everything."""
+        app = self.app()
+        return app.verifier.verify_all(deep_check=app.deep_check)
+
+    def check_exact(self, uris: Sequence[str] | None = None) -> None:
+        """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.
+
+        Goes by the lines themselves, not by what the ledger says of them.
+        """
+        rows: Counter[str] = Counter()
+        rejects: Counter[tuple[str, int, bytes]] = Counter()
+        for uri in [info.uri for info in self.store.list(f"{self.root}/raw/")] if uris is None else uris:
+            for number, line in enumerate(self.store.read(uri).split(b"\n"), start=1):
+                if line.startswith(b"{"):
+                    rows[_shown(_as_text(line))] += 1
+                elif line:
+                    rejects[uri, number, line] += 1
+        assert self.output_rows() == rows
+        assert self.rejects() == rejects
+        assert self.verification().discrepancies == []
+        assert self.waiting() == []
+        left = [info.uri for place in ("staging/", "open/") for info in self.store.list(f"{self.root}/state/{place}")]
+        assert left == []
+
+
+def _as_text(line: bytes) -> dict[str, str]:
+    """The values of a line as the output should hold them; good for the plain lines of these tests."""
+    values = json.loads(line, parse_float=str, parse_int=str)
+    return {
+        key: value if isinstance(value, str) else json.dumps([int(each) for each in value])
+        for key, value in values.items()
+    }
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return json.dumps(dict(row), sort_keys=True)
+
+
+def commit_of_ratio(ratio: float) -> RecentCommit:
+    """An earlier commit to learn a size from, so that no sample is converted first: that halves the time of a test."""
+    decoded_bytes = 1024 * 1024 * 1024
+    return RecentCommit(
+        manifest_id="earlier",
+        date=DAY,
+        decoded_bytes=decoded_bytes,
+        input_bytes=decoded_bytes,
+        output_bytes=int(decoded_bytes * ratio),
+        output_files=1,
+        input_files=1,
+        records=1,
+        rejected_lines=0,
+        seconds=1,
+        decided_at=datetime(2025, 12, 20, tzinfo=UTC),
+    )

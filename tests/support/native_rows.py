@@ -1,0 +1,113 @@
+"""Files through the native kernel, and what comes out of it; and the same by inspection in Python."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from compactor.adapters.local.native_kernel import NativeKernel
+from compactor.engines.kernel import Kernel, RowPlan
+from compactor.ndjson.inspection import inspect_lines, refusals
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Judged, Limits, Refused, Reject
+from compactor.ndjson.rawjson import texts
+from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.schema.schema import DeclaredColumn, SchemaVersion, extend
+
+WIDE = Limits(max_line_bytes=1 << 24, max_decompressed_bytes=1 << 30)
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of some files.
+
+    Attributes:
+        rows: By key; what is null is left out. In the order of the lines.
+        rejects: In the order of the lines.
+        keys: Keys that had no column beforehand, as first seen.
+        records: Lines that are neither rejects nor blank.
+    """
+
+    rows: list[dict[str, Any]]
+    rejects: list[Reject]
+    keys: list[str]
+    records: int
+
+
+def schema_of(columns: Mapping[str, str], *, rescued: bool = False) -> SchemaVersion:
+    """A schema version with these keys and types; the rescued data comes with types, or on demand."""
+    declared = [
+        DeclaredColumn(key=key, name=f"c{number}", type=kind) for number, (key, kind) in enumerate(columns.items())
+    ]
+    overflow = {"overflow": "x"} if rescued else {}
+    return extend(
+        EMPTY_SCHEMA, overflow, declared=declared, names="safe", max_columns=len(columns), manifest_id="m", now=NOW
+    )
+
+
+def plan_of(
+    schema: SchemaVersion, *, rescues: bool = False, metadata: Sequence[str] = (), held_bytes: int = 1 << 24
+) -> RowPlan:
+    return RowPlan(
+        schema=schema,
+        metadata_columns=metadata,
+        manifest_id="m-1",
+        processed_at=NOW,
+        rescues_unknown=rescues,
+        compression="snappy",
+        held_bytes=held_bytes,
+    )
+
+
+def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int = 1 << 20) -> tuple[list[Reject], int]:
+    """Have the kernel read the lines of a file. Returns its rejects, and how many records it has."""
+    rejects: list[Reject] = []
+
+    def judge(block: bytes) -> Judged:
+        lines, blank_lines, refused = kernel.read(block)
+        raws = [block[start:end] for _, start, end in refused]
+        reasons = dict(refusals(raws))
+        found = [
+            Refused(number, start, reasons.get(at, "accepted!"), raw)
+            for at, ((number, start, _), raw) in enumerate(zip(refused, raws, strict=True))
+        ]
+        return Judged(lines, blank_lines, found)
+
+    counts = split_lines([data], limits, judge, on_reject=rejects.append, block_bytes=block_bytes)
+    return rejects, counts.records
+
+
+def by_kernel(data: bytes, schema: SchemaVersion, *, rescues: bool = False, block_bytes: int = 1 << 20) -> Taken:
+    """One file through the kernel."""
+    kernel = NativeKernel(plan_of(schema, rescues=rescues))
+    kernel.begin_file("file")
+    rejects, records = feed(kernel, data, block_bytes=block_bytes)
+    keys = kernel.end_file()
+    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys, records)
+
+
+def by_inspection(data: bytes) -> Taken:
+    """The same by inspection: all values are text, whatever the schema."""
+    rejects: list[Reject] = []
+    blocks: list[bytes] = []
+    found = inspect_lines([data], WIDE, on_reject=rejects.append, on_good=blocks.append)
+    lines = b"".join(blocks).split(b"\n")[:-1]
+    rows = [{key: value for key, value in texts(line).items() if value is not None} for line in lines]
+    return Taken(rows, rejects, list(found.keys), found.records)
+
+
+def parquet_rows(data: bytes, schema: SchemaVersion) -> list[dict[str, Any]]:
+    """The rows of a Parquet file by key, rescued ones included; nothing for no file."""
+    if not data:
+        return []
+    rows = pq.read_table(io.BytesIO(data)).to_pylist()
+    merged = [
+        {column.key: row[column.name] for column in schema.columns if column.key is not None}
+        | {key: value for column in schema.columns if column.key is None for key, value in row[column.name] or ()}
+        for row in rows
+    ]
+    return [{key: value for key, value in row.items() if value is not None} for row in merged]

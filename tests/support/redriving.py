@@ -1,0 +1,154 @@
+"""What is set aside in tests of redriving, how it is put back, and whether every line is there once."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.manifest import ManifestFile
+from compactor.core.records import Commit, FileStatus
+from compactor.engines.engine import Staged, StageRequest
+from compactor.ndjson.lines import Limits
+from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.selection import Kind, Scope
+from tests.support import fakes as twins
+from tests.support.harness import DAY, FLAWED, GOOD, Harness
+
+LEASE_SECONDS = 600.0
+LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
+SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
+
+
+class FailingEngine:
+    """An engine for which every manifest is too much."""
+
+    name = "failing"
+
+    def is_healthy(self) -> bool:
+        return True
+
+    def stage(self, request: StageRequest) -> Staged:
+        raise ValueError(f"{request.manifest.manifest_id} is too much")
+
+
+def new_world() -> Harness:
+    """A world in which one attempt is enough to set a manifest aside."""
+    return Harness(
+        stream={"max_attempts": 1}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
+    )
+
+
+def redrive(
+    harness: Harness,
+    kind: Kind,
+    *manifest_ids: str,
+    reason: str | None = None,
+    date: str | None = None,
+    dry_run: bool = False,
+    with_claims: bool = True,
+    on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point,
+) -> RedriveReport:
+    """One redrive, in a process of its own."""
+    app = harness.app()
+    if not with_claims:
+        app.claims_if_any = None
+    scan = app.redrive_scan.scan(Scope(kind, manifest_ids, reason, date))
+    return app.redriver(on_crash_point=on_crash_point).redrive(scan, dry_run=dry_run)
+
+
+def new_ids(report: RedriveReport) -> list[str | None]:
+    return [each.manifest_id for each in report.redriven]
+
+
+def whys(report: RedriveReport) -> list[str]:
+    return [each.why for each in report.refused]
+
+
+def exhaust(harness: Harness) -> None:
+    """Have every manifest that waits become a dead letter."""
+    for _ in range(3):  # together, then each alone, and then it is seen that it was tried often enough
+        harness.runner(engine=FailingEngine()).run(harness.waiting())
+    assert harness.waiting() == []
+
+
+def plan(harness: Harness) -> int:
+    """Plan all input; how many files were not planned before."""
+    return sum(len(manifest.files) for manifest in harness.app().planner.plan("/w/raw").manifests)
+
+
+def rows_of(harness: Harness) -> Counter[str]:
+    """How often each input was compacted."""
+    outcomes = [harness.ledger.outcome(*each) for each in harness.ledger.manifests()]
+    return Counter(
+        file.uri
+        for outcome in outcomes
+        if isinstance(outcome, Commit)
+        for file in outcome.files
+        if file.status is FileStatus.COMPACTED
+    )
+
+
+def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
+    """All files of redriven lines that the trail of a manifest names."""
+    redrive_log = harness.app().redrive_log
+    lineage = redrive_log.lineage_of(manifest_id)
+    assert lineage is not None
+    return [file for entry in redrive_log.entries(lineage) for file in entry.redrive.manifest.files]
+
+
+def dead_letter(harness: Harness) -> str:
+    """Two files, planned, whose manifest is a dead letter; its id."""
+    for number, content in enumerate((GOOD, FLAWED)):
+        harness.file(f"{DAY}-{number}.ndjson", content)
+    plan(harness)
+    [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    exhaust(harness)
+    assert harness.dead_letter(manifest_id).reason == "retries_exhausted"
+    return manifest_id
+
+
+def quarantined(harness: Harness) -> str:
+    """A planned manifest of which one file was missing, and is back since; the manifest's id."""
+    for number, content in enumerate((GOOD, FLAWED)):
+        harness.file(f"{DAY}-{number}.ndjson", content)
+    plan(harness)
+    [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    harness.store.delete([f"/w/raw/{DAY}-1.ndjson"])
+    harness.run_once()
+    harness.file(f"{DAY}-1.ndjson", FLAWED)
+    return manifest_id
+
+
+def rejected(harness: Harness, *contents: bytes) -> str:
+    """A planned manifest whose over-long lines were rejected by a limit that is higher since; its id."""
+    for number, content in enumerate(contents or (GOOD + LONG + b"\n", LONG)):
+        harness.file(f"{DAY}-{number}.ndjson", content)
+    plan(harness)
+    [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins, "LIMITS", SHORT_LINES)
+        harness.run_once()
+    assert harness.rejects()
+    return manifest_id
+
+
+CASES: dict[Kind, Callable[[Harness], str]] = {"manifests": dead_letter, "files": quarantined, "rejects": rejected}
+each_kind = pytest.mark.parametrize("kind", CASES)
+
+
+def check(harness: Harness, kind: Kind) -> None:
+    """Every line of all inputs is there once."""
+    if kind != "rejects":
+        harness.check_exact()
+        assert set(rows_of(harness).values()) == {1}
+        return
+    rows: Counter[bytes] = Counter()
+    for info in harness.store.list("/w/raw/"):
+        rows.update(line for line in harness.store.read(info.uri).split(b"\n") if line)
+    found = Counter(row["id"] for info in harness.store.list("/w/output/") for row in harness.table(info.uri))
+    assert found == {"1": 1, "2": 1, "long": 2}
+    assert rows.total() == found.total()
+    # What was read of the sources stays as it is; nothing that was redriven was rejected again.
+    assert {uri for uri, _, _ in harness.rejects()} == {f"/w/raw/{DAY}-0.ndjson", f"/w/raw/{DAY}-1.ndjson"}
+    assert harness.waiting() == []

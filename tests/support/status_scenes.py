@@ -1,0 +1,153 @@
+"""How the job may stand: one status a scene, for the tests that look at the screen."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from compactor.core.records import DeadLetter, RecentCommit
+from compactor.cost.prices import JobSize
+from compactor.ops.status.flow import drain
+from compactor.ops.status.health import Facts, Rules, health
+from compactor.ops.status.values import (
+    Backlog,
+    DeadLetters,
+    FilesQuarantined,
+    Latency,
+    LivingRun,
+    QuarantinedFile,
+    Rates,
+    Rejects,
+    SchemaSeen,
+    Spent,
+    State,
+    Status,
+)
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+RULES = Rules(sla_seconds=900, stall_seconds=3600, max_wait_seconds=120, is_on_glue=True)
+ON_A_LAPTOP = replace(RULES, is_on_glue=False)
+NO_LETTERS = DeadLetters(0, 0, 0, {})
+LETTERS = tuple(
+    DeadLetter(
+        manifest_id=manifest_id,
+        date="2026-01-02",
+        reason=reason,
+        message="what it was, where, and what was expected",
+        source_uri=f"s3://lake/manifests/{manifest_id}.json",
+        run_id="run",
+        decided_at=NOW - timedelta(seconds=seconds),
+    )
+    for manifest_id, reason, seconds in (
+        ("2026-01-02-5f0b1c2d", "retries_exhausted", 95),
+        ("2026-01-02-77aa01b2", "not_json", 4_000),
+        ("upstream-system-writes-manifests-with-very-long-names-2026-01-02T03-00-00-000001", "bad_uri", 9_000),
+        ("2026-01-01-0c0ffee0", "bad_uri", 90_000),
+    )
+)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def commit(number: int, seconds_ago: float) -> RecentCommit:
+    """A commit of a full manifest."""
+    return RecentCommit(
+        manifest_id=f"2026-01-02-{number * 0x9E3779B97F4A7C15 % 2**64:016x}",
+        date="2026-01-02",
+        decoded_bytes=1_073_741_824,
+        input_bytes=1_073_741_824,
+        output_bytes=257_698_038,
+        output_files=2,
+        input_files=286,
+        records=1_234_567,
+        rejected_lines=number % 3,
+        seconds=12.4,
+        decided_at=ago(seconds_ago),
+        arrived_at=ago(seconds_ago + 40),
+        rejects={"invalid_json": number % 3} if number % 3 else {},
+        quarantined={},
+    )
+
+
+RUN = LivingRun("20260101T220000-ab12cd34", "glue-host", ago(18_245), ago(4))
+COMMITS = tuple(commit(number, 14.0 * (64 - number)) for number in range(64))
+OLD_COMMITS = tuple(each.model_copy(update={"decided_at": each.decided_at - timedelta(hours=2)}) for each in COMMITS)
+RATES = Rates(900, 44_100_000, 76_300_000, 86_600_000)
+COST = Spent("", JobSize("G.2X", 10, "6.0"), 18_245, 31.22, 147.84, 6.16, 22.4)
+RUNNING = Status(
+    as_of=NOW,
+    state=State("running", ""),
+    runs=(RUN,),
+    last_sign_at=None,
+    backlog=Backlog(3, 3, 3_221_225_472, 41.0, 2, "2026-01-02-00000041", 9.0, 1, 20.0),
+    rates=RATES,
+    drain=drain(Backlog(), RATES, is_running=True),
+    latency=Latency(16, 4_576, 48.2, 91.0),
+    rejects=Rejects(64, 63, {"invalid_json": 41, "line_too_long": 22}),
+    dead_letters=DeadLetters(2, 2, 0, {}),
+    quarantined_files=FilesQuarantined(64, 0, {}),
+    schema=SchemaSeen(12, 148, "customer_loyalty_tier", ago(262_000)),
+    recent=COMMITS,
+    ratio=0.24,
+    cost=COST,
+)
+EMPTY = replace(
+    RUNNING,
+    runs=(),
+    backlog=Backlog(),
+    rates=Rates(900, 0, 0, None),
+    latency=None,
+    rejects=Rejects(0, 0, {}),
+    dead_letters=NO_LETTERS,
+    quarantined_files=FilesQuarantined(0, 0, {}),
+    schema=SchemaSeen(0, 0, "", None),
+    recent=(),
+    ratio=None,
+    cost=Spent("not on Glue"),
+)
+LATE = Backlog(214, 200, 229_780_750_336, 1_321.0, 2, "2026-01-02-00000041", 9.0, 12, 31.0)
+OLD = replace(LATE, oldest_seconds=7_400.0, oldest_begun_seconds=7_200.0, oldest_begun="2026-01-02-00000040")
+QUARANTINED = FilesQuarantined(
+    64,
+    3,
+    {"missing": 2, "unreadable": 1},
+    (QuarantinedFile("2026-01-02-00000040", "s3://raw/2026-01-02/part-000017.ndjson.gz", "missing", "it is gone"),),
+)
+
+
+def stood(found: Status, rules: Rules = RULES) -> Status:
+    """A status with the state and the time to drain that follow from the rest of it."""
+    to_drain = drain(found.backlog, found.rates, is_running=bool(found.runs))
+    last_commit_at = found.recent[-1].decided_at if found.recent else None
+    facts = Facts(
+        found.as_of,
+        found.runs,
+        found.last_sign_at,
+        last_commit_at,
+        found.backlog,
+        to_drain,
+        found.dead_letters,
+        found.quarantined_files,
+    )
+    return replace(found, state=health(facts, rules), drain=to_drain)
+
+
+SCENES = {
+    "empty": stood(EMPTY, ON_A_LAPTOP),
+    "idle": stood(replace(RUNNING, backlog=Backlog())),
+    "running": stood(RUNNING),
+    "stopping": stood(replace(RUNNING, runs=(replace(RUN, asked_to_stop_at=ago(25)),))),
+    "behind": stood(replace(RUNNING, backlog=LATE)),
+    "losing": stood(replace(RUNNING, backlog=LATE, rates=replace(RATES, arriving_bytes_per_second=194_000_000))),
+    "dead_letters": stood(
+        replace(
+            RUNNING,
+            dead_letters=DeadLetters(61, 50, 4, {"bad_uri": 2, "not_json": 1, "retries_exhausted": 1}, LETTERS),
+            quarantined_files=QUARANTINED,
+        )
+    ),
+    "files": stood(replace(RUNNING, quarantined_files=QUARANTINED)),
+    "stuck": stood(replace(RUNNING, backlog=OLD, recent=OLD_COMMITS, rates=Rates(900, 44_100_000, 0, 86_600_000))),
+    "stopped": stood(replace(RUNNING, runs=(), backlog=LATE, cost=Spent("not known: Glue job x: access denied"))),
+    "died": stood(replace(RUNNING, runs=(), last_sign_at=ago(754), backlog=LATE), ON_A_LAPTOP),
+}

@@ -1,0 +1,87 @@
+"""The scale benchmark: what it writes is what a job leaves, and its table says plainly what is not flat."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.scale import LEDGER_MEASURES, main
+from bench.scale_ledger import FIRST_DAY, write_decided, write_finished
+from bench.scale_probe import settings_at
+from bench.scale_table import Measure, make_rows, plain, verdicts
+from compactor.adapters.local.store import LocalStore
+from compactor.core.layout import digest
+from compactor.wiring.app import App
+from tests.support.fakes import FaultyStore
+
+MEASURES = (Measure("a", "the first", "ms", 1e-3), Measure("b", "the second", "MiB", 2.0**20))
+
+
+def test_what_is_written_is_what_a_job_leaves(tmp_path: Path):
+    """The synthetic records are those of finished manifests, each with its archive, and none is open."""
+    app = App(settings_at(tmp_path))
+    write_finished(app.layout, 40, "/raw")
+    found = list(app.ledger.manifests())
+    assert len(found) == 40
+    assert len({day for day, _ in found}) == 30
+    for day, manifest_id in found:
+        state = app.ledger.state(day, manifest_id)
+        accepted = app.ledger.accepted(manifest_id)
+        assert state.is_done
+        assert state.outcome.outputs[0].final == app.layout.output_file(day, manifest_id, 0)
+        archived = app.store.read(app.layout.archived_manifest(day, manifest_id))
+        assert (accepted.manifest.to_json(), accepted.digest) == (archived, digest(archived))
+        assert app.ledger.record_names(day, manifest_id) == {"attempt-1.json", "outcome.json", "done.json"}
+    assert list(app.ledger.open_ids()) == []
+    write_decided(app.layout, "left", "/raw", b"x")
+    assert list(app.ledger.open_ids()) == ["left"]
+    state = app.ledger.state(FIRST_DAY.isoformat(), "left")
+    assert (state.outcome.outputs[0].staged.endswith("left/1/0.parquet"), state.is_done) == (True, False)
+
+
+def test_twenty_against_forty(tmp_path: Path):
+    """A whole run, small and without Spark, measures everything, leaves nothing behind and prints one table."""
+    result_file = tmp_path / "scale.json"
+    arguments = ["ledger", "--manifests", "40", "--against", "20", "--open", "2", "--rounds", "1"]
+    arguments += ["--engine", "plain", "--work", str(tmp_path / "work"), "--json", str(result_file)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result_file.read_text())["rows"]
+    assert [row["measure"]["key"] for row in rows] == [each.key for each in LEDGER_MEASURES]
+    assert all(row["much"] > 0 and row["little"] > 0 for row in rows)
+    assert "cost " in result.stdout
+    assert [path.name for path in (tmp_path / "work").iterdir() if path.is_dir()] == []
+
+
+def test_status_asks_no_more_after_more(tmp_path: Path):
+    """Status asks as little of the store after forty manifests as after twenty."""
+    asked = []
+    for manifests in (20, 40):
+        settings = settings_at(tmp_path / str(manifests))
+        write_finished(settings.layout(), manifests, "/raw")
+        store = FaultyStore(LocalStore())
+        App(settings, store=store).status_reader.read()
+        asked.append(store.calls)
+    assert asked[0] == asked[1]
+
+
+def test_medians_of_pairs():
+    """A ratio is the median of those of the pairs, with their quartiles; one slow pair changes nothing."""
+    pairs = [({"a": much, "b": 2**21}, {"a": little, "b": 2**20}) for much, little in ((0.006, 0.002), (9, 3), (90, 1))]
+    first, second = make_rows(MEASURES, pairs)
+    assert (first.ratio, *first.spread, first.much, first.little) == pytest.approx((3, 3, 46.5, 9_000, 1_000))
+    assert (second.ratio, second.spread, second.much, second.little) == (2, (2, 2), 2, 1)
+    cells = plain([second]).splitlines()[1]
+    assert " ".join(cells.split()) == "the second 2.00x 2.00 to 2.00 2.0 1.0 MiB"
+
+
+@pytest.mark.parametrize(("cost", "flat"), [(1.0, True), (1.2, True), (1.21, False)])
+def test_what_is_not_flat_is_said(cost: float, flat: bool):
+    """A ratio above the bound is named with both figures; else one line says that all is flat."""
+    said = verdicts(make_rows(MEASURES[:1], [({"a": cost}, {"a": 1.0})]))
+    assert said == (
+        ["Flat: no ratio is above 1.2."]
+        if flat
+        else ["NOT FLAT: the first costs 1.21 times as much; expected 1.2 at most"]
+    )

@@ -1,0 +1,153 @@
+"""The shapes of the scale benchmark: what is written is what they say, and the table says plainly what is broken."""
+
+from dataclasses import replace
+from itertools import islice
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bench import shape_lines
+from bench.compactor_home import DAY, SAMPLE_ID, CompactorHome, S3Folder
+from bench.protocol import first_keys
+from bench.shape_runs import compare
+from bench.shape_table import HEADINGS, TASK_BYTES, Compared, ShapeRow, verdicts
+from bench.shapes import GB, SHAPES, Shape, write_shape
+from compactor.ndjson.codecs import sniff
+from compactor.wiring.app import App
+from tests.support.fakes import PlainEngine
+
+ROW = ShapeRow(
+    shape="tiny rows",
+    contender="compactor_native",
+    decoded_bytes=1_000_000_000,
+    seconds=4.0,
+    peak_memory_bytes=800 * 2**20,
+    peak_worker_bytes=300 * 2**20,
+    is_promised=True,
+    rows=10,
+    expected_rows=10,
+    output_files=(130_000_000, 60_000_000),
+    target_file_bytes=128 * 2**20,
+    compared=Compared(32_000_000, ()),
+)
+
+
+def few_lines(name: str) -> Shape:
+    """A shape whose blocks are short, so that a test makes little of it."""
+    shape = next(shape for shape in SHAPES if shape.name == name)
+    return replace(shape, lines=lambda _: iter([b'{"a":1}\n' * 100] * 100), total_bytes=2_000, file_bytes=500)
+
+
+def depth(value: object) -> int:
+    """How many levels an object or array has."""
+    levels, inside = 0, [value]
+    while inside := [each for each in inside if isinstance(each, dict | list)]:
+        levels += 1
+        inside = [part for each in inside for part in (each.values() if isinstance(each, dict) else each)]
+    return levels
+
+
+def test_lines_are_records_of_the_shape_they_say():
+    """Each line is an object: of 40 bytes, of 2,000 keys, with a value of 5 MB, or 1,000 levels deep."""
+    tiny, wide, huge, deep = (
+        next(make(7)).splitlines(keepends=True)
+        for make in (shape_lines.tiny, shape_lines.wide, shape_lines.huge, shape_lines.deep)
+    )
+    assert {len(line) for line in tiny} == {40}
+    assert {len(orjson.loads(line)) for line in wide} == {shape_lines.WIDE_COLUMNS}
+    assert len(orjson.loads(huge[0])["body"]) == shape_lines.HUGE_VALUE_BYTES
+    assert depth(orjson.loads(deep[0])) == shape_lines.DEEP_LEVELS
+    assert all(isinstance(orjson.loads(line), dict) for line in (tiny[0], tiny[-1], *deep))
+
+
+@pytest.mark.parametrize("make", [shape_lines.deep, shape_lines.tiny], ids=["deep", "tiny"])
+def test_the_same_seed_gives_the_same_lines(make):
+    """A seed says all: the same one gives the same lines, another one others, and no block repeats."""
+    assert next(make(7)) == next(make(7)) != next(make(8))
+    assert len(set(islice(make(7), 2))) == 2
+
+
+@pytest.mark.parametrize("name", ["small files", "gzip", "zstd"])
+def test_files_hold_whole_lines_in_the_codec_of_the_shape(tmp_path, name):
+    """Files end with the first whole line that fills them, whatever they are stored in, and the counts are theirs."""
+    written = write_shape(few_lines(name), tmp_path / "files", 7)
+    files = sorted(written.folder.iterdir())
+    data = [pa.input_stream(str(file), compression="detect").read() for file in files]
+    assert {sniff(file.read_bytes()) for file in files} == {few_lines(name).codec or "none"}
+    assert {each[-1:] for each in data} == {b"\n"}
+    assert [len(each) for each in data] == [504, 504, 504, 488]
+    assert (written.files, written.lines) == (4, 250)
+    assert (written.decoded_bytes, written.stored_bytes) == (2_000, sum(file.stat().st_size for file in files))
+    assert first_keys(files[0]) == ["a"]
+
+
+def test_one_file_stays_one_at_any_size():
+    """A smaller run makes less of each shape, in as large files; but one file stays one."""
+    scaled = {shape.name: shape.scaled(GB // 10) for shape in SHAPES}
+    assert (scaled["one file"].total_bytes, scaled["one file"].file_bytes) == (GB // 2, GB // 2)
+    assert (scaled["gzip"].total_bytes, scaled["gzip"].file_bytes) == (GB // 10, 16_000_000)
+
+
+def test_what_holds_is_said_in_one_line():
+    """A row as promised has its figures and no fault."""
+    cells = dict(zip(HEADINGS, ROW.cells(), strict=True))
+    assert (cells["MB/s"], cells["worker MiB"], cells["<= 512"], cells["right-sized"]) == (
+        "250",
+        "300",
+        "yes",
+        "1 of 2",
+    )
+    assert verdicts([ROW]) == ["As promised: no difference, and no task took more than it may."]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"peak_worker_bytes": TASK_BYTES + 2**20}, "a worker took 513 MiB, expected 512 at most"),
+        ({"rows": 9}, "wrote 9 rows, expected 10"),
+        ({"compared": Compared(1, ("rows differ",))}, "rows differ"),
+        ({"failure": "exit code 1"}, "exit code 1"),
+    ],
+    ids=["memory", "rows", "values", "failure"],
+)
+def test_what_does_not_hold_is_named(change, said):
+    """Too much memory, lost rows, other values and a failure of an engine are each said with shape and engine."""
+    assert verdicts([replace(ROW, **change)]) == [f"NOT AS PROMISED: tiny rows, compactor_native: {said}"]
+
+
+def test_what_a_peer_cannot_do_is_no_fault_of_ours():
+    """A peer that fails is said to, with its words; nothing was promised of it."""
+    row = replace(ROW, contender="duckdb_columns", is_promised=False, failure="no memory", compared=None)
+    assert row.faults() == []
+    assert verdicts([row])[-1] == "tiny rows: duckdb_columns cannot: no memory"
+
+
+def test_places_in_s3_are_files_of_its_folder(tmp_path):
+    """What a job finds in S3 is what the benchmark finds in the folder of the server."""
+    s3 = S3Folder(tmp_path, "http://127.0.0.1:1")
+    home = CompactorHome(tmp_path / "lake" / "output", (tmp_path / "lake" / "whole",), s3)
+    settings = home.settings(engine="native")
+    assert (settings.paths.output, settings.aws.endpoint_url) == ("s3://lake/output", s3.endpoint_url)
+    assert settings.input.allowed_prefixes == ("s3://lake/whole",)
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_every_value_of_the_sample_is_compared(tmp_path, spoilt):
+    """The audit finds what an engine made of the sample the same as its input, and says so where a value is another."""
+    sample = write_shape(few_lines("small files"), tmp_path / "sample", 7)
+    home = CompactorHome(tmp_path / "output", (sample.folder,))
+    app = App(home.settings(engine="spark"))
+    runner = app.batch_runner(PlainEngine(app.store))
+    for manifest_id in (SAMPLE_ID, "pass-1"):
+        uri = app.layout.manifest(manifest_id)
+        app.store.create(uri, home.manifest(manifest_id, sorted(sample.folder.iterdir())).to_json())
+        assert runner.run([uri]).results[0].outcome.date == DAY
+    if spoilt:
+        for path in home.output.rglob("*.parquet"):
+            rows = pq.read_table(path)
+            pq.write_table(rows.set_column(0, rows.field(0), pa.array(["2"] * rows.num_rows)), path)
+    compared = compare(home.settings(engine="spark"), sample)
+    assert compared.value_bytes == 2_000
+    assert bool(compared.differences) is spoilt

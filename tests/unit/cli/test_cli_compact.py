@@ -1,0 +1,330 @@
+"""Promises of `compactor compact`: rows, closing lines, exit codes, repeats, interruptions, and two calls at once."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.sqlite_claims import SqliteClaims
+from compactor.adapters.local.store import LocalStore
+from compactor.cli.entry import compactor as command
+from compactor.cli.ui.byte_bar import Watch
+from compactor.job.compaction import CompactionResult
+
+pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+
+DAYS = [f"2025-12-{day:02d}" for day in range(1, 13)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same batches on every machine."""
+    monkeypatch.setattr("compactor.adapters.local.threads.os.sched_getaffinity", lambda _pid: {0}, raising=False)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "my raw"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "rows"
+
+
+def write(path: Path, data: bytes) -> None:
+    """A file that was written an hour ago."""
+    path.write_bytes(data)
+    os.utime(path, (path.stat().st_mtime - 3600,) * 2)
+
+
+def lines(*numbers: int) -> bytes:
+    return b"".join(b'{"id": %d}\n' % number for number in numbers)
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(command, ["compact", *map(str, arguments)])
+
+
+def document(*arguments: object) -> tuple[dict[str, Any], int]:
+    result = call(*arguments, "--json")
+    return json.loads(result.stdout), result.exit_code
+
+
+def ids(out: Path) -> Counter[str]:
+    return Counter(ds.dataset(out, format="parquet").to_table().column("id").to_pylist())
+
+
+def test_a_folder_becomes_rows(raw: Path, out: Path) -> None:
+    """Plain and compressed files, with any name, are rows below DST and nothing else; rejects are beside it."""
+    write(raw / "a b ünï%20#[1].ndjson", lines(1, 2) + b"no json\n\n")
+    write(raw / "c", gzip.compress(lines(3)))
+    result = call(raw, out)
+    assert result.exit_code == 0, result.output
+    assert ids(out) == {"1": 1, "2": 1, "3": 1}
+    assert "new       2 files" in result.stdout
+    assert "5 lines = 3 rows + 1 rejects + 1 blank" in result.stdout
+    assert f"1 invalid_json\n          {out}.compactor/state/rejects/" in result.stdout
+    rejects = ds.dataset(f"{out}.compactor/state/rejects", format="parquet").to_table().to_pylist()
+    assert [row["raw"] for row in rejects] == [b"no json"]
+
+
+def test_a_second_call_takes_what_is_new(raw: Path, out: Path) -> None:
+    """Nothing is taken twice; a new file is taken alone, and all is verified again."""
+    write(raw / "a.ndjson", lines(1))
+    assert document(raw, out)[0]["new_files"] == 1
+    second, code = document(raw, out)
+    assert (second["new_files"], second["planned_before"], second["run"]["committed"], code) == (0, 1, 0, 0)
+    assert second["verified"]["rows"] == 1
+    write(raw / "b.ndjson", lines(2))
+    third, code = document(raw, out)
+    assert (third["new_files"], third["planned_before"], third["run"]["records"], code) == (1, 1, 1, 0)
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
+    """All of its lines are taken once more, and that is said."""
+    write(raw / "2025-12-01.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "2025-12-01.ndjson", lines(1, 2))
+    result = call(raw, out)
+    assert ids(out) == {"1": 2, "2": 1}
+    assert "1 file replaced since taken before: all lines of them were taken again" in result.stderr
+
+
+def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
+    """Without a date in its name its lines are of another day each time; that they come again is no secret."""
+    write(raw / "app.log", lines(1))
+    os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
+    call(raw, out)
+    write(raw / "app.log", lines(1, 2))
+    for words, code in [((raw, out, "--dry-run"), 0), ((raw, out), 0)]:
+        again, found = document(*words)
+        assert (again["new_files"], again["replaced"], found) == (1, 1, code)
+    assert document(raw, out)[0]["replaced"] == 0
+
+
+def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> None:
+    """Whichever of the places is reached by a symbolic link, what was taken before is known."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    linked = out.parent / "linked"
+    linked.mkdir()
+    for folder in (raw, out, Path(f"{out}.compactor")):
+        (linked / folder.name).symlink_to(folder)
+    for words in [
+        (linked / raw.name, out),
+        (raw, linked / out.name),
+        (raw, out, "--state", linked / f"{out.name}.compactor"),
+    ]:
+        again, code = document(*words)
+        assert (again["new_files"], again["planned_before"], code) == (0, 1, 0)
+    assert ids(out) == {"1": 1}
+
+
+def test_linked_folders_are_not_passed_over_in_silence(raw: Path, out: Path) -> None:
+    """Links to files are followed; those to folders, which may lead round in a circle, are told of."""
+    write(raw / "a.ndjson", lines(1))
+    elsewhere = raw.parent / "elsewhere"
+    elsewhere.mkdir()
+    write(elsewhere / "b.ndjson", lines(2))
+    (raw / "b").symlink_to(elsewhere / "b.ndjson")
+    (raw / "sub").mkdir()
+    (raw / "sub" / "more").symlink_to(elsewhere)
+    (raw / "sub" / "up").symlink_to(raw)
+    assert "left out  2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
+    """Without the state that goes with them nobody can tell which lines they are; kept settings alone are no loss."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    (out.parent / "rows.compactor" / "compactor.toml").unlink()
+    assert document(raw, out)[0]["planned_before"] == 1
+    shutil.rmtree(out.parent / "rows.compactor")
+    for words in [(raw, out), (raw, out, "--state", out.parent / "elsewhere"), (raw, out, "--dry-run")]:
+        result = call(*words)
+        assert (result.exit_code, "knows nothing of -> expected an empty folder" in result.stderr) == (2, True)
+    assert ids(out) == {"1": 1}
+
+
+def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) -> None:
+    """As the closing lines show them."""
+    write(raw / "a.ndjson", lines(1))
+    settings = f"{out}.compactor/compactor.toml"
+    assert f"compactor --config {settings} status" in call(raw, out, "--names", "exact").stdout
+    for name in ("status", "verify", "schema"):
+        assert CliRunner().invoke(command, ["--config", settings, name]).exit_code == 0
+    kept = Path(settings).read_text()
+    assert tomllib.loads(kept)["schema"] == {"names": "exact"}
+    Path(settings).write_text(kept + "\n# edited\n")
+    assert call(raw, out).exit_code == 0
+    assert Path(settings).read_text().endswith("# edited\n")
+
+
+def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
+    """A file that breaks off is set aside with its reason, the rest goes on, and the next moves can be copied."""
+    write(raw / "a.ndjson", lines(1))
+    write(raw / "b.gz", gzip.compress(lines(*range(1000)))[:-20])
+    result = call(raw, out)
+    assert result.exit_code == 3
+    assert ids(out) == {"1": 1}
+    assert f"1 file, such as {raw}/b.gz: unreadable" in result.stdout
+    assert f"put back    compactor --config {out}.compactor/compactor.toml redrive files" in result.stdout
+    again, code = document(raw, out)
+    assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)
+    write(raw / "b.gz", gzip.compress(lines(2)))
+    call(raw, out)
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that outlasts all patience, as after a jump of the clock, is no success, though nothing is wrong."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "b.ndjson", lines(2))
+    info = LocalStore().stat(f"{raw}/b.ndjson")
+    assert info is not None
+    claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
+    claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
+    monkeypatch.setattr("compactor.cli.commands.compact.time.sleep", lambda _seconds: None)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (1, {"1": 1})
+    assert "1 file held by another planner: the same call takes them later" in result.stderr
+
+
+def test_what_does_not_add_up_is_told(raw: Path, out: Path) -> None:
+    """A file of rows that vanished is found by the next call."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    next(out.rglob("*.parquet")).unlink()
+    result = call(raw, out)
+    assert result.exit_code == 3
+    assert "does not add up" in result.stdout
+
+
+def test_deep_compares_values(raw: Path, out: Path) -> None:
+    """Every value of every input is read again."""
+    write(raw / "a.ndjson", lines(1))
+    assert "every value of 1 input file compared" in call(raw, out, "--deep").stdout
+
+
+def test_a_dry_run_writes_nothing(raw: Path, out: Path) -> None:
+    """It says what would be taken."""
+    write(raw / "a.ndjson", lines(1))
+    result = call(raw, out, "--dry-run")
+    assert (result.exit_code, sorted(out.parent.iterdir())) == (0, [raw])
+    assert result.stdout.startswith("would take  1 file, 10 bytes\n")
+    told, _ = document(raw, out, "--dry-run")
+    assert (told["new_bytes"], told["run"], told["backlog"], told["verified"]) == (10, None, None, None)
+
+
+def test_wrong_usage(raw: Path, out: Path) -> None:
+    """Each fault ends with 2, says what was expected, and nothing is written."""
+    write(raw / "a.ndjson", lines(1))
+    empty = raw.parent / "empty"
+    empty.mkdir()
+    for arguments, fault in [
+        ((raw.parent / "none", out), "there is no such folder"),
+        ((empty, out), "holds no files with data"),
+        ((raw / "a.ndjson", out), "is a file -> expected the folder it is in"),
+        ((raw, raw), "is SRC itself"),
+        ((raw, raw / "out"), "is inside the other"),
+        ((raw, raw / "a.ndjson" / "x"), "is inside the other"),
+        ((raw, "s3://bucket"), "is no folder"),
+        ((raw, empty / ".." / "my raw" / "a.ndjson"), "is inside the other"),
+        ((empty, raw / "a.ndjson"), "is a file -> expected a folder"),
+        ((raw, out, "--state", out / "own"), "--state"),
+        ((raw, out, "--schema", raw.parent / "none.toml"), "no such object -> expected a schema file"),
+        ((raw, out, "--config", "x.toml"), "takes no settings"),
+    ]:
+        result = call(*arguments)
+        assert (result.exit_code, fault in result.stderr) == (2, True), result.stderr
+    assert list(out.parent.rglob("*.parquet")) == []
+
+
+def test_ctrl_c_loses_nothing(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in flight ends, the rest waits, and the same call goes on there."""
+    for number, day in enumerate(DAYS):
+        write(raw / f"{day}.ndjson", lines(number))
+    real = Watch.on_result
+
+    def interrupt(watch: Any, result: CompactionResult) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        real(watch, result)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Watch, "on_result", interrupt)
+        patched.setattr("compactor.cli.ui.signals.os._exit", lambda _code: None)
+        result = call(raw, out)
+    assert result.exit_code == 130
+    assert "the same call again goes on there" in result.stderr
+    assert 0 < sum(ids(out).values()) < len(DAYS)
+    second, code = document(raw, out)
+    assert (second["new_files"], second["planned_before"], code) == (0, len(DAYS), 0)
+    assert second["resumed_manifests"] > 0
+    assert ids(out) == {str(number): 1 for number in range(len(DAYS))}
+
+
+def test_two_calls_at_once_double_nothing(raw: Path, out: Path) -> None:
+    """Two processes on the same folders take every line once between them, and both end well."""
+    for number, day in enumerate(DAYS):
+        write(raw / f"{day}.ndjson", lines(*range(number * 100, number * 100 + 100)))
+    words = [sys.executable, "-m", "compactor", "compact", str(raw), str(out), "--json"]
+    processes = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    answers = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], answers
+    assert ids(out) == {str(number): 1 for number in range(100 * len(DAYS))}
+    assert sum(json.loads(answer)["new_files"] for answer, _ in answers) == len(DAYS)
+
+
+def test_another_source_is_added(raw: Path, out: Path) -> None:
+    """A second folder into the same output joins the first; what the first left open is not refused for that."""
+    other = raw.parent / "other"
+    other.mkdir()
+    write(raw / "a.ndjson", lines(1))
+    write(other / "b.ndjson", lines(2))
+    call(raw, out)
+    assert call(other, out).exit_code == 0
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, out: Path) -> None:
+    """A call that does not know of the other source yet sets nothing aside, and says what it leaves."""
+    other = raw.parent / "other"
+    other.mkdir()
+    write(raw / "a.ndjson", lines(1))
+    write(other / "2025-12-01.ndjson", lines(2))
+    name = "2025-12-01-00000000000000aa"
+    manifest = {
+        "version": 1,
+        "manifest_id": name,
+        "date": "2025-12-01",
+        "files": [{"uri": f"{other}/2025-12-01.ndjson"}],
+    }
+    waiting = Path(f"{out}.compactor/manifests/{name}.json")
+    waiting.parent.mkdir(parents=True)
+    waiting.write_text(json.dumps(manifest))
+    for _ in range(2):
+        first = call(raw, out)
+        assert (first.exit_code, ids(out)) == (0, {"1": 1}), first.output
+        assert "1 manifest of other sources left to the calls that planned them" in first.stderr
+    second, code = document(other, out)
+    assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
+    assert ids(out) == {"1": 1, "2": 1}

@@ -1,0 +1,95 @@
+"""Promises of `compactor schema`: every version with what it added, and where that came from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.adapters.local.store import LocalStore
+from compactor.adapters.memory.store import ManualClock
+from compactor.cli.commands.schema import SHOWN_COLUMNS, SHOWN_VERSIONS
+from compactor.cli.entry import compactor as command
+from compactor.core.errors import RecordUnreadable
+from compactor.core.layout import Layout
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import DeclaredColumn
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
+        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[schema]\nfile = "{tmp_path}/gone.toml"\n'
+    )
+    return path
+
+
+def call(config: Path, *options: str) -> Result:
+    return CliRunner().invoke(command, ["--config", str(config), "schema", *options])
+
+
+def registry(config: Path, *declared: DeclaredColumn) -> SchemaRegistry:
+    root = config.parent
+    layout = Layout(f"{root}/m", f"{root}/o", f"{root}/s")
+    return SchemaRegistry(LocalStore(), layout, ManualClock(), names="safe", max_columns=3, declared=declared)
+
+
+def test_no_version_yet(config: Path) -> None:
+    """Before the first manifest there is nothing to show, and asking writes nothing."""
+    before = sorted(config.parent.rglob("*"))
+    result = call(config)
+    assert (result.exit_code, result.stdout[:21]) == (0, "No schema version yet")
+    assert json.loads(call(config, "--json").stdout) == {"versions": []}
+    assert sorted(config.parent.rglob("*")) == before
+
+
+def test_versions(config: Path) -> None:
+    """Versions come oldest first, each with name, type, key, manifest and first file of what it added."""
+    registry(config, DeclaredColumn("t", "at", "timestamp", "seconds")).covering({"User\n": "/raw/1"}, "m1")
+    registry(config).covering({"b": "/raw/2", "c": "/raw/3"}, "m2")
+    result = call(config)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "version 1, 2026-01-01 00:00:00 UTC, manifest m1: 3 columns added",
+        '  at             timestamp (numbers are seconds), key "t", from the schema file',
+        '  user_          string, key "User\\n", from /raw/1',
+        "  _rescued_data  map<string,string>, from the schema file",
+        "version 2, 2026-01-01 00:00:00 UTC, manifest m2: 1 column added",
+        "  b  string, from /raw/2",
+    ]
+    one, two = json.loads(call(config, "--json").stdout)["versions"]
+    assert (one["version"], one["columns"], two["columns"], two["manifest_id"]) == (1, 3, 4, "m2")
+    assert one["added"][0] == {"name": "at", "type": "timestamp", "key": "t", "epoch": "seconds", "source_uri": ""}
+    assert [each["source_uri"] for each in two["added"]] == ["/raw/2"]
+
+
+def test_long_lists(config: Path) -> None:
+    """The screen shows the newest versions and the first columns of each; JSON shows all."""
+    wide = [DeclaredColumn(f"k{number}", f"k{number}") for number in range(SHOWN_COLUMNS + 5)]
+    for number in range(1, SHOWN_VERSIONS + 3):
+        registry(config, *wide, *(DeclaredColumn(f"v{at}", f"v{at}") for at in range(number))).covering({}, "m")
+    shown = call(config).stdout
+    assert shown.startswith("2 older versions left out; --json shows all\n\nversion 3, ")
+    assert shown.count("version ") == SHOWN_VERSIONS
+    versions = json.loads(call(config, "--json").stdout)["versions"]
+    assert [len(version["added"]) for version in versions] == [SHOWN_COLUMNS + 6] + [1] * (SHOWN_VERSIONS + 1)
+
+
+def test_a_wide_version(config: Path) -> None:
+    """Of a version that added many columns the screen names the first ones and counts the rest."""
+    registry(config, *(DeclaredColumn(f"k{at}", f"k{at}") for at in range(SHOWN_COLUMNS + 1_005))).covering({}, "m")
+    assert call(config).stdout.endswith("  and 1,005 more; --json shows all\n")
+
+
+def test_a_damaged_version(config: Path) -> None:
+    """A record that cannot be read is told in one line that names it, with the next move, and no stack trace."""
+    registry(config).covering({"a": "/raw/1"}, "m1")
+    record = config.parent / "s" / "schemas" / "1.json"
+    record.write_bytes(record.read_bytes()[:-20])
+    for options in ((), ("--json",)):
+        result = call(config, *options)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"compactor: {record}: ")
+        assert result.stderr.splitlines()[1:] == [f"next: {RecordUnreadable.next_move}"]

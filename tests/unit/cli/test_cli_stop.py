@@ -1,0 +1,73 @@
+"""`compactor stop`: every job that gives signs of life is asked to end, and told of."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.cli.entry import compactor as command
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
+from tests.support.fakes import ListSource, PlainEngine
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.05)
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
+        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[metrics]\nsink = "none"\n'
+    )
+    return path
+
+
+def call(config: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command, ["--config", str(config), "stop", *arguments])
+
+
+@pytest.fixture
+def job(config: Path) -> Iterator[threading.Thread]:
+    """A job that goes on until it is told to stop."""
+    app = App(load_settings(config, {}))
+    began = threading.Event()
+    source = ListSource(app.store, app.layout.manifests_folder, on_wait=began.set)
+    service = app.service_on(PlainEngine(app.store), source)
+    thread = threading.Thread(target=lambda: service.run(once=False))
+    thread.start()
+    assert began.wait(30)
+    yield thread
+    service.stop()
+    thread.join(30)
+
+
+def test_nothing_runs(config: Path) -> None:
+    """Without a job there is nobody to ask, and that is no failure."""
+    result = call(config)
+    assert (result.exit_code, result.stdout) == (0, "No job runs.\n")
+    assert json.loads(call(config, "--json", "--wait", "1").stdout) == {"asked": [], "running": []}
+
+
+def test_a_job_ends(config: Path, job: threading.Thread) -> None:
+    """A job that is asked ends by itself, and the command can wait for it."""
+    result = call(config, "--wait", "30")
+    assert result.exit_code == 0, result.output
+    assert "has ended" in result.stdout
+    job.join(30)
+    assert not job.is_alive()
+
+
+def test_a_job_that_does_not_end_in_time(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a job still runs after the wait, the command fails and names it."""
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
+    app = App(load_settings(config, {}))
+    with app.heartbeat:
+        result = call(config, "--wait", "0.01", "--json")
+        assert result.exit_code == 1
+        assert [beat["run_id"] for beat in json.loads(result.stdout)["running"]] == [app.run_id]
+        assert "still runs" in call(config, "--wait", "0.01").stdout
+        asked = call(config)
+        assert (asked.exit_code, "was asked to end" in asked.stdout) == (0, True)

@@ -1,0 +1,252 @@
+"""Promises of the command line as such: exit codes, faults all at once, and where everything is written to."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import compactor
+from compactor.cli.entry import compactor as command
+from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.core.errors import AccessError, InputError, SettingsError, StoreUnavailable
+from compactor.telemetry.log_events import CATALOGUE
+
+MEND = f"next: {SettingsError.next_move}\n"
+
+
+def call(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
+    return CliRunner().invoke(command, arguments, env={"COMPACTOR_CONFIG": None, **(env or {})})
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Settings on plain folders."""
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
+        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n'
+    )
+    return path
+
+
+def test_version() -> None:
+    """--version says name and version."""
+    assert call("--version").stdout == f"compactor {compactor.__version__}\n"
+
+
+@pytest.mark.parametrize("name", sorted(command.commands))
+def test_every_command_has_help(name: str) -> None:
+    """Every command explains itself without settings."""
+    result = call(name, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: compactor {name}")
+
+
+WRONG_USAGE = [
+    [],
+    ["no-such-command"],
+    ["plan"],
+    ["plan", "ftp://host/folder"],
+    ["plan", "/raw", "--date", "2025-02-30"],
+    ["plan", "/raw", "--since", "yesterday"],
+    ["trace"],
+    ["trace", "/raw/x", "--days", "0"],
+    ["redrive"],
+    ["redrive", "everything"],
+    ["redrive", "manifests", "--reason", "missing"],
+    ["redrive", "files", "--date", "21.12.2025"],
+    ["redrive", "files", "../m1"],
+    ["verify", "--date", "21.12.2025"],
+    ["control", "--close"],
+    ["demo", "--size", "100"],
+    ["demo", "--size", "0mb"],
+    ["--log-format", "xml", "status"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_USAGE, ids=" ".join)
+def test_wrong_usage(arguments: list[str]) -> None:
+    """Wrong usage ends with 2, and nothing on stdout."""
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr
+
+
+def test_no_settings() -> None:
+    """Without settings a command says how to name them."""
+    result = call("status")
+    assert result.exit_code == 2
+    assert result.stderr == "compactor: no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one\n" + MEND
+
+
+def test_all_faults_at_once(tmp_path: Path) -> None:
+    """Every fault of the settings is told in one go, one a line."""
+    path = tmp_path / "bad.toml"
+    path.write_text('[paths]\nmanifests = "ftp://x"\noutput = 3\n[stream]\nmax_attempts = 0\n')
+    result = call("--config", str(path), "status")
+    assert result.exit_code == 2
+    *lines, last = result.stderr.splitlines()
+    assert f"{last}\n" == MEND
+    assert all(line.startswith("compactor: ") for line in lines)
+    for key in ("paths.manifests", "paths.output", "paths.state", "input.allowed_prefixes", "stream.max_attempts"):
+        assert sum(f" {key}" in line for line in lines) == 1, key
+
+
+@pytest.mark.parametrize("place", ["before", "behind", "environment"])
+def test_config_before_or_behind_the_command(config: Path, place: str) -> None:
+    """The settings file may be named before or behind the command, or by a variable."""
+    option = ["--config", str(config)]
+    if place == "environment":
+        result = call("status", env={"COMPACTOR_CONFIG": str(config)})
+    else:
+        result = call(*option, "status") if place == "before" else call("status", *option)
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_nearer_config_counts(config: Path) -> None:
+    """What is named behind the command wins over what is named before it, and that over the variable."""
+    assert call("--config", "/nowhere", "status", "--config", str(config)).exit_code == 0
+    assert call("--config", str(config), "status", env={"COMPACTOR_CONFIG": "/nowhere"}).exit_code == 0
+
+
+def test_settings_by_variables_alone(tmp_path: Path) -> None:
+    """Variables can take the place of a file."""
+    env: dict[str, str | None] = {
+        f"COMPACTOR_PATHS__{key.upper()}": f"{tmp_path}/{key}" for key in ("manifests", "output", "state")
+    }
+    result = call("status", env={**env, "COMPACTOR_INPUT__ALLOWED_PREFIXES": f"{tmp_path}/raw"})
+    assert result.exit_code == 0, result.stderr
+
+
+ENDS = {
+    "settings": (
+        SettingsError(["a: 1", "b: 2"]),
+        ExitCode.WRONG_USAGE,
+        ["compactor: a: 1", "compactor: b: 2", MEND.strip()],
+    ),
+    "operator": (
+        AccessError("s3://x: denied"),
+        ExitCode.FAILED,
+        ["compactor: s3://x: denied", f"next: {AccessError.next_move}"],
+    ),
+    "passing": (
+        StoreUnavailable("slow down"),
+        ExitCode.FAILED,
+        ["compactor: slow down", f"next: {StoreUnavailable.next_move}"],
+    ),
+    "input": (
+        InputError("\nfirst\n  at java.lang"),
+        ExitCode.FAILED,
+        ["compactor: first", f"next: {InputError.next_move}"],
+    ),
+    "interrupt": (KeyboardInterrupt(), ExitCode.INTERRUPTED, ["compactor: interrupted"]),
+}
+
+
+@pytest.mark.parametrize(("error", "code", "lines"), ENDS.values(), ids=ENDS)
+def test_errors_become_codes(
+    error: BaseException, code: ExitCode, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every kind of error has its exit code, one line on stderr for each fault, and the next move in a last one."""
+
+    def work() -> ExitCode:
+        raise error
+
+    assert exit_code_of(work) is code
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_bug_leaves_its_traceback_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    """What nobody foresaw ends with 1; the log has the way to it, the last lines the gist and the next move."""
+    call("--log-format", "json", "status")  # starts the log
+
+    quoted = "by nothing"
+
+    def work() -> ExitCode:
+        raise ZeroDivisionError(quoted)
+
+    assert exit_code_of(work) is ExitCode.FAILED
+    *log, gist, last = capsys.readouterr().err.splitlines()
+    assert gist.startswith("compactor: unexpected ZeroDivisionError in ")
+    assert last == f"next: {CATALOGUE['command.failed'].next_move}"
+    assert "by nothing" not in log[-1]
+    assert "command.failed" in log[-1]
+    assert "Traceback" in log[-1]
+
+
+@pytest.mark.parametrize("arguments", [["run", "--once"], ["demo"]], ids=" ".join)
+def test_no_java_is_told_before_anything_starts(config: Path, arguments: list[str], tmp_path: Path) -> None:
+    """Without Java a command that needs it ends with 2, one clear line, and the next move."""
+    env: dict[str, str | None] = {"COMPACTOR_CONFIG": str(config), "PATH": str(tmp_path), "JAVA_HOME": None}
+    result = call(*arguments, env=env)
+    assert result.exit_code == 2
+    assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n" + MEND
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_module_is_the_command() -> None:
+    """`python -m compactor` does what `compactor` does."""
+    done = subprocess.run(
+        [sys.executable, "-m", "compactor", "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == f"compactor {compactor.__version__}\n"
+
+
+# It never waits for long: a signal that comes just before a call which blocks is seen only when that call is over.
+SIGNALLED = """
+import select, sys, threading
+from compactor.cli.ui.signals import StopSignals
+stopped = threading.Event()
+with StopSignals() as signals:
+    if sys.argv[1] == "after":
+        signals.attach(stopped.set)
+    print("ready", flush=True)
+    while sys.argv[1] != "after" and not signals._requested:
+        threading.Event().wait(0.01)
+    if sys.argv[1] == "before":
+        signals.attach(stopped.set)
+    while not stopped.wait(0.02):
+        pass
+    print("stopped", flush=True)
+    while not select.select([sys.stdin], [], [], 0.02)[0]:
+        pass
+"""
+
+
+def signalled(when: str) -> "subprocess.Popen[str]":
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", SIGNALLED, when], text=True, **pipes)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_asks_to_stop(number: signal.Signals, when: str) -> None:
+    """One signal, also one that comes before the job is there to hear it, stops the job and lets it finish."""
+    with signalled(when) as process:
+        process.send_signal(number)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopped\n"
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "stopping after the batch in flight" in told
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_the_second_signal_ends_at_once(second: signal.Signals) -> None:
+    """A second signal of either kind ends the process with 1, whatever it is in the middle of."""
+    with signalled("after") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopped\n"
+        process.send_signal(second)
+        assert process.wait(60) == 1
+        assert process.stderr is not None
+        assert process.stderr.read().endswith("ended at once; the next run goes on\n")

@@ -1,0 +1,110 @@
+"""`status --watch`: one screen after the other until Ctrl-C, through passing trouble of the store."""
+
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from compactor.cli.commands.status import document
+from compactor.cli.entry import compactor as command
+from compactor.cli.ui import watching
+from compactor.cli.ui.watching import JsonWatch, LiveWatch, PlainWatch, Watch, watch
+from compactor.core.errors import StoreUnavailable
+from compactor.ops.status.values import Status
+from tests.support.status_scenes import SCENES
+
+LOOKS = ("running", None, "idle")
+"""What comes of each look; None for trouble."""
+
+
+def reader() -> Callable[[], Status]:
+    looks = iter(LOOKS)
+
+    def read() -> Status:
+        name = next(looks)
+        if name is None:
+            raise StoreUnavailable("s3://lake/state/: 503\nSlow Down")
+        return SCENES[name]
+
+    return read
+
+
+def watched(shown: Watch) -> list[float]:
+    """Look as often as there are looks, then press Ctrl-C; the pauses in between."""
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == len(LOOKS):
+            raise KeyboardInterrupt
+
+    watch(reader(), shown, 7.0, sleep=sleep)
+    return pauses
+
+
+def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each look is a whole screen, without colours; trouble is a line of its own."""
+    assert watched(PlainWatch()) == [7.0] * 3
+    found = capsys.readouterr().out
+    assert (
+        found.index("RUNNING ") < found.index("Cannot look now: s3://lake/state/: 503 Slow Down") < found.index("IDLE ")
+    )
+    assert "\x1b" not in found
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each look is one line with one document; trouble is one with a time and an error."""
+    watched(JsonWatch(document))
+    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["state"]["word"], third["state"]["word"]) == ("running", "idle")
+    assert (sorted(second), second["error"]) == (["as_of", "error"], "s3://lake/state/: 503 Slow Down")
+
+
+def test_on_a_terminal() -> None:
+    """The screen is redrawn in place; in trouble the last one stays, with the trouble; the cursor comes back."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, highlight=False)
+    watched(LiveWatch(console))
+    found = console.file.getvalue()
+    running, trouble, idle = found.index("RUNNING"), found.index("Cannot look now"), found.rindex("IDLE")
+    assert running < trouble < idle
+    assert found.count("RUNNING") == 2  # drawn again with the trouble
+    assert "\x1b[1A" in found  # up again, to draw over what was there
+    assert found.rindex("\x1b[?25h") > found.rindex("\x1b[?25l")
+
+
+def test_trouble_at_first() -> None:
+    """Where nothing is known yet, the trouble alone is shown."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40)
+    with LiveWatch(console) as shown:
+        shown.tell("the store is away")
+    assert "Cannot look now: the store is away" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(("option", "seconds"), [(["--watch"], 5.0), (["--watch", "2.5"], 2.5)])
+def test_command(tmp_path, monkeypatch: pytest.MonkeyPatch, option: list[str], seconds: float) -> None:
+    """--watch looks every five seconds, or as said, and Ctrl-C ends it with exit code 0."""
+    pauses: list[float] = []
+
+    def sleep(pause: float) -> None:
+        pauses.append(pause)
+        if len(pauses) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching.time, "sleep", sleep)
+    config = tmp_path / "settings.toml"
+    config.write_text(
+        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
+        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n'
+    )
+    result = CliRunner().invoke(command, ["--config", str(config), "status", *option, "--json"])
+    assert (result.exit_code, pauses) == (0, [seconds] * 2)
+    assert [json.loads(line)["state"]["word"] for line in result.stdout.splitlines()] == ["empty"] * 2
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "soon"])
+def test_wrong_interval(wrong: str) -> None:
+    """An interval that is none is wrong usage."""
+    assert CliRunner().invoke(command, ["status", "--watch", wrong]).exit_code == 2

@@ -1,0 +1,318 @@
+"""The table of cases: what the control plane decides, for each state of Glue, queue state and history."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.control.actions import ActionKind
+from compactor.control.decisions import decide
+from compactor.control.runs import JobRun, JobState, newest_first
+from compactor.control.snapshot import Backlog, LivingRun, QueueDepth, Signs, Snapshot, Source
+from compactor.core.records import RecentCommit
+from compactor.settings.control_policy import MaintenanceWindow, Policy
+from compactor.settings.sections import Control
+from compactor.wiring.control import policy_of
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)  # a Wednesday
+TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parents[2] / "cases" / "control.toml").read_text())
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+ABOUT_THE_JOB = {ActionKind.START, ActionKind.ASK_TO_STOP, ActionKind.STOP, ActionKind.WAIT}
+
+
+class Row:
+    """A row of the table, which has to be read whole."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self._rest = dict(row)
+
+    def take(self, key: str, default: Any = None) -> Any:
+        return self._rest.pop(key, default)
+
+    def done(self) -> None:
+        assert self._rest == {}, f"keys that nothing reads: {sorted(self._rest)}"
+
+
+def seconds(age: str) -> float:
+    found = re.fullmatch(r"(\d+)([smhd])", age)
+    assert found, f"{age}: expected an age such as 90s, 5m, 2h or 3d"
+    return float(found[1]) * UNITS[found[2]]
+
+
+def ago(age: str) -> datetime:
+    return NOW - timedelta(seconds=seconds(age))
+
+
+def run_of(document: Mapping[str, Any]) -> JobRun:
+    row = Row(document)
+    run_id, state = row.take("id"), JobState(row.take("state"))
+    began, ended = ago(row.take("began")), row.take("ended")
+    changed = row.take("changed")
+    error = row.take("error", "")
+    row.done()
+    assert state.is_living == (ended is None), f"run {run_id}: a run that ended, and no other, has an end"
+    changed_at = ago(ended or changed) if ended or changed else began
+    return JobRun(run_id, state, began, changed_at, ago(ended) if ended else None, error)
+
+
+def signs_of(document: Mapping[str, Any]) -> Signs:
+    row = Row(document)
+    living = []
+    for each in row.take("living", []):
+        one = Row(each)
+        beat, asked = ago(one.take("beat")), one.take("asked")
+        living.append(LivingRun(one.take("id"), ago("3h"), beat, ago(asked) if asked else None))
+        one.done()
+    last = row.take("last")
+    row.done()
+    return Signs(tuple(living), ago(last) if last else max((each.heartbeat_at for each in living), default=None))
+
+
+def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:
+    row = Row(document)
+    number, every, last = row.take("count"), seconds(row.take("every")), ago(row.take("last"))
+    takes, megabytes = row.take("seconds"), row.take("megabytes")
+    row.done()
+    return tuple(
+        RecentCommit(
+            manifest_id=f"m{at}",
+            date="2026-03-04",
+            decoded_bytes=0,
+            input_bytes=megabytes * 1_000_000,
+            output_bytes=0,
+            output_files=1,
+            input_files=1,
+            records=1,
+            rejected_lines=0,
+            seconds=takes,
+            decided_at=last - timedelta(seconds=every * at),
+        )
+        for at in reversed(range(number))
+    )
+
+
+UNREAD = {
+    Source.GLUE: "runs",
+    Source.SIGNS: "signs",
+    Source.QUEUE: "queue",
+    Source.QUEUE_AGE: "queue_oldest_seconds",
+    Source.DEAD_LETTERS: "dead_letters",
+    Source.MANIFESTS: "backlog",
+    Source.LEDGER: "recent",
+    Source.BREAKER: "breaker_closed_at",
+}
+
+
+def snapshot_of(row: Row) -> Snapshot:
+    queue, age, backlog = row.take("queue"), row.take("queue_age"), row.take("backlog")
+    closed = row.take("breaker_closed")
+    snapshot = Snapshot(
+        runs=newest_first([run_of(each) for each in row.take("runs", [])]),
+        signs=signs_of(row.take("signs", {})),
+        queue=QueueDepth(**queue) if queue else None,
+        queue_oldest_seconds=seconds(age) if age else None,
+        dead_letters=row.take("dead_letters"),
+        backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
+        recent=commits_of(commits) if (commits := row.take("commits")) else (),
+        breaker_closed_at=ago(closed) if closed else None,
+    )
+    return without(snapshot, *(Source[name.upper()] for name in row.take("unknown", [])))
+
+
+def without(snapshot: Snapshot, *sources: Source) -> Snapshot:
+    """The same, as far as these sources could not be read."""
+    unread = {UNREAD[source]: None for source in sources}
+    return replace(snapshot, **unread, unknown=dict.fromkeys(sources, "away"))
+
+
+def policy_from(document: Mapping[str, Any]) -> Policy:
+    """A policy by way of the settings, which refuse unknown keys."""
+    return policy_of(Control.model_validate(document))
+
+
+@pytest.mark.parametrize("case", TABLE["case"], ids=lambda case: case["name"])
+def test_case(case: dict[str, Any]) -> None:
+    """What is done about the job, and which alarms and advice go with it."""
+    row = Row(case)
+    row.take("name")
+    actions = decide(snapshot_of(row), policy_from(row.take("policy", {})), NOW)
+    job, *others = actions
+    assert job.kind == row.take("job"), job.reason
+    assert row.take("says", "") in job.reason
+    assert list(job.targets) == row.take("targets", list(job.targets))
+    advice = [action for action in others if action.kind is ActionKind.ADVISE]
+    assert [action.about for action in others if action.kind is ActionKind.ALARM] == row.take("alarms", [])
+    assert [action.about for action in advice] == row.take("advice", [])
+    assert row.take("advises", "") in " ".join(action.reason for action in advice)
+    row.done()
+
+
+BACKLOGS = {
+    "empty": Backlog(0),
+    "waiting": Backlog(3, 120.0),
+    "late": Backlog(3, 7200.0),
+    "unknown": None,
+}
+SIGNS = {
+    "alive": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s")),), ago("5s"))),
+    "silent": ("3h", Signs((), ago("2h"))),
+    "unknown": ("3h", None),
+    "young": ("5m", Signs()),
+    "asked": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s"), ago("5m")),), ago("5s"))),
+    "overdue": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s"), ago("20m")),), ago("5s"))),
+}
+HISTORIES = {
+    "proven": [("3d", "2m")],
+    "crashed": [("330s", "30s")],
+    "paused": [("390s", "90s")],
+    "again": [("390s", "90s"), ("12m", "7m"), ("20m", "15m")],
+    "loop": [(f"{15 + 6 * at}m", f"{10 + 6 * at}m") for at in range(5)],
+    "cooled": [(f"{66 + 6 * at}m", f"{61 + 6 * at}m") for at in range(5)],
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One state of Glue, with one history and one backlog."""
+
+    name: str
+    policy: Policy
+    snapshot: Snapshot
+    expected: str
+
+
+def cells() -> Iterator[Cell]:
+    for kind in ("living", "ended"):
+        for document in TABLE[kind]:
+            row = Row(document)
+            policy, state = policy_from({"mode": row.take("mode")}), row.take("state")
+            past = row.take("signs" if kind == "living" else "history")
+            expected = row.take("expected")
+            row.done()
+            if kind == "living":
+                began, signs = SIGNS[past]
+                runs = [run_of({"id": "jr_1", "state": state, "began": began})]
+            else:
+                signs = Signs()
+                runs = [
+                    run_of({"id": f"jr_{9 - at}", "state": state, "began": began, "ended": ended})
+                    for at, (began, ended) in enumerate(HISTORIES[past])
+                ]
+            snapshot = Snapshot(runs=newest_first(runs), signs=signs)
+            for backlog, action in zip(TABLE["backlogs"], expected, strict=True):
+                name = f"{policy.mode}-{state}-{past}-{backlog}"
+                yield Cell(name, policy, replace(snapshot, backlog=BACKLOGS[backlog]), action)
+
+
+@pytest.mark.parametrize("cell", list(cells()), ids=lambda cell: cell.name)
+def test_state_by_history_by_backlog(cell: Cell) -> None:
+    """Each state of Glue, with each history and each backlog, leads to one thing that is done about the job."""
+    job = decide(cell.snapshot, cell.policy, NOW)[0]
+    assert job.kind == cell.expected, job.reason
+    assert job.reason
+
+
+def test_every_state_is_in_the_table() -> None:
+    """The table leaves no state of Glue and no kind of past out."""
+    assert {row["state"] for row in TABLE["living"] + TABLE["ended"]} == set(JobState)
+    assert {row["signs"] for row in TABLE["living"]} == set(SIGNS)
+    assert {row["history"] for row in TABLE["ended"]} == set(HISTORIES)
+    assert set(TABLE["backlogs"]) == set(BACKLOGS)
+    assert set(TABLE) == {"backlogs", "living", "ended", "case"}
+
+
+def test_keys_that_nothing_reads_are_refused() -> None:
+    """A mistyped key in the table fails, whatever it is part of."""
+    for document, read in (
+        ({"runz": []}, lambda row: (snapshot_of(row), row.done())),
+        ({"runs": [{"id": "a", "state": "RUNNING", "began": "1h", "endet": "1m"}]}, snapshot_of),
+        ({"signs": {"latest": "1m"}}, snapshot_of),
+    ):
+        with pytest.raises(AssertionError, match="keys that nothing reads"):
+            read(Row(document))
+    with pytest.raises(ValueError, match="modus"):
+        policy_from({"modus": "never"})
+
+
+def test_the_policy_is_in_the_settings() -> None:
+    """Every number of the policy is a setting with the same default."""
+    assert policy_of(Control()) == Policy()
+    assert {field.name for field in fields(Policy)} < set(Control.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_inside"),
+    [("01T09:59", False), ("01T10:00", True), ("01T12:59", True), ("01T13:00", False), ("02T10:00", False)],
+)
+def test_maintenance_window(moment: str, is_inside: bool) -> None:
+    """The window lasts for the three hours in which Glue restarts a job; 1 March 2026 is a Sunday."""
+    window = MaintenanceWindow.parse("Sun:10")
+    assert window.covers(datetime.fromisoformat(f"2026-03-{moment}:00+00:00")) is is_inside
+
+
+def test_maintenance_window_at_the_end_of_the_week() -> None:
+    """A window that begins late on Sunday goes on into Monday."""
+    window = MaintenanceWindow.parse("Sun:23")
+    assert window.covers(datetime(2026, 3, 2, 1, 59, tzinfo=UTC))
+    assert not window.covers(datetime(2026, 3, 2, 2, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("text", ["", "Sunday:10", "Sun", "Sun:24", "sun:10", "Sun:10:00", "10"])
+def test_no_maintenance_window(text: str) -> None:
+    """What Glue would not take as a window is refused."""
+    with pytest.raises(ValueError, match="such as Sun:10"):
+        MaintenanceWindow.parse(text)
+
+
+AGES = st.integers(0, 20 * 86_400)
+
+
+@st.composite
+def any_run(draw: st.DrawFn) -> JobRun:
+    state = draw(st.sampled_from(list(JobState)))
+    began, changed = sorted((draw(AGES), draw(AGES)), reverse=True)
+    started_at, changed_at = (NOW - timedelta(seconds=age) for age in (began, changed))
+    run_id = draw(st.sampled_from(["jr_1", "jr_1_restart_1", "jr_1_restart_2", "jr_2", "jr_3", "jr_4"]))
+    return JobRun(run_id, state, started_at, changed_at, None if state.is_living else changed_at)
+
+
+@st.composite
+def any_snapshot(draw: st.DrawFn) -> Snapshot:
+    ages = st.lists(st.tuples(AGES, st.one_of(st.none(), AGES)), max_size=2)
+    living = tuple(
+        LivingRun(f"r{at}", ago("3d"), NOW - timedelta(seconds=age), None if asked is None else ago(f"{asked}s"))
+        for at, (age, asked) in enumerate(draw(ages))
+    )
+    return without(
+        Snapshot(
+            runs=newest_first(draw(st.lists(any_run(), max_size=8))),
+            signs=Signs(living, draw(st.one_of(st.none(), st.just(ago("5m"))))),
+            backlog=Backlog(draw(st.integers(0, 5)), float(draw(AGES))),
+            queue=QueueDepth(draw(st.integers(0, 5))),
+        ),
+        *draw(st.sets(st.sampled_from(list(Source)))),
+    )
+
+
+@given(any_snapshot(), st.sampled_from(["always", "on_work", "never"]))
+def test_never_a_second_run(snapshot: Snapshot, mode: Any) -> None:
+    """Whatever is seen: one thing is done about the job, with a reason, and no start beside a run that may live."""
+    actions = decide(snapshot, Policy(mode=mode), NOW)
+    assert [action.kind in ABOUT_THE_JOB for action in actions] == [True] + [False] * (len(actions) - 1)
+    assert all(action.reason for action in actions)
+    alarms = [action.about for action in actions if action.kind is ActionKind.ALARM]
+    assert len(set(alarms)) == len(alarms)
+    if actions[0].kind is ActionKind.START:
+        assert snapshot.runs is not None
+        assert not snapshot.living_runs
+        assert not (snapshot.signs and snapshot.signs.living)
+        assert mode != "never"
+    if actions[0].kind is ActionKind.STOP:
+        assert [run.run_id for run in snapshot.living_runs] == list(actions[0].targets)

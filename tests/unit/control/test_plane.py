@@ -1,0 +1,406 @@
+"""The control plane's shell: each source may fail alone, things are done once, and people are told once a change."""
+
+import json
+from typing import Any
+
+import pytest
+
+from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier, MemoryQueue
+from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
+from compactor.control.actions import ActionKind
+from compactor.control.gathering import Sources
+from compactor.control.notices import Notices
+from compactor.control.plane import ControlPlane, Step
+from compactor.control.runs import JobState
+from compactor.control.snapshot import Backlog, QueueDepth, Source
+from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
+from compactor.core.layout import Layout
+from compactor.core.ports import ObjectStore, ProcessName
+from compactor.core.records import RunHeartbeat
+from compactor.ledger.heartbeat import Runs
+from compactor.ledger.ledger import Ledger
+from compactor.settings.control_policy import Policy
+from compactor.settings.settings import parse_settings
+from compactor.telemetry.metrics import CATALOGUE
+from compactor.wiring.control import ControlComponents
+from tests.support.fakes import FaultyStore
+from tests.support.harness import GOOD, Harness
+
+LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
+
+
+class Machines:
+    """Processes of other machines, of which nobody here knows."""
+
+    def this(self) -> ProcessName:
+        return ProcessName("lambda", 1)
+
+    def is_gone(self, process: ProcessName) -> bool:  # noqa: ARG002 - a port's method
+        return False
+
+
+class BrokenQueue:
+    """A queue that cannot be reached."""
+
+    def depth(self) -> QueueDepth:
+        raise StoreUnavailable("queue: away")
+
+    def oldest_seconds(self, now: object) -> float | None:  # noqa: ARG002 - a port's method
+        raise AccessError("age: denied")
+
+
+class Scene:
+    """A control plane over everything in memory.
+
+    Args:
+        store: What the control plane sees in place of the store itself.
+        policy: The policy's numbers.
+    """
+
+    def __init__(self, store: ObjectStore | None = None, **policy: Any) -> None:
+        self.clock = ManualClock()
+        self.memory = MemoryStore(self.clock)
+        self.store = store or self.memory
+        self.glue = MemoryGlue(self.clock)
+        self.queue, self.dead_letters = MemoryQueue(), MemoryQueue()
+        self.notifier, self.metrics = MemoryNotifier(), MemoryMetrics()
+        self.policy = Policy(**policy)
+
+    def sources(self, **changes: Any) -> Sources:
+        parts: dict[str, Any] = {
+            "job": self.glue,
+            "runs": Runs(self.store, LAYOUT, self.clock, Machines()),
+            "queue": self.queue,
+            "dead_letter_queue": self.dead_letters,
+            "store": self.store,
+            "layout": LAYOUT,
+            "ledger": Ledger(self.store, LAYOUT, self.clock, "control"),
+        }
+        return Sources(**{**parts, **changes})
+
+    def plane(self, **changes: Any) -> ControlPlane:
+        notices = Notices(self.notifier, self.store, LAYOUT.notices, "job")
+        sources = self.sources(**changes)
+        return ControlPlane(sources, self.policy, notices=notices, metrics=self.metrics, clock=self.clock)
+
+    def step(self, **changes: Any) -> Step:
+        return self.plane(**changes).step()
+
+    def minutes(self, number: int, *, alive: bool = True) -> list[Step]:
+        """Look once a minute, with or without a sign of life from the job."""
+        steps = []
+        for _ in range(number):
+            self.clock.advance(60)
+            if alive:
+                self.beat()
+            steps.append(self.step())
+        return steps
+
+    def beat(self, run_id: str = "a") -> None:
+        """Give a run's sign of life."""
+        now = self.clock.now()
+        beat = RunHeartbeat(run_id=run_id, host="glue", process_id=7, started_at=now, heartbeat_at=now)
+        self.memory.put(LAYOUT.run(run_id), beat.model_dump_json().encode())
+
+    def deliver(self, name: str = "m1.json") -> None:
+        self.memory.put(LAYOUT.manifests_folder + name, b"{}")
+
+
+def kinds(step: Step) -> list[str]:
+    return [action.kind for action in step.actions if action.kind is not ActionKind.ALARM]
+
+
+def test_a_job_that_is_down_is_started_once() -> None:
+    """The first look starts a run, the next ones leave it alone."""
+    scene = Scene()
+    first = scene.step()
+    assert first.done == ("run jr_000001 was started: no run is on record",)
+    scene.minutes(5)
+    assert scene.glue.started == ["jr_000001"]
+    assert [run.state for run in scene.glue.living()] == [JobState.RUNNING]
+
+
+def test_a_look_changes_nothing() -> None:
+    """A dry run tells what would be done, starts nothing, writes nothing, measures nothing and tells nobody."""
+    scene = Scene()
+    seen = scene.plane().look()
+    assert kinds(seen) == ["start"]
+    assert (scene.glue.started, list(scene.memory.list("/w/")), scene.notifier.messages) == ([], [], [])
+    assert scene.metrics.emitted == []
+
+
+def test_somebody_was_faster() -> None:
+    """A start that meets a run is an outcome: nothing is done, nothing failed, nobody is told."""
+
+    class StaleGlue(MemoryGlue):
+        """Its history does not show yet what was just started."""
+
+        def list(self, since: object) -> Any:  # noqa: ARG002 - a port's method
+            return []
+
+    scene = Scene()
+    scene.glue = StaleGlue(scene.clock)
+    scene.glue.start()
+    step = scene.step()
+    assert (kinds(step), step.done, step.failed, scene.notifier.messages) == (["start"], (), (), [])
+    assert scene.metrics.emitted[-1]["Restarts"] == 0
+
+
+def test_everything_is_seen() -> None:
+    """What is waiting, in flight, dead, alive and committed is all in the snapshot."""
+    scene = Scene()
+    scene.queue.waiting, scene.queue.in_flight, scene.queue.age_seconds = 5, 2, 33.0
+    scene.dead_letters.waiting = 1
+    scene.memory.put(LAYOUT.keep_marker, b"")
+    scene.deliver()
+    scene.clock.advance(90)
+    scene.deliver("m2.json")
+    scene.beat()
+    sources = scene.sources()
+    sources.runs.ask_to_stop("a")
+    seen = sources.snapshot(scene.clock.now())
+    assert (seen.queue, seen.queue_oldest_seconds, seen.dead_letters) == (QueueDepth(5, 2), 33.0, 1)
+    assert seen.backlog == Backlog(2, 90.0)
+    assert seen.signs is not None
+    assert [(each.run_id, each.asked_at) for each in seen.signs.living] == [("a", scene.clock.now())]
+    assert seen.signs.last_at == scene.clock.now()
+    assert seen.unknown == {}
+
+
+def test_commits_are_seen() -> None:
+    """The ledger's latest commits are part of the snapshot."""
+    harness = Harness()
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    scene = Scene(harness.store)
+    [commit] = scene.sources().snapshot(scene.clock.now()).recent or ()
+    assert commit.manifest_id == "m1"
+
+
+def test_an_empty_queue_has_no_age() -> None:
+    """The age is measured minutes late; of a queue that is empty by now it is 0."""
+    scene = Scene()
+    scene.queue.age_seconds = 500.0
+    assert scene.sources().snapshot(scene.clock.now()).queue_oldest_seconds == 0.0
+    nothing = scene.sources(queue=None, dead_letter_queue=None).snapshot(scene.clock.now())
+    assert (nothing.queue, nothing.queue_oldest_seconds, nothing.dead_letters) == (None, None, None)
+
+
+def test_each_source_fails_alone() -> None:
+    """What cannot be read is unknown, with its reason, and everything else is known and measured."""
+    scene = Scene()
+    scene.deliver()
+    with scene.glue.trouble():
+        step = scene.step(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
+    unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
+    assert set(step.snapshot.unknown) == unknown
+    assert step.snapshot.backlog is not None
+    [values] = scene.metrics.emitted
+    assert values == {"ManifestsPending": 1.0, "OldestManifestAgeSeconds": 0.0, "Restarts": 0.0}
+    assert kinds(step) == ["wait"]
+
+
+def test_a_store_that_is_away() -> None:
+    """Without the store nothing but Glue and queues is known; a job that is down is started all the same."""
+    scene = Scene()
+    faulty = FaultyStore(scene.memory)
+    for method in ("list", "read", "put", "stat"):
+        for call in range(1, 40):
+            faulty.unavailable_at(call, method)
+    scene.store = faulty
+    step = scene.step()
+    assert set(step.snapshot.unknown) == {Source.SIGNS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER}
+    assert kinds(step) == ["start"]
+    assert scene.metrics.emitted[-1].keys() >= {"JobState", "QueueDepth", "Restarts"}
+    [(_, text)] = scene.notifier.messages
+    assert "run jr_000001 was started" in text
+    assert "Wrong now" not in text, "what people know already cannot be read, so alarms would repeat each minute"
+
+
+def test_a_hang_is_ended() -> None:
+    """A run without signs of life is stopped while work waits, and another one takes over."""
+    scene = Scene()
+    scene.step()
+    scene.minutes(20)
+    scene.deliver()
+    steps = scene.minutes(8, alive=False)
+    assert [kinds(step)[0] for step in steps].count("stop") == 1
+    scene.minutes(3)
+    assert scene.glue.started == ["jr_000001", "jr_000002"]
+
+
+def test_a_drain_asks_before_it_stops() -> None:
+    """A run that is to end is asked once; only when it does not heed that for long is it stopped."""
+    scene = Scene(mode="never", drain_seconds=300.0)
+    run_id = scene.glue.start()
+    steps = scene.minutes(9)
+    assert kinds(steps[0]) == ["ask_to_stop"]
+    assert scene.memory.stat(LAYOUT.stop_request("a")) is not None
+    assert [kinds(step) for step in steps[1:5]] == [["wait"]] * 4
+    assert kinds(steps[5]) == ["stop"]
+    assert steps[5].done[0].startswith(f"Glue was told to stop run {run_id}: run {run_id} was asked to end 5 min")
+    assert scene.glue.living() == []
+
+
+def test_the_breaker_can_be_closed() -> None:
+    """After too many failures nothing is started, until somebody closes the breaker."""
+    scene = Scene(breaker_failures=2, backoff_first_seconds=1.0)
+    for _ in range(2):
+        scene.step()
+        scene.glue.end(scene.glue.started[-1], JobState.FAILED, "boom")
+        scene.clock.advance(120)
+    step = scene.step()
+    assert kinds(step) == ["wait"]
+    assert "breaker_open" in step.alarms
+    assert scene.metrics.emitted[-1]["JobState"] == -1
+    scene.sources().close_breaker(scene.clock.now())
+    step = scene.step()
+    assert kinds(step) == ["start"]
+    assert "breaker_open" not in step.alarms
+
+
+def test_a_damaged_order_to_close_is_unknown() -> None:
+    """An order that cannot be read closes nothing, and is told of."""
+    scene = Scene()
+    scene.memory.put(LAYOUT.breaker_closed, b"{")
+    assert "unknown_breaker" in scene.step().alarms
+
+
+def test_what_cannot_be_done_is_told_and_tried_again() -> None:
+    """A start that Glue refuses is told once, and tried again a minute later."""
+
+    class FullGlue(MemoryGlue):
+        """An account without room."""
+
+        def start(self) -> str | None:
+            raise AccessError("Glue job x: ResourceNumberLimitExceededException: too many")
+
+    scene = Scene()
+    scene.glue = FullGlue(scene.clock)
+    steps = scene.minutes(3, alive=False)
+    assert [kinds(step) for step in steps] == [["start"]] * 3
+    assert steps[0].failed == ("start failed: Glue job x: ResourceNumberLimitExceededException: too many",)
+    assert len(scene.notifier.messages) == 1
+    scene.glue = MemoryGlue(scene.clock)
+    scene.minutes(1, alive=False)
+    assert "Right again" in scene.notifier.messages[-1][1]
+
+
+def test_people_are_told_once_a_change() -> None:
+    """An alarm is told when it comes and when it goes, not in between, however its figures change."""
+    scene = Scene()
+    scene.step()
+    scene.minutes(2)
+    scene.notifier.messages.clear()
+    scene.dead_letters.waiting = 1
+    scene.minutes(2)
+    scene.dead_letters.waiting = 7
+    scene.minutes(2)
+    [(subject, text)] = scene.notifier.messages
+    assert subject == "job: 1 messages are in the dead-letter queue: nobody could read them"
+    assert text == "Wrong now:\n- 1 messages are in the dead-letter queue: nobody could read them"
+    scene.dead_letters.waiting = 0
+    scene.minutes(2)
+    assert [subject for subject, _ in scene.notifier.messages[1:]] == ["job: all is well again"]
+    assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 messages")
+
+
+def test_a_message_that_did_not_go_out_is_repeated() -> None:
+    """What people could not be told is told the next time."""
+    scene = Scene()
+    scene.step()
+
+    class DeadTopic:
+        def tell(self, subject: str, text: str) -> None:
+            raise StoreUnavailable(f"topic away: {subject} {text}")
+
+    topic, scene.notifier = scene.notifier, DeadTopic()  # type: ignore[assignment]
+    scene.dead_letters.waiting = 1
+    scene.minutes(1)
+    scene.notifier = topic
+    topic.messages.clear()
+    scene.minutes(2)
+    assert len(topic.messages) == 1
+
+
+def test_a_damaged_note_of_what_was_told() -> None:
+    """Where the note of what people know is damaged, they are told once more."""
+    scene = Scene()
+    scene.step()
+    scene.dead_letters.waiting = 1
+    scene.minutes(1)
+    scene.memory.put(LAYOUT.notices, b"{")
+    scene.notifier.messages.clear()
+    scene.minutes(2)
+    assert len(scene.notifier.messages) == 1
+
+
+def test_measurements() -> None:
+    """All that is known is measured, under names of the catalogue, and each start is counted."""
+    scene = Scene()
+    scene.queue.waiting, scene.queue.in_flight, scene.queue.age_seconds = 5, 2, 33.0
+    scene.step()
+    scene.minutes(2)
+    first, _, last = scene.metrics.emitted
+    assert set(last) <= set(CATALOGUE)
+    assert (first["Restarts"], last["Restarts"]) == (1, 0)
+    assert (first["JobState"], last["JobState"]) == (0, 2)
+    assert (last["QueueDepth"], last["QueueOldestAgeSeconds"], last["DeadLetterDepth"]) == (7, 33.0, 0)
+
+
+def settings(**control: object) -> Any:
+    places = {place: f"/w/{place}" for place in ("manifests", "output", "state")}
+    return parse_settings({"paths": places, "input": {"allowed_prefixes": ["/w/raw"]}, "control": control})
+
+
+def test_parts_from_the_settings() -> None:
+    """The settings say which queues and which topic there are; parts that are given are used."""
+    scene = Scene()
+    parts = ControlComponents(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
+    assert (parts.sources.queue, parts.sources.dead_letter_queue) == (None, None)
+    assert parts.plane.step().done
+    assert scene.glue.started == ["jr_000001"]
+    assert scene.metrics.emitted
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("maintenance_window", "Sunday", "a day and an hour in UTC as Glue writes them, such as Sun:10, or nothing"),
+        ("mode", "sometimes", "'always', 'on_work' or 'never'"),
+        ("hang_seconds", 10.0, "at least 60.0"),
+        ("breaker_failures", 0, "at least 1"),
+    ],
+)
+def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> None:
+    """A policy that cannot be is refused with the key, the value and what was expected."""
+    with pytest.raises(SettingsError) as caught:
+        settings(**{key: value})
+    [fault] = caught.value.faults
+    assert fault == f"control.{key}: {json.dumps(value)} -> expected {expected}"
+
+
+@pytest.mark.parametrize("words", ["Java heap space", ""])
+def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
+    """People read why a run was started, with Glue's own words about the last one."""
+    scene = Scene()
+    scene.step()
+    scene.glue.end("jr_000001", JobState.FAILED, words)
+    scene.minutes(2, alive=False)
+    subject, text = scene.notifier.messages[-1]
+    assert subject.startswith("job: run jr_000002 was started")
+    assert f"ended 1 min ago as FAILED, after 0 s{f': {words}' if words else ''}" in text
+
+
+def test_a_look_that_tells_nobody_leaves_what_others_were_told() -> None:
+    """Without a topic, as from a terminal, what people know of stays on record, so that they hear of it once."""
+    scene = Scene()
+    alarms = {"dead_letters": "3 events nobody could read"}
+    told = Notices(scene.notifier, scene.store, LAYOUT.notices, "job")
+    silent = Notices(None, scene.store, LAYOUT.notices, "job")
+    silent.tell([], alarms)
+    assert scene.store.stat(LAYOUT.notices) is None
+    told.tell([], alarms)
+    silent.tell([], {})
+    told.tell([], alarms)
+    assert len(scene.notifier.messages) == 1

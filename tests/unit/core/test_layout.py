@@ -1,0 +1,283 @@
+"""Promises of the names and places."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core import layout
+from compactor.core.layout import Layout
+
+DAY = "2025-12-21"
+IDS = st.from_regex(layout.MANIFEST_ID, fullmatch=True)
+FOLDERS = st.sampled_from(["s3://bucket/prefix", "s3://bucket", "/data/place", "file:///data/place", "/data/place///"])
+NUMBERS = st.integers(min_value=0, max_value=10**9)
+CANONICAL = [
+    ("s3://b/k", "s3://b/k"),
+    ("s3a://b/k", "s3://b/k"),
+    ("s3n://b/k", "s3://b/k"),
+    ("file:///a/b", "/a/b"),
+    ("file:////a//b", "/a/b"),
+    ("/a//b", "/a/b"),
+    ("/a/b/", "/a/b/"),
+    ("/a://b", "/a:/b"),
+    ("s3://b/a//k", "s3://b/a//k"),
+    ("s3://b/a%20b+c?d*[e]{f}", "s3://b/a%20b+c?d*[e]{f}"),
+    ("file://host/a", "file://host/a"),
+    ("hdfs://host/a", "hdfs://host/a"),
+]
+WITHIN = [
+    ("s3://b/raw/x", "s3://b/raw", True),
+    ("s3://b/raw/x", "s3://b/raw/", True),
+    ("s3a://b/raw/x", "s3://b/raw", True),
+    ("s3://b/x", "s3://b", True),
+    ("s3://b/rawer/x", "s3://b/raw", False),
+    ("s3://b/raw", "s3://b/raw", False),
+    ("s3://bb/raw/x", "s3://b", False),
+    ("s3://b/raw/../secret/x", "s3://b/raw", False),
+    ("s3://b/raw/./x", "s3://b/raw", False),
+    ("s3://b/raw/..", "s3://b/raw", False),
+    ("s3://b/raw/..x/.y/...", "s3://b/raw", True),
+    ("s3://b/raw/%2e%2e/x", "s3://b/raw", True),
+    ("file:///raw/x", "/raw", True),
+    ("/raw/x", "file:///raw", True),
+    ("/raw//x", "/raw", True),
+    ("/raw/../etc/passwd", "/raw", False),
+    ("/b/raw/x", "s3://b/raw", False),
+    ("/anything", "/", True),
+]
+DATES = [
+    ("2025-12-21-part-0001.ndjson", "2025-12-21"),
+    ("part-2025-12-21", "2025-12-21"),
+    ("a2025-12-21b", "2025-12-21"),
+    ("2025-12-21-2025-12-22", "2025-12-21"),
+    ("2025-13-40-2025-12-21", "2025-12-21"),
+    ("2023-02-29 2024-02-29", "2024-02-29"),
+    ("12025-12-21", None),
+    ("2025-12-211", None),
+    ("12025-12-21 2025-01-02", "2025-01-02"),
+    ("2025-13-40", None),
+    ("0000-01-01", None),
+    ("20251221", None),
+    ("2025-1-2", None),
+    ("٢٠٢٥-١٢-٢١", None),
+    ("", None),
+]
+TEMPLATES = [
+    ("merged-parquet-{date}", True),
+    ("date={date}", True),
+    ("events/day={date}", True),
+    ("{date}", True),
+    ("merged-parquet", False),
+    ("{date}-{date}", False),
+    ("{day}", False),
+    ("{}", False),
+    ("{date", False),
+    ("{date!r}", False),
+    ("{date:>40}", False),
+    ("{date:{width}}", False),
+    ("{date.year}", False),
+    ("/{date}", False),
+    ("../{date}", False),
+    ("a/../{date}", False),
+    ("./{date}", False),
+    ("a//{date}", False),
+    ("{date}/", False),
+    ("_{date}", False),
+    ("a/.{date}", False),
+    ("_hidden/{date}", False),
+    ("{{{date}}}", False),
+    ("*{date}", False),
+    ("a\n{date}", False),
+    ("a\\{date}", False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("uri", "expected"), CANONICAL)
+def test_a_place_has_one_spelling(uri: str, expected: str) -> None:
+    """Spellings of one place come out the same, and a literal name is left alone."""
+    assert layout.canonical(uri) == expected
+
+
+@given(st.text())
+def test_the_one_spelling_is_final(uri: str) -> None:
+    """Spelling a spelled place again changes nothing."""
+    once = layout.canonical(uri)
+    assert layout.canonical(once) == once
+
+
+@pytest.mark.parametrize(("uri", "prefix", "expected"), WITHIN)
+def test_within_means_below(uri: str, prefix: str, expected: bool) -> None:
+    """A URI is within a folder only below it, whole segments compared, and never by climbing."""
+    assert layout.is_within(uri, prefix) is expected
+
+
+@given(st.lists(st.sampled_from(["a", "b", "..", ".", "c"]), min_size=1).map("/".join))
+def test_climbing_is_never_within(tail: str) -> None:
+    """Whatever holds a `.` or `..` segment is not within anything."""
+    climbs = bool({".", ".."}.intersection(tail.split("/")))
+    assert layout.is_within(f"s3://bucket/raw/{tail}", "s3://bucket/raw") is not climbs
+
+
+@pytest.mark.parametrize(("text", "expected"), DATES)
+def test_first_date(text: str, expected: str | None) -> None:
+    """The first real day counts, not one cut out of a longer number and not a day that no calendar has."""
+    assert layout.first_date(text) == expected
+
+
+@given(st.text(alphabet="0123456789-/x", max_size=40))
+def test_a_found_date_is_a_real_day_in_the_text(text: str) -> None:
+    """What is found as a date is a day, and stands in the text."""
+    found = layout.first_date(text)
+    assert found is None or (layout.is_date(found) and found in text)
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("s3://b/2025-01-01/2025-12-21-x.ndjson", "2025-12-21"),
+        ("s3://b/2025-01-01/x.ndjson", "2025-01-01"),
+        ("s3://b/2025-13-01/x.ndjson", "2025-06-30"),
+        ("s3://b/x.ndjson", "2025-06-30"),
+    ],
+)
+def test_the_date_of_a_file(uri: str, expected: str) -> None:
+    """The name's date comes first, then the key's, then the day of its event in UTC."""
+    event_time = datetime(2025, 7, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))
+    assert layout.date_of_file(uri, event_time) == expected
+
+
+@pytest.mark.parametrize("name", ["2025-12-21-00f3a9c2", "a", "a.b_c-d", "A" * 160])
+def test_a_valid_name_is_the_id(name: str) -> None:
+    """A name that can be an id is the id."""
+    assert layout.id_from_name(f"s3://b/manifests/{name}.json") == name
+
+
+ODD_NAMES = [
+    "", ".", "..", "_x", ".x", "-x", "a b", "a+b", "a%20b", "ü", "日本", "a\nb", "a*b", "a?b", "[a]", "a:b", "A" * 161,
+    "A" * 162, "a.reason", "a..reason", "\U0001f600", "a\\b", 'a"b', "a'b", "~", "a ", " a",
+]  # fmt: skip
+
+
+def test_odd_names_give_valid_and_different_ids() -> None:
+    """Names that cannot be ids give valid ids, no two alike."""
+    ids = [layout.id_from_name(f"s3://b/manifests/{name}.json") for name in ODD_NAMES]
+    assert all(layout.MANIFEST_ID.fullmatch(made) for made in ids)
+    assert len(set(ids)) == len(ids)
+
+
+@given(st.lists(st.text().filter(lambda name: "/" not in name), min_size=2, max_size=2, unique=True))
+def test_any_two_names_give_two_valid_ids(names: list[str]) -> None:
+    """Whatever two manifests are called, their ids are valid and differ."""
+    one, other = (layout.id_from_name(f"s3://b/manifests/{name}.json") for name in names)
+    assert layout.MANIFEST_ID.fullmatch(one)
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "..", ".a", "_a", "-a", "a/b", "a\\b", "a b", "a\n", "a\0", "ü", "a" * 201, "a.reason", "٢"]
+)
+def test_what_cannot_be_an_id(text: str) -> None:
+    """An id never leaves its folder, is never hidden, and never looks like another one's reason."""
+    assert not layout.MANIFEST_ID.fullmatch(text)
+
+
+def keys_of(places: Layout, manifest_id: str, number: int) -> dict[str, list[str]]:
+    """Every key that is built from an id, by the prefix that it belongs below."""
+    return {
+        places.manifests: [places.manifest(manifest_id)],
+        places.output: [places.output_file(DAY, manifest_id, number)],
+        places.state: [
+            places.archived_manifest(DAY, manifest_id),
+            places.failed_manifest(manifest_id),
+            places.failure_reason(manifest_id),
+            places.accepted(manifest_id),
+            places.open_marker(manifest_id),
+            places.attempt(DAY, manifest_id, number),
+            places.attempt_failure(DAY, manifest_id, number),
+            places.outcome(DAY, manifest_id),
+            places.rejects_file(DAY, manifest_id, number),
+            places.done(DAY, manifest_id),
+            places.staging(manifest_id, number) + "part.parquet",
+        ],
+    }
+
+
+@given(FOLDERS, IDS, NUMBERS)
+def test_every_key_is_below_its_folder(root: str, manifest_id: str, number: int) -> None:
+    """No id takes a key out of the prefix that it belongs to, and no two keys of a manifest are one."""
+    places = Layout(manifests=f"{root}/m", output=f"{root}/o", state=f"{root}/s")
+    keys = keys_of(places, manifest_id, number)
+    for prefix, built in keys.items():
+        assert [key for key in built if not layout.is_within(key, prefix)] == []
+    everything = [key for built in keys.values() for key in built]
+    assert len(set(everything)) == len(everything)
+
+
+@given(st.lists(IDS, min_size=2, max_size=2, unique=True), NUMBERS, NUMBERS)
+def test_two_manifests_share_no_key(ids: list[str], one: int, other: int) -> None:
+    """Keys of two manifests never meet, whatever their parts and attempts."""
+    places = Layout(manifests="s3://b/m", output="s3://b/o", state="s3://b/s")
+    first, second = (
+        {key for built in keys_of(places, manifest_id, number).values() for key in built}
+        for manifest_id, number in zip(ids, (one, other), strict=True)
+    )
+    assert not first & second
+
+
+@pytest.mark.parametrize(("template", "usable"), TEMPLATES)
+def test_output_folder_templates(template: str, usable: bool) -> None:
+    """A template is taken only if every day gives one visible folder below the output."""
+    assert (layout.output_folder_faults(template) == []) is usable
+
+
+@given(st.one_of(st.text(), st.text(alphabet="{}date!:./_a")))
+def test_an_accepted_template_gives_a_folder_below_the_output(template: str) -> None:
+    """Whatever is accepted as a template can be filled in and stays below the output."""
+    if layout.output_folder_faults(template) == []:
+        places = Layout(manifests="/m", output="/o", state="/s", output_folder=template)
+        assert layout.is_within(places.output_day(DAY), "/o")
+        assert DAY in places.output_day(DAY)
+
+
+def test_the_last_resort_for_a_date_is_utc() -> None:
+    """The last resort for a date is the day in UTC."""
+    assert layout.date_of_file("s3://b/x", datetime(2025, 12, 31, 23, 59, tzinfo=UTC)) == "2025-12-31"
+
+
+@given(root=IDS, number=st.integers(min_value=1, max_value=999_999_999))
+def test_redriven_ids(root: str, number: int) -> None:
+    """The id of what was redriven leads back to its root, and so does the place of its record."""
+    assert layout.root_id(layout.redriven_id(root, number)) == root
+    place = Layout("/w/m", "/w/o", "/w/s").redrive(DAY, root, number)
+    assert layout.redrive_number(layout.base_name(place)) == number
+
+
+@pytest.mark.parametrize("manifest_id", ["m1", "m1-r0", "m1-r01", "m1-r", "m1-r1x", "-r1", "m1-R1"])
+def test_ids_that_are_their_own_root(manifest_id: str) -> None:
+    """Only the exact form of a redriven id leads to another one."""
+    assert layout.root_id(manifest_id) == manifest_id
+
+
+@pytest.mark.parametrize("name", ["redrive-0.json", "redrive-1.txt", "attempt-1.json", "redrive-1-failed.json"])
+def test_other_records_are_no_redrives(name: str) -> None:
+    """No other record is taken for one of a redrive."""
+    assert layout.redrive_number(name) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "owner"),
+    [
+        ("/w/s/redriven/m1-r1/run/000000.ndjson", "m1-r1"),
+        ("file:///w/s//redriven/m1-r1/run/000000.ndjson", "m1-r1"),
+        ("/w/s/redriven/../redriven/m1-r1/run/000000.ndjson", None),
+        ("/w/s/other/m1-r1/run/000000.ndjson", None),
+    ],
+)
+def test_redriven_owner(uri: str, owner: str | None) -> None:
+    """A file of redriven lines tells which manifest it was written for."""
+    places = Layout("/w/m", "/w/o", "/w/s")
+    assert layout.redriven_owner(uri, places.redriven_folder) == owner
+    assert places.redriven_inputs("m1-r1", "run").startswith(f"{places.redriven_folder}m1-r1/")

@@ -1,0 +1,304 @@
+"""Promises of reading manifests: each is accepted as one frozen value, or refused with a reason that can be counted."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.errors import ManifestError
+from compactor.core.manifest import REASONS, Manifest, ManifestFile, parse_manifest
+
+URI = "s3://b/manifests/2025-12-20-name.json"
+MODIFIED_AT = datetime(2025, 12, 31, 23, 59, 1, tzinfo=UTC)
+FILE = {"uri": "s3://raw/in/x.ndjson", "size_bytes": 3, "etag": "9b2c", "event_time": "2025-12-21T10:14:03Z"}
+VERSION_1: dict[str, Any] = {
+    "version": 1,
+    "manifest_id": "2025-12-21-00f3a9c2",
+    "date": "2025-12-21",
+    "created_at": "2025-12-21T10:15:00Z",
+    "files": [FILE],
+}
+ALLOWED = ["s3://raw/in", "/data/raw/"]
+NOT_FROM_ITS_BYTES = {"too_big", "id_already_used", "hidden_name", "nested", "too_many_keys", "retries_exhausted"}
+
+
+def parse(document: Any, *, uri: str = URI) -> Manifest:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return parse_manifest(data, uri=uri, modified_at=MODIFIED_AT, allowed_prefixes=ALLOWED)
+
+
+def with_key(key: str, value: Any) -> dict[str, Any]:
+    return {**VERSION_1, key: value}
+
+
+def with_file(**changes: Any) -> dict[str, Any]:
+    return with_key("files", [{**FILE, **changes}])
+
+
+def located(*uris: Any) -> dict[str, Any]:
+    return {"fileLocations": [{"URIPrefixes": list(uris)}]}
+
+
+def nested(depth: int) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+REFUSED: list[tuple[str, Any]] = [
+    ("empty", b""),
+    ("empty", b" \r\n\t "),
+    ("not_json", b"{"),
+    ("not_json", b"[" * 100_000),
+    ("not_json", b"[" * 100_000 + b"]" * 100_000),
+    ("not_json", b'{"version":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+    ("not_json", bytes(range(256))),
+    ("not_json", b"\xef\xbb\xbf{}"),
+    ("not_json", b"\x1f\x8b\x08\x00\x00"),
+    ("not_json", b'{"version": 1} {"version": 1}'),
+    ("not_json", b'{"version": NaN}'),
+    ("not_json", b'{"version": 1, "date": "\xff"}'),
+    ("not_json", b'{"version": 1, "date": "\\ud800"}'),
+    ("not_json", json.dumps(VERSION_1).encode("utf-16")),
+    ("not_an_object", b"[]"),
+    ("not_an_object", b"null"),
+    ("not_an_object", b"1"),
+    ("not_an_object", b'"s3://raw/in/x"'),
+    ("not_an_object", b"[" * 1000 + b"]" * 1000),
+    ("unknown_version", b'{"version":' + b"[" * 1015 + b"]" * 1015 + b"}"),
+    ("bad_file", b'{"fileLocations":' + b"[" * 1015 + b"]" * 1015 + b"}"),
+    ("unknown_form", b"{}"),
+    ("unknown_form", {"files": [FILE]}),
+    ("unknown_form", {"Version": 1}),
+    *(
+        ("unknown_version", with_key("version", value))
+        for value in (9, 0, -1, 2**70, 1.5, True, False, "1", None, [], [1], {}, nested(900))
+    ),
+    *(
+        ("bad_id", with_key("manifest_id", value))
+        for value in (
+            "", ".", "..", ".x", "_x", "a/b", "../x", "a\\b", "a b", "a\n", "ü", "x" * 201, "x.reason", 7, None,
+        )
+    ),
+    ("bad_id", {key: value for key, value in VERSION_1.items() if key != "manifest_id"}),
+    *(
+        ("bad_date", with_key("date", value))
+        for value in (
+            "2025-13-40", "2025-02-29", "20251221", "2025-W51-7", "2025-12-21T00:00", " 2025-12-21", "", 5, None,
+        )
+    ),
+    *(("no_files", with_key("files", value)) for value in ([], {}, None, "s3://raw/in/x", 3)),
+    ("no_files", {"fileLocations": []}),
+    ("no_files", {"fileLocations": None}),
+    ("no_files", {"fileLocations": {"URIPrefixes": ["s3://raw/in/x"]}}),
+    ("no_files", located()),
+    *(("bad_file", with_key("files", [value])) for value in (None, "s3://raw/in/x", [], {}, 1, nested(900))),
+    *(("bad_file", with_file(uri=value)) for value in (None, 7, ["s3://raw/in/x"])),
+    *(("bad_file", with_file(size_bytes=value)) for value in ("3", -1, 1.5, True, 2**70, -(2**70), [3], nested(900))),
+    *(("bad_file", with_file(etag=value)) for value in (7, True, ["9b2c"])),
+    *(("bad_file", with_file(event_time=value)) for value in ("yesterday", "", 1734775200, True, [], "2025-13-01")),
+    ("bad_file", with_file(event_time="0001-01-01T00:00:00+14:00")),
+    ("bad_file", with_file(event_time="9999-12-31T23:59:59-14:00")),
+    ("bad_file", with_key("created_at", "noon")),
+    ("bad_file", with_key("created_at", "0001-01-01T00:00:00+14:00")),
+    ("bad_file", located(7)),
+    ("bad_file", {"fileLocations": ["s3://raw/in/x"]}),
+    ("bad_file", {"fileLocations": [{"URIPrefixes": "s3://raw/in/x"}]}),
+    ("bad_file", {"fileLocations": [{"uriprefixes": ["s3://raw/in/x"]}]}),
+    *(
+        ("bad_uri", with_file(uri=value))
+        for value in (
+            "", "x", "raw/in/x", "s3:/raw/in/x", "s3://raw", "s3://raw/", "s3:///in/x", "s3://raw/in/", "S3://raw/in/x",
+            "/data/raw/", "/data/raw/a\0b", "file://data/raw/x", "file:/data/raw/x", "http://raw/in/x", "hdfs://raw/in/x",
+        )
+    ),
+    *(
+        ("outside_allowed_prefixes", with_file(uri=value))
+        for value in (
+            "s3://other/in/x", "s3://raw/x", "s3://raw/inner/x", "s3://raw/in/../x", "s3://raw/in/./x", "s3://raw/in/..",
+            "/etc/passwd", "/data/raw/../../etc/passwd", "/data/rawer/x", "file:///etc/passwd",
+        )
+    ),
+    ("outside_allowed_prefixes", located("s3://raw/in/x", "s3://raw/in/../../etc")),
+    ("duplicate_uri", with_key("files", [FILE, {"uri": FILE["uri"], "etag": "other"}])),
+    ("duplicate_uri", with_key("files", [FILE, {"uri": "s3a://raw/in/x.ndjson"}])),
+    ("duplicate_uri", located("/data/raw/x", "file:///data/raw/x")),
+    ("duplicate_uri", located("/data/raw/x", "/data/raw//x")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reason", "document"), REFUSED, ids=[f"{n}-{reason}" for n, (reason, _) in enumerate(REFUSED)]
+)
+def test_what_is_wrong_has_its_reason(reason: str, document: Any) -> None:
+    """A manifest that cannot be accepted names its reason, says where, what was expected, and stays short."""
+    with pytest.raises(ManifestError) as caught:
+        parse(document)
+    assert caught.value.reason == reason
+    assert caught.value.message.startswith(URI)
+    assert "expected" in caught.value.message or reason in {"unknown_form", "outside_allowed_prefixes"}
+    assert len(caught.value.message) < 1000
+
+
+def test_every_reason_has_a_case() -> None:
+    """No reason that a manifest's bytes can give is left without a case."""
+    assert {reason for reason, _ in REFUSED} == set(REASONS) - NOT_FROM_ITS_BYTES
+
+
+def test_version_1() -> None:
+    """A manifest of version 1 comes out as it was written."""
+    assert parse(VERSION_1) == Manifest(
+        manifest_id="2025-12-21-00f3a9c2",
+        date="2025-12-21",
+        created_at=datetime(2025, 12, 21, 10, 15, tzinfo=UTC),
+        files=(
+            ManifestFile(
+                uri="s3://raw/in/x.ndjson",
+                size_bytes=3,
+                etag="9b2c",
+                event_time=datetime(2025, 12, 21, 10, 14, 3, tzinfo=UTC),
+            ),
+        ),
+    )
+
+
+def test_what_may_be_left_out() -> None:
+    """Size, version and times are optional, a null is the same as nothing, and unknown fields are let be."""
+    document = {**VERSION_1, "created_at": None, "note": 1, "files": [{"uri": FILE["uri"], "etag": None, "x": {}}]}
+    manifest = parse(document)
+    assert manifest.created_at == MODIFIED_AT
+    assert manifest.files == (ManifestFile(uri="s3://raw/in/x.ndjson"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "etag"), [('"9b2c"', "9b2c"), ("9b2c-12", "9b2c-12"), ("", None), ('""', None), (None, None)]
+)
+def test_quotes_round_an_etag(written: str | None, etag: str | None) -> None:
+    """An ETag is the same with the quotes that S3 puts round it, and an empty one is none."""
+    assert parse(with_file(etag=written)).files[0].etag == etag
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 2**63 - 1, 2**64 - 1])
+def test_sizes(size_bytes: int) -> None:
+    """A size may be any whole number that 64 bits hold."""
+    assert parse(with_file(size_bytes=size_bytes)).files[0].size_bytes == size_bytes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "日本語.ndjson",
+        "\U0001f600",
+        "a b",
+        "a%20b",
+        "a+b",
+        "a*b",
+        "a?b",
+        "[a]",
+        "{a}",
+        "_x",
+        ".x",
+        "a:b",
+        "...",
+        "a\\b",
+        "#",
+    ],
+)
+def test_names_are_literal(name: str) -> None:
+    """Whatever a file is called is kept, character by character."""
+    for document in (with_file(uri=f"s3://raw/in/{name}"), located(f"s3://raw/in/{name}")):
+        assert parse(document).files[0].uri == f"s3://raw/in/{name}"
+
+
+@pytest.mark.parametrize(
+    ("uri", "files", "day"),
+    [
+        (URI, ["s3://raw/in/x", "s3://raw/in/2025-11-01-y"], "2025-11-01"),
+        (URI, ["s3://raw/in/2025-10-01/2025-11-01-y"], "2025-11-01"),
+        (URI, ["s3://raw/in/2025-10-01/y"], "2025-10-01"),
+        (URI, ["s3://raw/in/12025-12-21-y"], "2025-12-20"),
+        (URI, ["s3://raw/in/y"], "2025-12-20"),
+        ("s3://b/2025-01-01/name.json", ["s3://raw/in/y"], "2025-12-31"),
+    ],
+)
+def test_the_date_of_file_locations(uri: str, files: list[str], day: str) -> None:
+    """Without a date of its own a manifest takes its files' first, else its name's, else its object's."""
+    manifest = parse(located(*files), uri=uri)
+    assert manifest.date == day
+    assert [file.uri for file in manifest.files] == files
+    assert manifest.created_at == MODIFIED_AT
+
+
+def test_several_file_locations_are_one_list() -> None:
+    """All entries count, in their order, and the id is the object's name."""
+    document = {
+        "fileLocations": [
+            {"URIPrefixes": ["s3://raw/in/b"]},
+            {"URIPrefixes": []},
+            located("/data/raw/a")["fileLocations"][0],
+        ]
+    }
+    manifest = parse(document)
+    assert [file.uri for file in manifest.files] == ["s3://raw/in/b", "/data/raw/a"]
+    assert manifest.manifest_id == "2025-12-20-name"
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00Z", "0999-05-05T05:05:05+05:30", "9999-12-31T23:59:59Z", "2025-12-21"]
+)
+def test_times_survive_being_written(moment: str) -> None:
+    """Any time that is accepted can be written and read again."""
+    manifest = parse({**with_file(event_time=moment), "created_at": moment})
+    assert parse(manifest.to_json()) == manifest
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.text(min_size=1).map("s3://raw/in/".__add__)
+FILES = st.fixed_dictionaries(
+    {"uri": NAMES | JSON},
+    optional={
+        "size_bytes": st.integers(min_value=0, max_value=2**64 - 1) | JSON,
+        "etag": st.text() | JSON,
+        "event_time": st.datetimes(timezones=st.none() | st.timezones()).map(datetime.isoformat) | JSON,
+    },
+)
+DOCUMENTS = st.one_of(
+    JSON,
+    st.fixed_dictionaries(
+        {
+            "version": st.just(1) | JSON,
+            "manifest_id": st.just("id") | st.text(),
+            "date": st.dates().map(str) | st.text(),
+            "files": st.lists(FILES, max_size=3),
+        },
+        optional={"created_at": st.datetimes(timezones=st.none() | st.timezones()).map(datetime.isoformat) | JSON},
+    ),
+    st.fixed_dictionaries(
+        {
+            "fileLocations": JSON
+            | st.lists(st.fixed_dictionaries({"URIPrefixes": st.lists(NAMES, max_size=3)}), max_size=3)
+        }
+    ),
+)
+
+
+@given(st.binary() | DOCUMENTS.map(lambda document: json.dumps(document).encode()))
+def test_any_bytes_are_accepted_or_refused(data: bytes) -> None:
+    """Any bytes give a manifest that can be written and read again, or a known reason, and nothing else."""
+    try:
+        manifest, reason = parse(data), ""
+    except ManifestError as refused:
+        manifest, reason = None, refused.reason
+    if manifest is None:
+        assert reason in REASONS
+    else:
+        whole_seconds = {"created_at": manifest.created_at.replace(microsecond=0)}
+        assert parse(manifest.to_json()) == manifest.model_copy(update=whole_seconds)

@@ -1,0 +1,207 @@
+"""Cost: sums that were done by hand, and times that count once."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.records import RecentCommit
+from compactor.cost.cost import Estimate, Load, Shape, estimate
+from compactor.cost.measured_cost import cost_metrics, measured_cost
+from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
+from compactor.engines.engine import EngineName
+from compactor.telemetry.metrics import CATALOGUE
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+JOBS = [
+    # type, workers, version, DPU, dollars an hour, dollars a month
+    ("G.2X", 10, "6.0", 20, 6.16, 4496.80),
+    ("G.2X", 10, "5.1", 20, 8.80, 6424.00),
+    ("G.1X", 2, "5.1", 2, 0.88, 642.40),
+    ("G.1X", 2, "6.0", 2, 0.616, 449.68),
+    ("G.025X", 2, "5.0", 0.5, 0.22, 160.60),
+    ("G.4X", 3, "4.0", 12, 5.28, 3854.40),
+    ("R.2X", 4, "5.1", 8, 4.16, 3036.80),
+    ("R.1X", 2, "6.0", 2, 0.728, 531.44),
+]
+
+SHAPE = Shape(
+    engine="spark",
+    target_manifest_bytes=10_000_000,
+    target_file_bytes=5_000_000,
+    max_wait_seconds=3600,
+    trigger_interval_seconds=3600,
+    ratio=0.5,
+)
+
+# A million files of 1,000 bytes an hour: 100 manifests of one output each, one micro-batch, 2,000 calls of the builder.
+Item = tuple[str, str, float, float]
+# service, item, quantity, dollars an hour
+FIRST: list[Item] = [
+    ("Glue", "DPU-hours", 20, 6.16),
+    ("S3", "GET, compactor", 100 * 11 + 1_000_000 + 360, 0.400584),
+    ("S3", "PUT, compactor", 100 * 11 + 360, 0.0073),
+]
+OF_ENGINE: dict[EngineName, list[Item]] = {
+    "spark": [
+        ("S3", "GET, Spark", 100 * 18 + 5_000_000, 2.00072),
+        ("S3", "PUT, Spark", 100 * 17 + 1_000_000, 5.0085),
+    ],
+    "native": [("S3", "PUT, native", 100, 0.0005)],
+}
+REST: list[Item] = [
+    ("S3", "GET, stream", 20, 0.000008),
+    ("S3", "PUT, stream", 15, 0.000075),
+    ("S3", "GET, functions", 134_000 + 8_340, 0.056936),
+    ("S3", "PUT, functions", 10_000 + 780, 0.0539),
+    ("SQS", "requests", 1_212_900, 0.48516),
+    ("DynamoDB", "claims written", 1_010_000, 0.63125),
+    ("DynamoDB", "claims read", 10_000, 0.00125),
+    ("Lambda", "GB-seconds", 6_240, 0.104000208),
+    ("Lambda", "calls", 2_120, 0.000424),
+    ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
+    ("CloudWatch", "alarms", 11, 1.1 / 730),
+    ("CloudWatch", "dashboards", 1, 3 / 730),
+    ("CloudWatch", "PutMetricData", 2_121, 0.02121),
+]
+
+RATES = [
+    # files an hour, bytes of each, manifests an hour, with a manifest every two minutes at least
+    (200_000, 3_670_016, 683.59375),
+    (10, 100, 10),
+    (100, 100, 30),
+    (3600, 1024**3, 3600),
+]
+
+
+@pytest.mark.parametrize(("worker_type", "workers", "version", "dpu", "hour", "month"), JOBS)
+def test_workers(worker_type: str, workers: int, version: str, dpu: float, hour: float, month: float) -> None:
+    """A job costs its DPU, the driver's included, at the price of its Glue version and kind of worker."""
+    job = JobSize(worker_type, workers, version)
+    assert (job.dpu, job.dollars_per_hour) == (dpu, pytest.approx(hour))
+    assert job.dollars_per_hour * 730 == pytest.approx(month)
+
+
+def test_every_worker_has_a_price() -> None:
+    """Every type of worker costs something on every version of Glue, and every price has its source and date."""
+    assert all(JobSize(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)
+    assert all(price.dollars > 0 and price.unit and price.source and price.as_of for price in PRICES.values())
+
+
+def million(engine: EngineName) -> tuple[Estimate, list[Item]]:
+    """The estimate, and the sums that were done by hand."""
+    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), replace(SHAPE, engine=engine))
+    return found, [*FIRST, *OF_ENGINE[engine], *REST]
+
+
+@pytest.mark.parametrize("engine", OF_ENGINE)
+def test_every_item(engine: EngineName) -> None:
+    """Each service's quantities and dollars are those of the sums by hand, and nothing else is charged."""
+    found, lines = million(engine)
+    assert [(line.service, line.item) for line in found.lines] == [(service, item) for service, item, _, _ in lines]
+    for line, (_, item, quantity, dollars) in zip(found.lines, lines, strict=True):
+        assert (item, line.quantity) == (item, pytest.approx(quantity))
+        assert (item, line.dollars_per_hour) == (item, pytest.approx(dollars))
+        assert line.dollars_per_month == pytest.approx(730 * dollars)
+
+
+@pytest.mark.parametrize("engine", OF_ENGINE)
+def test_totals(engine: EngineName) -> None:
+    """An hour is the sum of the items, a month 730 of them, and a terabyte what a thousandth of one costs, times it."""
+    found, lines = million(engine)
+    hour = sum(dollars for *_, dollars in lines)
+    assert (found.manifests_per_hour, found.outputs_per_manifest) == (100, 1)
+    assert found.dollars_per_hour == pytest.approx(hour)
+    assert found.dollars_per_month == pytest.approx(hour * 730)
+    assert found.dollars_per_terabyte == pytest.approx(hour * 1000)
+
+
+def test_large_outputs_are_written_in_parts() -> None:
+    """The requests of the native engine are those of each output: here two of 50 MB a manifest, in three parts each."""
+    shape = replace(SHAPE, engine="native", target_manifest_bytes=200_000_000, target_file_bytes=50_000_000)
+    found = estimate(Load(1_000_000, 1000), JobSize("G.2X", 10, "6.0"), shape)
+    assert found.outputs_per_manifest == 2
+    (line,) = [line for line in found.lines if line.item == "PUT, native"]
+    assert (line.quantity, line.basis) == (5 * 2 * (3 + 2), "counted")
+
+
+@pytest.mark.parametrize(("files", "size", "manifests"), RATES)
+def test_manifests(files: float, size: int, manifests: float) -> None:
+    """Manifests are as many as the bytes fill, and under a light load as many as waited long enough."""
+    shape = Shape("native", 1024**3, 128 * 1024**2, max_wait_seconds=120, trigger_interval_seconds=10)
+    assert shape.manifests_per_hour(Load(files, size)) == pytest.approx(manifests)
+
+
+def commit(end_seconds: float, seconds: float, input_bytes: int = 10**9) -> RecentCommit:
+    return RecentCommit(
+        manifest_id="m",
+        date="2026-01-02",
+        decoded_bytes=input_bytes,
+        input_bytes=input_bytes,
+        output_bytes=input_bytes // 4,
+        output_files=2,
+        input_files=286,
+        records=1,
+        rejected_lines=0,
+        seconds=seconds,
+        decided_at=NOON + timedelta(seconds=end_seconds),
+    )
+
+
+AT_WORK = [
+    ([(100, 100)], 100, 100),
+    ([(100, 100), (150, 100)], 150, 150),  # two in flight
+    ([(100, 100), (90, 10)], 100, 100),  # one within the other
+    ([(100, 100), (200, 100)], 200, 200),  # one right after the other
+    ([(400, 50), (100, 100), (150, 100)], 200, 400),  # a pause, and in any order
+]
+
+
+@pytest.mark.parametrize(("spans", "at_work", "elapsed"), AT_WORK)
+def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed: float) -> None:
+    """Time at work counts once however many manifests were in flight, and pauses count only as time that passed."""
+    job = JobSize("G.2X", 10, "6.0")
+    found = measured_cost([commit(*span) for span in spans], job)
+    assert found is not None
+    assert (found.at_work_seconds, found.elapsed_seconds) == (at_work, elapsed)
+    assert found.dollars_at_work == pytest.approx(6.16 * at_work / 3600)
+    assert found.dollars_elapsed == pytest.approx(6.16 * elapsed / 3600)
+    assert (found.commits, found.input_files) == (len(spans), 286 * len(spans))
+    assert found.per_terabyte(found.dollars_at_work) == pytest.approx(6.16 * at_work / 3600 / len(spans) * 1000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 500)), min_size=1, max_size=20))
+def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
+    """It is the number of seconds in which anything was in work."""
+    found = measured_cost([commit(*span) for span in spans], JobSize("G.1X", 2, "6.0"))
+    assert found is not None
+    covered = {second for end, seconds in spans for second in range(end - seconds, end)}
+    assert found.at_work_seconds == len(covered)
+
+
+def test_nothing_to_measure() -> None:
+    """Without commits nothing was measured, and without input no terabyte has a price."""
+    job = JobSize("G.2X", 10, "6.0")
+    assert measured_cost([], job) is None
+    empty = measured_cost([commit(1, 0, input_bytes=0)], job)
+    assert empty is not None
+    assert empty.per_terabyte(empty.dollars_at_work) is None
+
+
+def test_metrics_of_cost() -> None:
+    """The control plane's two figures: workers by the hour, and that over the input since the oldest commit."""
+    job = JobSize("G.2X", 10, "6.0")
+    recent = [commit(100, 100), commit(1800, 100)]
+    values = cost_metrics([job], recent, NOON + timedelta(hours=1))
+    assert values == {
+        "EstimatedDollarsPerHour": pytest.approx(6.16),
+        "EstimatedDollarsPerTerabyte": pytest.approx(6.16 / 0.002),
+    }
+    assert set(values) <= set(CATALOGUE)
+    assert cost_metrics([job], [], NOON) == {"EstimatedDollarsPerHour": pytest.approx(6.16)}
+    assert cost_metrics([], recent, NOON) == {"EstimatedDollarsPerHour": 0}
+    assert cost_metrics([JobSize("Standard", 2, "5.1")], recent, NOON) == {}
+    assert cost_metrics([job, JobSize("G.2X", 2, "7.0")], recent, NOON) == {}

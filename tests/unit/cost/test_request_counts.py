@@ -1,0 +1,111 @@
+"""Counts of requests that estimates go by: they are what the code does, call by call."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.adapters.memory.store import MemoryStore
+from compactor.cost import request_counts
+from compactor.cost.request_counts import Requests
+from compactor.engines.input_files import InspectTask, inspect_files
+from compactor.ledger.heartbeat import Heartbeat
+from compactor.ndjson.object_reading import RANGE_BYTES
+from tests.support.fakes import LIMITS, FaultyStore
+from tests.support.harness import FLAWED, GOOD, Harness
+
+REQUESTS = {
+    "stat": Requests(gets=1),
+    "read": Requests(gets=1),
+    "read_range": Requests(gets=1),
+    "list": Requests(puts=1),
+    "create": Requests(puts=1),
+    "put": Requests(puts=1),
+    "upload": Requests(puts=1),
+    "writer": Requests(puts=1),
+    "copy": Requests(gets=1, puts=1),
+    "delete": Requests(),
+}
+"""What a call of the store costs, about a small object; `tests/contract/test_s3_requests.py` holds it against S3."""
+
+
+def requests_of(calls: Mapping[str, int]) -> Requests:
+    total = Requests()
+    for method, times in calls.items():
+        total += REQUESTS[method] * times
+    return total
+
+
+def counted(store: FaultyStore) -> Requests:
+    return requests_of({method: times for method, times in store.calls.items() if method != "any"})
+
+
+@pytest.mark.parametrize(
+    ("contents", "staged"), [([GOOD], 1), ([GOOD] * 8, 8), ([GOOD, FLAWED], 3), ([FLAWED] * 4, 5)], ids=str
+)
+def test_a_manifest(contents: list[bytes], staged: int) -> None:
+    """From delivered to archived, a manifest takes the calls that the estimate counts, engine apart."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    runner = harness.app(store=store).batch_runner(harness.engine())
+    runner.run([harness.deliver("first", GOOD)])  # after which schema and sizes are known
+    uri = harness.deliver("m1", *contents)
+    store.calls.clear()
+    runner.run([uri])
+    commit = harness.commit("m1")
+    assert len(commit.outputs) + len(commit.rejects) == staged
+    assert counted(store) == request_counts.of_manifest(staged)
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)
+def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
+    """Beside its manifest's, the engine takes the calls that read each file once and write each staged file."""
+    pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    app = harness.app(store=store)
+    runner = app.batch_runner(app.native_engine(ThreadBinWorkers(store)))
+    runner.run([harness.deliver("first", GOOD, FLAWED)])  # after which schema and sizes are known
+    uri = harness.deliver("m1", *contents)
+    store.calls.clear()
+    runner.run([uri])
+    commit = harness.commit("m1")
+    of_engine = Requests()
+    for content in contents:
+        of_engine += request_counts.of_inspected_file(len(content))
+    for output in commit.outputs:
+        of_engine += request_counts.of_streamed_output(output.size_bytes)
+    of_engine += REQUESTS["upload"] * len(commit.rejects)
+    assert counted(store) == request_counts.of_manifest(len(commit.outputs) + len(commit.rejects)) + of_engine
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("size", [3_670_016, RANGE_BYTES - 1, RANGE_BYTES, RANGE_BYTES + 1, 3 * RANGE_BYTES])
+def test_an_inspected_file(size: int) -> None:
+    """A file is read in the ranges that the estimate counts."""
+    raw = MemoryStore()
+    filler = b'{"id":"' + b"x" * 997 + b'"}\n'
+    data = (filler * (size // len(filler) + 1))[:size]
+    data = data[: data.rfind(b"\n") + 1].ljust(size)  # good lines, and one of spaces
+    raw.put("s3://raw/file.ndjson", data)
+    harness = Harness(store=raw)
+    store = FaultyStore(raw)
+    file = harness.named("s3://raw/file.ndjson")
+    task = InspectTask("m1", ((0, file),), "s3://own/staging/", LIMITS, "skip", {}, 0)
+    result = inspect_files(store, task)
+    assert result.files[0].report.size_bytes == size
+    assert result.files[0].readable_uri == file.uri
+    assert counted(store) == request_counts.of_inspected_file(size)
+
+
+def test_signs_of_life() -> None:
+    """A sign of life takes one call to write and one to see whether somebody asks the run to end."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):
+        calls = Counter(store.calls)
+    del calls["any"]
+    assert requests_of(calls) * 360 == request_counts.of_heartbeat()

@@ -1,0 +1,378 @@
+import bz2
+import gzip
+import io
+import tracemalloc
+import zlib
+from collections import Counter
+
+import pyarrow.parquet as pq
+import pytest
+
+from compactor.adapters.memory.store import MemoryStore
+from compactor.core.errors import StoreUnavailable
+from compactor.core.manifest import ManifestFile
+from compactor.core.records import FileStatus
+from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.ndjson import object_reading
+from compactor.ndjson.lines import Limits
+from compactor.ndjson.object_reading import RANGE_BYTES
+from compactor.ndjson.rejects import REJECTS_SCHEMA
+
+STAGING = "s3://state/staging/m-1/1/"
+LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)
+GOOD = b'{"a":1}\n{"b":"x"}\n'
+MIXED = b'{"a":1}\nnot json\n\n{"b":"x"}'
+
+
+class Meddling(MemoryStore):
+    """A store in which somebody replaces or deletes a file right before some of the reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.before_read = {}
+        self.reads = Counter()
+
+    def read_range(self, uri, start, length, *, etag=None):
+        self.reads[uri] += 1
+        self.before_read.get((uri, self.reads[uri]), lambda: None)()
+        return super().read_range(uri, start, length, etag=etag)
+
+
+def named(store, uri, *, by="etag") -> ManifestFile:
+    found = store.stat(uri)
+    return ManifestFile(
+        uri=uri, etag=found.etag if by == "etag" else None, size_bytes=found.size_bytes if by == "size" else None
+    )
+
+
+def run(
+    store, *files, on_changed_file="skip", limits=LIMITS, refused=None, number=7, discovery="full"
+) -> InspectTaskResult:
+    numbered = tuple((index, named(store, file) if isinstance(file, str) else file) for index, file in enumerate(files))
+    return inspect_files(
+        store, InspectTask("m-1", numbered, STAGING, limits, on_changed_file, refused or {}, number, discovery)
+    )
+
+
+def put(store, **contents) -> list[str]:
+    uris = [f"s3://raw/{name}" for name in contents]
+    for uri, data in zip(uris, contents.values(), strict=True):
+        store.put(uri, data)
+    return uris
+
+
+def staged(store) -> list[str]:
+    return [info.uri for info in store.list(STAGING)]
+
+
+def rejects(store, result) -> list[dict]:
+    table = pq.read_table(io.BytesIO(store.read(result.rejects_uri)))
+    assert table.schema.equals(REJECTS_SCHEMA)
+    return table.to_pylist()
+
+
+@pytest.fixture
+def store():
+    return Meddling()
+
+
+def test_a_clean_file_is_read_where_it_is(store):
+    """Nothing is copied that Spark can read; a file that fits one range costs one request."""
+    (uri,) = put(store, clean=GOOD)
+    result = run(store, uri)
+    (file,) = result.files
+    assert (file.index, file.readable_uri, file.keys) == (0, uri, ("a", "b"))
+    assert file.report.model_dump() == {
+        "uri": uri,
+        "status": FileStatus.COMPACTED,
+        "detail": "",
+        "size_bytes": len(GOOD),
+        "etag": store.stat(uri).etag,
+        "codec": "none",
+        "decoded_bytes": len(GOOD),
+        "lines": 2,
+        "blank_lines": 0,
+        "records": 2,
+        "rejected_lines": 0,
+        "rejects": {},
+        "reject_rows": 0,
+    }
+    assert result.rejects_uri is None
+    assert staged(store) == []
+    assert store.reads[uri] == 1
+
+
+def test_rejects_are_staged_and_the_rest_repaired(store):
+    """Rejected lines of all files go to one Parquet file with their exact bytes; the good lines go to a copy each."""
+    uris = put(store, one=MIXED, two=GOOD, three=b"\xff\n" + GOOD)
+    result = run(store, *uris)
+    assert rejects(store, result) == [
+        {
+            "manifest_id": "m-1",
+            "source_uri": uri,
+            "line_number": line_number,
+            "byte_offset": byte_offset,
+            "reason": reason,
+            "raw": raw,
+        }
+        for uri, line_number, byte_offset, reason, raw in [
+            (uris[0], 2, 8, "invalid_json", b"not json"),
+            (uris[2], 1, 0, "invalid_utf8", b"\xff"),
+        ]
+    ]
+    assert [file.readable_uri for file in result.files] == [
+        STAGING + "repaired/000000.ndjson",
+        uris[1],
+        STAGING + "repaired/000002.ndjson",
+    ]
+    assert store.read(STAGING + "repaired/000000.ndjson") == GOOD
+    assert store.read(STAGING + "repaired/000002.ndjson") == GOOD
+    assert result.rejects_uri == STAGING + "rejects/000007.parquet"
+    report = result.files[0].report
+    assert (report.lines, report.records, report.blank_lines, report.rejected_lines) == (4, 2, 1, 1)
+    assert report.rejects == {"invalid_json": 1}
+
+
+def test_repeating_a_task_writes_the_same(store):
+    """A task that Spark runs twice leaves the same objects with the same content."""
+    uris = put(store, one=MIXED, two=b"x\n" + GOOD)
+    first = run(store, *uris)
+    contents = {uri: store.read(uri) for uri in staged(store)}
+    assert run(store, *uris) == first
+    assert {uri: store.read(uri) for uri in staged(store)} == contents
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "copied", "codec"),
+    [
+        ("plain.gz", GOOD, True, "none"),
+        ("_hidden", GOOD, True, "none"),
+        ("a:b", GOOD, True, "none"),
+        ("bom", b"\xef\xbb\xbf" + GOOD, True, "none"),
+        ("file.gz", gzip.compress(GOOD, mtime=0), False, "gzip"),
+        ("file.json", gzip.compress(GOOD, mtime=0), True, "gzip"),
+        ("file.bz2", bz2.compress(GOOD), True, "bzip2"),
+        ("file.zz", zlib.compress(GOOD), True, "zlib"),
+        ("blank", b"\n" + GOOD + b"\n", False, "none"),
+    ],
+)
+def test_spark_gets_a_copy_of_what_it_would_misread(store, name, data, copied, codec):
+    """Encoded, marked and oddly named files are handed on as plain copies, all others as they are."""
+    uri = f"s3://raw/{name}"
+    store.put(uri, data)
+    (file,) = run(store, uri).files
+    assert file.readable_uri == (STAGING + "repaired/000000.ndjson" if copied else uri)
+    assert (file.report.codec, file.report.records, file.report.size_bytes) == (codec, 2, len(data))
+    if copied:
+        assert store.read(file.readable_uri) == GOOD
+
+
+def test_gzip_with_rejects_gets_a_copy(store):
+    """What Spark could decode itself is still not shown to it when a line was rejected."""
+    store.put("s3://raw/x.gz", gzip.compress(MIXED))
+    (file,) = run(store, "s3://raw/x.gz").files
+    assert store.read(file.readable_uri) == GOOD
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \r\n", b"\xef\xbb\xbf", b"[]\n1", gzip.compress(b"", mtime=0)])
+def test_a_file_without_records_is_reported_and_not_read_again(store, data):
+    """A file of nothing but blanks and rejects has its audit, and nothing for Spark to read."""
+    (uri,) = put(store, none=data)
+    result = run(store, uri)
+    (file,) = result.files
+    assert (file.report.status, file.report.records, file.readable_uri) == (FileStatus.COMPACTED, 0, None)
+    assert [uri for uri in staged(store) if "repaired" in uri] == []
+
+
+def test_refused_lines_are_rejected(store):
+    """A line that the engine could not read is set aside, and its file gets a copy without it."""
+    uris = put(store, one=GOOD, two=GOOD)
+    result = run(store, *uris, refused={1: frozenset({b'{"b":"x"}'})})
+    assert [(row["source_uri"], row["reason"], row["raw"]) for row in rejects(store, result)] == [
+        (uris[1], "parsers_disagree", b'{"b":"x"}')
+    ]
+    assert result.files[0].readable_uri == uris[0]
+    assert store.read(result.files[1].readable_uri) == b'{"a":1}\n'
+
+
+def test_a_file_with_refused_lines_always_gets_a_copy(store):
+    """Also where none of them is found: the engine tripped over the original."""
+    (uri,) = put(store, one=GOOD)
+    (file,) = run(store, uri, refused={0: frozenset({b'{"c":1}'})}).files
+    assert file.readable_uri == STAGING + "repaired/000000.ndjson"
+    assert store.read(file.readable_uri) == GOOD
+
+
+def test_a_missing_file_is_reported(store):
+    """A file that is not there stops no other."""
+    (uri,) = put(store, there=GOOD)
+    for on_changed_file in ("skip", "read"):
+        gone = [ManifestFile(uri="s3://raw/gone"), ManifestFile(uri="s3://raw/gone-2", etag="1")]
+        result = run(store, *gone, uri, on_changed_file=on_changed_file)
+        assert [file.report.status for file in result.files] == ["missing", "missing", "compacted"]
+        assert result.files[0].report.detail == "there is no such object; expected the file that the manifest names"
+
+
+@pytest.mark.parametrize("by", ["etag", "size"])
+def test_a_changed_file_is_skipped_or_read(store, by):
+    """Another version than the manifest names is set aside, or read as found, as the setting says."""
+    (uri,) = put(store, file=b"{}")
+    file = named(store, uri, by=by)
+    store.put(uri, GOOD)
+    (skipped,) = run(store, file).files
+    assert (skipped.report.status, skipped.readable_uri) == ("changed", None)
+    assert "expected" in skipped.report.detail
+    (read,) = run(store, file, on_changed_file="read").files
+    assert (read.report.status, read.report.records, read.report.etag) == ("compacted", 2, store.stat(uri).etag)
+
+
+def test_the_etag_decides_where_both_are_named(store):
+    """A size that does not match means nothing beside an ETag that does."""
+    (uri,) = put(store, file=GOOD)
+    (file,) = run(store, ManifestFile(uri=uri, etag=store.stat(uri).etag, size_bytes=1)).files
+    assert file.report.status == "compacted"
+
+
+def test_any_version_will_do_where_none_is_named(store):
+    """A manifest that names no version gets the one that is there, on record."""
+    (uri,) = put(store, file=GOOD)
+    (file,) = run(store, ManifestFile(uri=uri)).files
+    assert (file.report.status, file.report.etag) == ("compacted", store.stat(uri).etag)
+
+
+LARGE = b'{"a":"' + b"x" * 4000 + b'"}\nbad\n'
+LARGE *= 2 * RANGE_BYTES // len(LARGE) + 1
+
+
+@pytest.mark.parametrize("at_read", [2, 3, 4, 5])
+@pytest.mark.parametrize(("on_changed_file", "status"), [("skip", "changed"), ("read", "compacted")])
+def test_a_file_replaced_while_it_is_read_leaves_nothing_of_its_old_self(store, at_read, on_changed_file, status):
+    """In the middle of either pass: the whole file is skipped, or begun again; versions are never mixed."""
+    uris = put(store, before=MIXED, large=LARGE, after=MIXED)
+    store.before_read[uris[1], at_read] = lambda: store.put(uris[1], b"bad too\n" + GOOD)
+    result = run(store, *uris, on_changed_file=on_changed_file)
+    assert [file.report.status for file in result.files] == ["compacted", status, "compacted"]
+    raws = [row["raw"] for row in rejects(store, result)]
+    assert raws == [b"not json", *([b"bad too"] if status == "compacted" else []), b"not json"]
+    assert (STAGING + "repaired/000001.ndjson" in staged(store)) == (status == "compacted")
+
+
+def test_a_file_that_is_always_replaced_is_given_up(store):
+    """Beginning again ends after a few times, with the file reported as changed."""
+    (uri,) = put(store, large=LARGE)
+    for number in range(2, 100):
+        store.before_read[uri, number] = lambda: store.put(uri, LARGE)
+    (file,) = run(store, uri, on_changed_file="read").files
+    assert (file.report.status, file.readable_uri, staged(store)) == ("changed", None, [])
+    assert file.report.detail.startswith("replaced while it was read")
+
+
+def test_a_file_deleted_while_it_is_read_is_missing(store):
+    """Nothing of a file that vanished is kept."""
+    (uri,) = put(store, large=LARGE)
+    store.before_read[uri, 2] = lambda: store.delete([uri])
+    (file,) = run(store, uri).files
+    assert (file.report.status, staged(store)) == ("missing", [])
+
+
+@pytest.mark.parametrize(
+    ("data", "limits", "status"),
+    [
+        (gzip.compress(b"bad\n" * 50_000 + GOOD, mtime=0)[:-4], LIMITS, "unreadable"),
+        (gzip.compress(b"bad\n" + GOOD, mtime=0) + b"garbage", LIMITS, "unreadable"),
+        (b"bad\n" + GOOD * 100_000, Limits(100, 1_000_000), "too_large"),
+    ],
+)
+def test_a_file_that_cannot_be_read_to_its_end_leaves_nothing(store, data, limits, status):
+    """Rejects and copies of such a file are withdrawn; its neighbours are not touched."""
+    uris = put(store, before=MIXED, broken=data, after=MIXED)
+    result = run(store, *uris, limits=limits)
+    broken = result.files[1].report
+    assert [file.report.status for file in result.files] == ["compacted", status, "compacted"]
+    assert (broken.size_bytes, broken.etag, broken.lines) == (len(data), store.stat(uris[1]).etag, 0)
+    assert broken.detail
+    assert {row["source_uri"] for row in rejects(store, result)} == {uris[0], uris[2]}
+    assert [uri for uri in staged(store) if "000001" in uri] == []
+
+
+def test_over_long_lines_are_kept_whole_in_pieces(store):
+    """The pieces of a line that is too long join to its bytes, and count as one line."""
+    line = bytes(range(1, 10)) * 1000
+    (uri,) = put(store, long=GOOD + line + b"\n" + GOOD)
+    result = run(store, uri, limits=Limits(4000, 1 << 20))
+    rows = rejects(store, result)
+    assert b"".join(row["raw"] for row in rows) == line
+    assert [(row["line_number"], row["byte_offset"]) for row in rows] == [(3, 18), (3, 4018), (3, 8018)]
+    assert (result.files[0].report.rejected_lines, result.files[0].report.reject_rows) == (1, 3)
+
+
+def test_many_files_and_many_rejects_stay_in_order(store):
+    """Reading ahead and spooling to disk change neither the order of files nor that of lines."""
+    uris = put(store, **{f"f{number:03d}": b"".join(b"bad %d\n" % line for line in range(500)) for number in range(60)})
+    uris += put(store, big=b"".join(b"bad %d\n" % line for line in range(30_007)))
+    result = run(store, *uris)
+    assert [file.report.uri for file in result.files] == uris
+    rows = rejects(store, result)
+    assert [(row["source_uri"], row["line_number"]) for row in rows] == [
+        (uri, line + 1) for uri in uris for line in range(30_007 if uri == uris[-1] else 500)
+    ]
+    assert rows[-1]["raw"] == b"bad 30006"
+
+
+@pytest.mark.parametrize("size", [RANGE_BYTES - 1, RANGE_BYTES, RANGE_BYTES + 1, 3 * RANGE_BYTES])
+def test_files_of_any_size_are_read_whole(store, size):
+    """Files at the edges of a range lose nothing, and cost no more reads than they have ranges."""
+    data = (b'{"a":1}\n' * (size // 8 + 1))[:size]
+    (uri,) = put(store, file=data)
+    (file,) = run(store, uri).files
+    report = file.report
+    assert (report.size_bytes, report.decoded_bytes) == (size, size)
+    assert report.records + report.rejected_lines == report.lines == -(-size // 8)
+    passes = 2 if report.rejected_lines else 1
+    ranges = -(-size // RANGE_BYTES)
+    assert store.reads[uri] == ranges + (passes - 1) * (ranges - 1)
+
+
+def test_passing_trouble_of_the_store_is_passed_on(store):
+    """A throttled store fails the task, so that it is tried again: the file is not to blame."""
+    uris = put(store, one=GOOD, two=LARGE)
+
+    def throttle():
+        raise StoreUnavailable("slow down")
+
+    store.before_read[uris[1], 2] = throttle
+    with pytest.raises(StoreUnavailable, match="slow down"):
+        run(store, *uris)
+
+
+def test_memory_does_not_grow_with_files(store, monkeypatch):
+    """A large encoded file, all of it rejects, is inspected, spooled and copied in bounded memory."""
+    monkeypatch.setattr(object_reading, "RANGE_BYTES", 1 << 20)
+    line = b"x" * 4095 + b"\n"
+    uris = put(store, bomb=gzip.compress((line + GOOD) * 20_000, 1), plain=(line + GOOD) * 5_000)
+    tracemalloc.start()
+    try:
+        result = run(store, *uris)
+        uploaded = sum(info.size_bytes for info in store.list(STAGING))
+        assert tracemalloc.get_traced_memory()[1] - uploaded < 40 << 20
+    finally:
+        tracemalloc.stop()
+    assert [file.report.rejected_lines for file in result.files] == [20_000, 5_000]
+
+
+def test_declared_discovery_leaves_the_lines_to_the_engine(store):
+    """Without a full look, a file is handed on as it is, with no keys found; lines that are no objects are not."""
+    uris = put(store, file=b'{"a":1}\n\n{broken\n{}\n', mixed=b'{"a":1}\n[{},{}]\n')
+    file, mixed = run(store, *uris, discovery="declared").files
+    assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uris[0], (), 3, 1)
+    assert (mixed.report.records, mixed.report.rejects) == (1, {"not_an_object": 1})
+    assert store.read(mixed.readable_uri) == b'{"a":1}\n'
+
+
+def test_a_full_scratch_disk_is_passing_trouble(monkeypatch, tmp_path):
+    """Where a task cannot write its scratch files, no attempt is held against the manifest."""
+    store = MemoryStore()
+    files = put(store, **{"a.ndjson": GOOD})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with pytest.raises(StoreUnavailable, match="scratch files"):
+        run(store, *files)

@@ -1,0 +1,212 @@
+"""The native engine round by round: what is written once, what is written again, and that it all comes to the same."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.core.errors import SettingsError
+from compactor.core.records import Commit
+from compactor.engines import native_engine
+from compactor.engines.bin_task import BinResult, BinTask
+from tests.support.harness import Harness, commit_of_ratio
+
+pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+
+MIB = 1024 * 1024
+
+
+class Watched(ThreadBinWorkers):
+    """Workers that remember what they were asked to do: how many files each task of each round had."""
+
+    def __init__(self, store) -> None:
+        super().__init__(store)
+        self.rounds: list[list[int]] = []
+
+    def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
+        self.rounds.append([len(task.files) for task in tasks])
+        return super().write_bins(manifest_id, tasks)
+
+
+def compact(harness: Harness, manifest_id: str, *contents: bytes) -> tuple[Commit, list[list[int]]]:
+    """Compact files by the native engine. Returns the commit, and the rounds that it took."""
+    uri = harness.deliver(manifest_id, *contents)
+    app = harness.app()
+    workers = Watched(app.store)
+    batch = app.batch_runner(app.native_engine(workers)).run([uri])
+    assert batch.failures == {}
+    report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+    assert report.discrepancies == []
+    return harness.commit(manifest_id), workers.rounds
+
+
+def rows(harness: Harness, commit: Commit) -> list[dict[str, Any]]:
+    """The rows by key, in any order, without nulls."""
+    columns = harness.app().registry.version(commit.schema_version).columns
+    found = []
+    for file in commit.outputs:
+        for row in harness.table(file.final):
+            of_row = {column.key: row.get(column.name) for column in columns if column.key is not None}
+            of_row |= {
+                key: value for column in columns if column.key is None for key, value in row.get(column.name) or ()
+            }
+            found.append({key: value for key, value in of_row.items() if value is not None})
+    return sorted(found, key=repr)
+
+
+def test_a_manifest_whose_keys_are_known_takes_one_round():
+    """The first one learns them; from then on every byte is read once."""
+    harness = Harness()
+    _, first = compact(harness, "a", b'{"a":1,"b":2}\n', b'{"b":1,"c":2}\n')
+    assert first == [[2], [2]]
+    commit, steady = compact(harness, "b", b'{"c":1}\nbad\n', b'{"a":3}\n', b"{}\n")
+    assert steady == [[3]]
+    assert (commit.redone_bins, commit.schema_version, len(commit.rejects)) == (0, 1, 1)
+    assert rows(harness, commit) == [{"a": "3"}, {"c": "1"}, {}]
+
+
+def test_a_late_key_has_its_bin_alone_written_again(monkeypatch):
+    """The others stay as they are, of an older schema version, and are audited as such."""
+    harness = Harness(output={"target_file_bytes": MIB})
+    monkeypatch.setattr(native_engine, "SAMPLE_BYTES", MIB)
+    filler = b'{"a":"%s"}\n' % (b"x" * 1000) * 300
+    compact(harness, "a", filler)
+    big = [b"".join(b'{"a":"%0800x"}\n' % random.Random(at).getrandbits(3200) for at in range(1000)) for _ in range(4)]
+    big[2] += b'{"a":1,"late":2}\n'
+    harness.app().ledger.remember(commit_of_ratio(1.0))
+    commit, rounds = compact(harness, "b", *big)
+    assert rounds == [[1, 2, 1], [1]]
+    assert commit.redone_bins == 1
+    assert [file.schema_version for file in commit.outputs].count(1) == len(commit.outputs) - 1
+    assert commit.schema_version == 2
+    assert {"a": "1", "late": "2"} in rows(harness, commit)
+
+
+def test_declared_columns_and_first_keys_come_in_one_version():
+    """As with any engine: the columns of the schema file first, then the keys; also where no line is a record."""
+    harness = Harness(schema={"file": "/w/columns.toml"})
+    harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    compact(harness, "a", b"no json\n")
+    assert [column.name for column in harness.app().registry.latest().columns] == ["n", "_rescued_data"]
+    other = Harness(schema={"file": "/w/columns.toml"})
+    other.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    commit, _ = compact(other, "a", b'{"a":1,"n":2}\n{"n":"x"}\n')
+    latest = other.app().registry.latest()
+    assert (latest.version, [column.name for column in latest.columns]) == (1, ["n", "a", "_rescued_data"])
+    assert rows(other, commit) == sorted([{"n": 2, "a": "1"}, {"n": "x"}], key=repr)
+
+
+def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
+    """What is on record holds: a person has to put the file right, also where every key has a column."""
+    harness = Harness(schema={"file": "/w/columns.toml"})
+    harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    compact(harness, "a", b'{"n":1}\n')
+    harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "double"\n')
+    app = harness.app()
+    with pytest.raises(SettingsError, match="which it has had"):
+        app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([harness.deliver("b", b'{"n":2}\n')])
+
+
+def test_a_declared_key_is_never_rescued_for_want_of_its_column():
+    """A full schema, and then a schema file that declares one key more: the key gets its column."""
+    harness = Harness(schema={"max_columns": 1})
+    compact(harness, "a", b'{"a":1,"b":1}\n')
+    later = Harness(schema={"max_columns": 1, "file": "/w/columns.toml"}, store=harness.store)
+    later.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
+    commit, _ = compact(later, "b", b'{"n":2,"b":3}\n')
+    assert "n" in later.app().registry.latest().keys
+    assert rows(later, commit) == [{"b": "3", "n": 2}]
+
+
+def test_a_sample_without_keys_adds_no_column(monkeypatch):
+    """The rest of the manifest has some."""
+    monkeypatch.setattr(native_engine, "SAMPLE_BYTES", 1_000)
+    harness = Harness(output={"target_file_bytes": MIB})
+    compact(harness, "a", b"{}\n" * 400, b'{"a":"%s"}\n' % (b"x" * 1000) * 1_200)
+    assert [column.key for column in harness.app().registry.latest().columns] == ["a"]
+
+
+def test_records_without_keys_get_the_column_of_the_empty_key():
+    """Parquet has no rows without columns."""
+    harness = Harness()
+    commit, rounds = compact(harness, "a", b"{}\n{}\n", b"no json\n")
+    assert rounds == [[2], [2]]
+    assert [len(harness.table(file.final)) for file in commit.outputs] == [2]
+    assert [column.key for column in harness.app().registry.latest().columns] == [""]
+
+
+def test_keys_beyond_the_limit_are_rescued_without_a_second_round():
+    """Once the schema is full, a key more makes nothing be written again."""
+    harness = Harness(schema={"max_columns": 2})
+    first, rounds = compact(harness, "a", b'{"a":1,"b":2}\n{"c":3,"d":null}\n')
+    assert len(rounds) == 2
+    assert rows(harness, first) == [{"a": "1", "b": "2"}, {"c": "3"}]
+    second, rounds = compact(harness, "b", b'{"a":1,"e":[1]}\n', b'{"f":"x","c":1,"c":2}\n')
+    assert (len(rounds), second.redone_bins, second.schema_version) == (1, 0, first.schema_version)
+    assert rows(harness, second) == [{"a": "1", "e": "[1]"}, {"c": "2", "f": "x"}]
+
+
+def test_a_full_schema_without_rescued_data_gets_it():
+    """The first key beyond the limit adds the column that it goes to."""
+    harness = Harness(schema={"max_columns": 1})
+    compact(harness, "a", b'{"a":1}\n')
+    commit, rounds = compact(harness, "b", b'{"a":2,"b":3}\n')
+    assert (len(rounds), commit.schema_version) == (2, 2)
+    assert rows(harness, commit) == [{"a": "2", "b": "3"}]
+
+
+def test_more_keys_than_a_table_can_have_are_a_dead_letter(monkeypatch):
+    """Of all files together, however they are spread."""
+    monkeypatch.setattr("compactor.ndjson.inspection.MAX_KEYS", 10)
+    harness = Harness()
+    keys = [b"{%s}\n" % b",".join(b'"%c%d":1' % (letter, at) for at in range(6)) for letter in b"xy"]
+    uri = harness.deliver("m", *keys)
+    app = harness.app()
+    app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([uri])
+    assert harness.dead_letter("m").reason == "too_many_keys"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_comes_to_the_same_as_a_plain_engine(seed, monkeypatch):
+    """Columns with their names and order, rows, rejects, reports and rescued values, manifest by manifest."""
+    monkeypatch.setattr(native_engine, "SAMPLE_BYTES", 2_000)
+    chance = random.Random(seed)
+    manifests = [[lines(chance) for _ in range(chance.randint(1, 8))] for _ in range(3)]
+    schema = {"max_columns": chance.choice([4, 2000]), "metadata_columns": ["_source_file"]}
+    worlds = [Harness(schema=schema, output={"target_file_bytes": MIB}) for _ in range(2)]
+    for number, contents in enumerate(manifests):
+        native, _ = compact(worlds[0], f"m{number}", *contents)
+        plain_uri = worlds[1].deliver(f"m{number}", *contents)
+        assert worlds[1].runner().run([plain_uri]).failures == {}
+        plain = worlds[1].commit(f"m{number}")
+        assert [(c.key, c.name) for c in columns_of(worlds[0])] == [(c.key, c.name) for c in columns_of(worlds[1])]
+        assert rows(worlds[0], native) == rows(worlds[1], plain)
+        assert [report.model_dump(exclude={"etag"}) for report in native.files] == [
+            report.model_dump(exclude={"etag"}) for report in plain.files
+        ]
+        rejects = [
+            [row for file in commit.rejects for row in harness.table(file.final)]
+            for harness, commit in zip(worlds, (native, plain), strict=True)
+        ]
+        assert sorted(rejects[0], key=repr) == sorted(rejects[1], key=repr)
+
+
+def columns_of(harness: Harness):
+    return harness.app().registry.latest().columns
+
+
+def lines(chance: random.Random) -> bytes:
+    """A file of records, rejects and blanks, with keys that differ in case, come late, or are seldom."""
+    made = []
+    for _ in range(chance.randint(0, 30)):
+        kind = chance.random()
+        if kind < 0.1:
+            made.append(chance.choice([b"", b" ", b"no json", b"[1]", b'{"a":1}x', b"\xff"]))
+        else:
+            keys = chance.sample(
+                ["id", "ID", "user.name", "user-name", "é", "n", f"k{chance.randint(0, 9)}"], chance.randint(0, 4)
+            )
+            made.append(b"{%s}" % b",".join(b'"%s":%d' % (key.encode(), chance.randint(0, 9)) for key in keys))
+    return b"\n".join(made)

@@ -1,0 +1,236 @@
+"""The kernel in Rust: it takes the lines that inspection takes, and the values that they hold."""
+
+import io
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.errors import FileError, StagingError
+from compactor.ndjson.inspection import MAX_KEYS
+from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
+from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
+
+pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+
+from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
+
+SOUP = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(b"".join))
+
+
+def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
+    """Whether all of a file is taken as inspection takes it: what is found, and the rows with all columns."""
+    expected = by_inspection(data)
+    found = by_kernel(data, schema_of({}), block_bytes=block_bytes)
+    assert found.rejects == expected.rejects
+    assert found.keys == expected.keys
+    assert found.records == expected.records
+    if expected.keys:
+        schema = schema_of(dict.fromkeys(expected.keys, "string"))
+        assert by_kernel(data, schema, block_bytes=block_bytes).rows == expected.rows
+
+
+@given(SOUP, st.integers(1, 60))
+def test_any_bytes_are_taken_as_inspection_takes_them(data, block_bytes):
+    """Rows, rejects, line numbers, offsets, reasons and the order of keys are the same for any bytes."""
+    check(data, block_bytes=block_bytes)
+
+
+@given(st.lists(mutated(), min_size=1, max_size=8).map(b"\n".join))
+def test_lines_that_are_nearly_records_are_taken_as_inspection_takes_them(data):
+    """A byte more, less or other: both see the same."""
+    check(data)
+
+
+def test_torture_lines_are_taken_as_inspection_takes_them():
+    """All at once, so that each is read with the expectations that the others left; and each alone."""
+    lines = [*GOOD_LINES, *(line for line, _ in BAD_LINES), *DEEP_LINES, *LONG_KEY_LINES, *GOOD_LINES]
+    check(b"\n".join(lines))
+    for line in lines:
+        check(line)
+
+
+@pytest.mark.large
+def test_a_hundred_thousand_lines_are_taken_as_inspection_takes_them():
+    """Torture, soups and mutations without end, in files of a thousand lines."""
+    from hypothesis import HealthCheck, Phase, settings  # noqa: PLC0415
+
+    seen = 0
+
+    @settings(
+        max_examples=600, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
+    )
+    @given(st.lists(st.one_of(SOUP, mutated(), mutated()), min_size=150, max_size=250).map(b"\n".join))
+    def run(data):
+        nonlocal seen
+        seen += data.count(b"\n") + 1
+        check(data)
+
+    run()
+    assert seen >= 100_000
+
+
+def test_of_a_key_that_comes_twice_the_last_value_counts():
+    """Whether it is a text, null, a value of the type, or none of it; also written with escapes."""
+    lines = [
+        b'{"s":1,"s":"2","n":1,"n":2}',
+        b'{"s":"x","s":null,"n":"x","n":null}',
+        b'{"s":null,"\\u0073":"y","n":"x","n":7}',
+        b'{"n":7,"n":"x","n":"y","o":1,"o":2}',
+        b'{"n":7,"n":"x","n":8,"o":1,"o":null}',
+    ]
+    taken = by_kernel(b"\n".join(lines), schema_of({"s": "string", "n": "long"}), rescues=True)
+    assert taken.rows == [{"s": "2", "n": 2}, {}, {"s": "y", "n": 7}, {"n": "y", "o": "2"}, {"n": 8}]
+
+
+def test_keys_without_a_column_are_rescued_or_end_the_rows():
+    """With a place for them they are rows' rescued data; without, they are named and nothing is written."""
+    data = b'{"a":1}\n{"a":2,"late":[1, 2],"later":null}\n{"a":3}'
+    rescued = by_kernel(data, schema_of({"a": "string"}, rescued=True), rescues=True)
+    assert rescued.rows == [{"a": "1"}, {"a": "2", "late": "[1, 2]"}, {"a": "3"}]
+    assert rescued.keys == ["late", "later"]
+    lacking = by_kernel(data, schema_of({"a": "string"}))
+    assert (lacking.rows, lacking.keys) == ([], ["late", "later"])
+
+
+def test_values_that_do_not_fit_are_rescued_and_counted():
+    """The column is null then, and the text is kept; so is the text of a number in a text."""
+    schema = schema_of({"n": "long", "d": "decimal(4,2)", "t": "timestamp", "b": "boolean", "f": "double", "y": "date"})
+    kernel = NativeKernel(plan_of(schema))
+    kernel.begin_file("a")
+    feed(kernel, b'{"n":"5","d":1.50,"t":"2026-01-02T03:04:05Z","b":true,"f":-0.0,"y":"2026-01-02"}\n')
+    feed(kernel, b'{"n":1.5,"d":123,"t":"soon","b":"TRUE","f":1e999,"y":"2026-02-30"}\n{}')
+    kernel.end_file()
+    good, bad, empty = parquet_rows(kernel.take() + kernel.finish_output(), schema)
+    assert good["n"] == 5
+    assert str(good["d"]) == "1.50"
+    assert good["t"] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert (good["b"], str(good["f"]), str(good["y"])) == (True, "-0.0", "2026-01-02")
+    assert bad == {"n": "1.5", "d": "123", "t": "soon", "b": "TRUE", "f": "1e999", "y": "2026-02-30"}
+    assert empty == {}
+    assert kernel.rescued_values == 6
+
+
+def test_a_withdrawn_file_leaves_nothing_behind():
+    """Neither rows nor keys nor counts, wherever it stands among others."""
+    schema = schema_of({"a": "long", "b": "string"})
+    kernel = NativeKernel(plan_of(schema, rescues=True))
+    for source, data, is_good in (
+        ("bad first", b'{"a":"no number","x":1,"b":1}\n', False),
+        ("good", b'{"a":1}\n{"a":"none"}\n', True),
+        ("bad", b'{"b":"lost","a":2}\n{"y":1}\n', False),
+        ("good too", b'{"y":2}\n{"a":3}\n', True),
+        ("bad last", b'{"a":4}\n', False),
+    ):
+        kernel.begin_file(source)
+        feed(kernel, data)
+        if is_good:
+            assert kernel.end_file() == (["y"] if source == "good too" else [])
+        else:
+            assert kernel.withdraw_file()
+    assert parquet_rows(kernel.take() + kernel.finish_output(), schema) == [
+        {"a": 1},
+        {"a": "none"},
+        {"y": "2"},
+        {"a": 3},
+    ]
+    assert kernel.rescued_values == 1
+    assert kernel.seen_keys() == ["a"]
+
+
+def test_a_file_that_was_handed_on_cannot_be_withdrawn():
+    """A long file is written while it is read, so that memory stays bounded; then there is no way back."""
+    kernel = NativeKernel(plan_of(schema_of({"a": "string"})))
+    kernel.begin_file("long")
+    feed(kernel, b'{"a":"%s"}\n' % (b"x" * 1_000_000) * 20)
+    assert not kernel.withdraw_file()
+    kernel.end_file()
+    assert len(pq.read_table(io.BytesIO(kernel.take() + kernel.finish_output()))) == 20
+
+
+def test_few_keys_among_many_columns_are_handed_on_early():
+    """Each row takes room in each column, so that short lines are not held back as long as long ones."""
+    columns = {f"k{number}": "decimal(38,0)" if number % 2 else "string" for number in range(2_000)}
+    kernel = NativeKernel(plan_of(schema_of(columns)))
+    kernel.begin_file("sparse")
+    feed(kernel, b'{"k1":1,"k1999":2}\n' * 2_500)
+    assert not kernel.withdraw_file()
+    kernel.end_file()
+    assert pq.read_metadata(io.BytesIO(kernel.take() + kernel.finish_output())).num_rows == 2_500
+
+
+def test_a_large_file_has_several_row_groups_of_a_bounded_size():
+    """So that it can be read side by side, and so that what is held in memory has an end."""
+    schema = schema_of({"v": "string"})
+    kernel = NativeKernel(plan_of(schema))
+    kernel.begin_file("large")
+    chance = random.Random(1)
+    written = bytearray()
+    for _ in range(64):
+        feed(kernel, b"".join(b'{"v":"%s"}\n' % chance.randbytes(500).hex().encode() for _ in range(1024)))
+        written += kernel.take()
+    kernel.end_file()
+    metadata = pq.ParquetFile(io.BytesIO(bytes(written) + kernel.finish_output())).metadata
+    sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
+    assert len(sizes) == 2
+    assert max(sizes) < 48 << 20
+
+
+def test_metadata_columns_say_where_rows_are_from():
+    """Each row has its own file, also where files were withdrawn and where output files end in between."""
+    metadata = ("_source_file", "_processed_at", "_manifest_id")
+    kernel = NativeKernel(plan_of(schema_of({"a": "string"}), metadata=metadata))
+    outputs = []
+    for source, rows, is_good in (("s3://b/é 1", 2, True), ("withdrawn", 3, False), ("empty", 0, True), ("2", 1, True)):
+        kernel.begin_file(source)
+        feed(kernel, b'{"a":1}\n' * rows)
+        if is_good:
+            kernel.end_file()
+        else:
+            kernel.withdraw_file()
+        if source == "empty":
+            outputs.append(kernel.take() + kernel.finish_output())
+    outputs.append(kernel.take() + kernel.finish_output())
+    first, second = (pq.read_table(io.BytesIO(data)).to_pylist() for data in outputs)
+    row = {"_processed_at": NOW, "_manifest_id": "m-1", "c0": "1"}
+    assert first == [{"_source_file": "s3://b/é 1", **row}] * 2
+    assert second == [{"_source_file": "2", **row}]
+
+
+def test_more_keys_than_columns_can_be_are_an_error_of_the_file():
+    """As inspection has it: the file is set aside, and its keys are forgotten."""
+    kernel = NativeKernel(plan_of(schema_of({"a": "string"})))
+    keys = b",".join(b'"k%d":1' % number for number in range(MAX_KEYS))
+    kernel.begin_file("exactly")
+    feed(kernel, b"{%s}\n" % keys)
+    assert len(kernel.end_file()) == MAX_KEYS
+    kernel.begin_file("one more")
+    with pytest.raises(FileError) as error:
+        feed(kernel, b'{%s}\n{"a":1}\n' % keys)
+    assert error.value.status == "too_many_keys"
+    assert kernel.withdraw_file()
+    assert kernel.seen_keys() == []
+
+
+def test_a_file_with_too_many_keys_leaves_nothing_in_the_next_one():
+    """Not even of the record that was one key too many."""
+    schema = schema_of({"a": "string"}, rescued=True)
+    kernel = NativeKernel(plan_of(schema, rescues=True))
+    kernel.begin_file("too many")
+    with pytest.raises(FileError):
+        feed(kernel, b"{%s}\n" % b",".join(b'"k%d":1' % number for number in range(MAX_KEYS + 1)))
+    assert kernel.withdraw_file()
+    kernel.begin_file("good")
+    feed(kernel, b'{"a":1}\n{"k1":2}\n')
+    assert kernel.end_file() == ["k1"]
+    assert parquet_rows(kernel.take() + kernel.finish_output(), schema) == [{"a": "1"}, {"k1": "2"}]
+
+
+def test_a_fault_of_the_module_is_an_error_and_not_the_end_of_the_process():
+    """What it refuses or panics over comes out as a result that cannot be staged."""
+    with pytest.raises(StagingError, match="compression"):
+        NativeKernel(replace(plan_of(schema_of({"a": "string"})), compression="lzo"))

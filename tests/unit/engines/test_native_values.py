@@ -1,0 +1,168 @@
+"""The native rules of the types: any text is the same value, or none, as by the rules in Python."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from compactor.schema.column_types import (
+    DATE,
+    FIRST_MICROSECOND,
+    LAST_MICROSECOND,
+    LONG,
+    NUMBER,
+    TIMESTAMP,
+    TIMESTAMP_WITHOUT_SECONDS,
+    ColumnType,
+    Value,
+    parse_type,
+    value_of,
+)
+from tests.support.hostile_texts import HOSTILE_TEXTS
+
+native = pytest.importorskip("compactor_native", reason="the native module is not installed: no cargo")
+
+SHAPES = [(1, 0), (1, 1), (9, 3), (18, 2), (18, 18), (19, 0), (20, 4), (38, 0), (38, 10), (38, 37), (38, 38)]
+TYPES = [
+    *(parse_type(kind) for kind in ("long", "double", "boolean", "date", "timestamp")),
+    parse_type("timestamp", "seconds"),
+    parse_type("timestamp", "milliseconds"),
+    *(parse_type(f"decimal({precision},{scale})") for precision, scale in SHAPES),
+]
+EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def stored(value: Value | None, column_type: ColumnType) -> object:
+    """The form of a value that Parquet stores."""
+    match value:
+        case Decimal():
+            with localcontext(prec=60):
+                return int(value.scaleb(column_type.scale))
+        case datetime():
+            return (value - EPOCH_START) // timedelta(microseconds=1)
+        case date():
+            return (value - EPOCH_START.date()).days
+    return value
+
+
+def agree(text: str, column_type: ColumnType) -> None:
+    expected = stored(value_of(text, column_type), column_type)
+    kind, epoch = column_type.kind, column_type.epoch
+    found = native.typed_value(text.encode(), kind, column_type.precision, column_type.scale, epoch)
+    # What is written out tells -0.0 from 0.0, and True from 1.
+    assert repr(found) == repr(expected), f"{text[:100]!r} as {column_type}, epoch {epoch}"
+
+
+def matching(pattern: str) -> st.SearchStrategy[str]:
+    return st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> str:
+    """Numbers whose zeros and exponent make up for each other, or nearly."""
+    sign, digits = draw(st.sampled_from(["", "-"])), str(draw(st.integers(0, 10**40)))
+    zeros = "0" * draw(st.integers(0, 50))
+    shift = draw(st.integers(-400, 400) | st.integers(-3, 3).map(lambda more: more - len(zeros)))
+    whole = draw(st.sampled_from([digits + zeros, f"0.{zeros}{digits}", f"{digits}.{zeros}", f"{digits}.5{zeros}"]))
+    return f"{sign}{whole}{draw(st.sampled_from(['', f'e{shift}', f'E{shift:+04}']))}"
+
+
+@st.composite
+def changed(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
+    """Texts of which at most one character is another, or missing, or too much."""
+    text = draw(texts)
+    start = draw(st.integers(0, len(text)))
+    end = min(len(text), start + draw(st.integers(0, 1)))
+    return text[:start] + draw(st.text("0123456789+-.:eETZtz \n\0\u0661", max_size=1)) + text[end:]
+
+
+CLOCKS = st.datetimes().flatmap(
+    lambda clock: st.builds(
+        lambda separator, precision, offset: clock.isoformat(separator, precision) + offset,
+        st.sampled_from("T "),
+        st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]),
+        st.sampled_from(["Z", "+18:00", "-18", "-0001"]) | matching("[+-][0-9]{2}:?[0-9]{2}"),
+    )
+)
+SINCE_EPOCH = st.builds(
+    lambda microseconds, digits: f"{Decimal(microseconds).scaleb(-digits):f}",
+    st.integers(FIRST_MICROSECOND - 2, FIRST_MICROSECOND + 2)
+    | st.integers(LAST_MICROSECOND - 2, LAST_MICROSECOND + 2)
+    | st.integers(10 * FIRST_MICROSECOND, 10 * LAST_MICROSECOND),
+    st.integers(2, 7),
+)
+PATTERNS = (LONG, NUMBER, DATE, TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS)
+VALID = st.one_of(
+    *map(matching, PATTERNS),
+    numbers(),
+    CLOCKS,
+    SINCE_EPOCH,
+    st.integers(-(2**65), 2**65).map(str),
+    st.floats(allow_nan=False).map(repr),
+    st.dates().map(str),
+    st.sampled_from(["true", "false"]),
+    st.sampled_from(HOSTILE_TEXTS),
+)
+ANY_TYPE = st.sampled_from(TYPES) | st.integers(1, 38).flatmap(
+    lambda precision: st.integers(0, precision).map(lambda scale: parse_type(f"decimal({precision},{scale})"))
+)
+
+
+def long_texts() -> Iterator[str]:
+    """Numbers of many digits, around where another digit far behind decides."""
+    middles = ["1.00000000000000011102230246251565404236316680908203125", f"{(2**54 - 1) * 5**1075}e-1075"]
+    for count in (5000, 700_000):
+        zeros = "0" * count
+        yield from (f"1{zeros}e-{count}", f"-0.{zeros}1e{count + 1}", f"0.{zeros}1e{count - 300}", f"1e{zeros}2")
+        yield from (f"-0.{zeros}", f"1{zeros}", f"1.5{zeros}1", "3" * count + f"e-{count}", f"1e{'9' * count}")
+        yield from (f"2026-01-02T03:04:05.5{zeros}Z", f"2026-01-02T03:04:05.5{zeros}1Z")
+        for middle in middles:
+            digits, _, exponent = middle.partition("e")
+            digits, shift = (digits, 0) if "." in digits else (f"{digits}.", int(exponent))
+            yield from (f"{digits}{zeros}{last}e{shift}" for last in ("0", "1"))
+            below = f"{digits.rstrip('.')[:-1]}{int(digits.rstrip('.')[-1]) - 1}"
+            yield f"{below}{'' if '.' in below else '.'}{'9' * count}e{shift}"
+
+
+@pytest.mark.parametrize("column_type", TYPES, ids=lambda each: "-".join(filter(None, (str(each), each.epoch))))
+def test_hostile_texts(column_type: ColumnType) -> None:
+    """Texts that try the rules are the same values natively."""
+    for text in HOSTILE_TEXTS:
+        agree(text, column_type)
+
+
+@pytest.mark.parametrize("column_type", TYPES, ids=lambda each: "-".join(filter(None, (str(each), each.epoch))))
+def test_long_texts(column_type: ColumnType) -> None:
+    """No digit of a long text is lost, however far in front or behind."""
+    for text in long_texts():
+        agree(text, column_type)
+
+
+@given(text=VALID | changed(VALID) | changed(changed(VALID)), column_type=ANY_TYPE)
+@example("1.e2", parse_type("double"))
+@example("2026-01-02T03:04:05*05:30", parse_type("timestamp"))
+def test_texts_near_values(text: str, column_type: ColumnType) -> None:
+    """Any text is the same value natively, also where a single character makes it one or none."""
+    agree(text, column_type)
+
+
+@given(text=st.binary(max_size=30), column_type=ANY_TYPE)
+def test_any_bytes(text: bytes, column_type: ColumnType) -> None:
+    """No bytes make a rule fail."""
+    kind, epoch = column_type.kind, column_type.epoch
+    found = native.typed_value(text, kind, column_type.precision, column_type.scale, epoch)
+    assert found is None or text.isascii()
+
+
+@pytest.mark.parametrize(
+    ("kind", "precision", "scale", "epoch"),
+    [("string", 0, 0, None), ("decimal", 39, 0, None), ("decimal", 5, 6, None), ("long", 0, 0, "seconds")],
+)
+def test_unknown_types(kind: str, precision: int, scale: int, epoch: str | None) -> None:
+    """A type that cannot be is refused with what was expected."""
+    with pytest.raises(ValueError, match=f"no type {kind} with precision {precision}.*expected long, double, decimal"):
+        native.typed_value(b"1", kind, precision, scale, epoch)

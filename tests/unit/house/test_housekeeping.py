@@ -1,0 +1,216 @@
+"""The house is kept: nothing that nobody uses, nothing used that is not declared, and nothing that grew too long."""
+
+import ast
+import re
+import statistics
+import sys
+import tomllib
+import typing
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from compactor.settings.settings import Settings
+from compactor.telemetry.metrics import CATALOGUE
+from tests.support.housekeeping import (
+    PRODUCT,
+    ROOT,
+    attributes,
+    dead,
+    definitions,
+    imported,
+    long_functions,
+    texts,
+    trees,
+)
+
+MOST_LINES = 60
+MEDIAN_LINES = 150
+
+KEPT = {
+    "CODECS": "names every codec, for documentation and for the tests of each of them",
+    "ManualClock": "a twin, for tests without time",
+    "MemoryGlue": "a twin, for tests without AWS",
+    "MemoryMetrics": "a twin, for tests without AWS",
+    "MemoryNotifier": "a twin, for tests without AWS",
+    "MemoryQueue": "a twin, for tests without AWS",
+    "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
+    "advance": "of ManualClock",
+    "expire": "of MemoryGlue",
+    "trouble": "of MemoryGlue",
+    "forget_components": "functions keep their clients from call to call; tests need to begin anew",
+    "model_config": "pydantic reads it",
+    "readable": "the io module calls it",
+    "readinto": "the io module calls it",
+    "seekable": "the io module calls it",
+}
+"""What no code of the product uses, and why it is there all the same."""
+
+BROUGHT = {
+    "boto3": {"botocore", "urllib3"},
+    "pydantic": {"pydantic_core"},
+    "pyspark": {"py4j"},
+}
+"""Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
+
+NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, a wheel of its own"}
+
+TOOLS = {
+    "boto3-stubs": 'module = ["pyarrow',  # mypy takes the types of boto3 from it
+    "import-linter": "$(BIN)/lint-imports",
+    "maturin": 'build-backend = "maturin"',
+    "mypy": "$(BIN)/mypy",
+    "pytest-timeout": "\ntimeout = ",
+    "pytest-xdist": "--numprocesses",
+    "ruff": "$(BIN)/ruff",
+}
+"""Packages that nobody imports, and where it says that they are used."""
+
+OWNERS = {"control": {"control", "policy", "self"}}
+"""What a section of the settings is called where its keys are read, if not by its name."""
+
+
+def test_no_dead_code() -> None:
+    """Every function, class, constant and method is used by other code of the product, or is kept for a reason."""
+    product = trees(*PRODUCT)
+    assert {name: place for name, place in dead(product).items() if name not in KEPT} == {}
+    # One that shares its name with something else that is used is kept as well.
+    defined = {each.name for path, tree in product.items() for each in definitions(path, tree)}
+    assert set(KEPT) <= defined, "kept, but gone"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(): return f()", {"f"}),
+        ("class A:\n  def m(self): pass\n  B = 1\nA()", {"m", "B"}),
+        ("X = 1\nY: int = X", {"Y"}),
+        ("class E(StrEnum):\n  ONE = 'one'\n  TWO = 'two'\nE('one')", {"TWO"}),
+        ("from a import f\ndef g(): pass", {"g"}),
+    ],
+)
+def test_dead_code_is_found(text: str, names: set[str]) -> None:
+    """What only uses itself is dead, and so is what is never named."""
+    assert set(dead({ROOT / "x.py": ast.parse(text)})) == names
+
+
+def test_every_setting_is_read() -> None:
+    """Each key of each section is taken of that section by some code."""
+    modules = trees("compactor", "lambdas", "deploy", "glue_entry.py")
+    read = set().union(*(attributes(tree) for path, tree in modules.items() if path.name != "settings_sections.py"))
+    unread = [
+        f"{section}.{key}"
+        for section, kind in typing.get_type_hints(Settings).items()
+        for key in kind.model_fields
+        if not any((owner, key) in read for owner in OWNERS.get(section, {section}))
+    ]
+    assert unread == []
+
+
+def test_every_metric_is_emitted() -> None:
+    """Each metric of the catalogue is named by the code that measures it."""
+    modules = trees("compactor", "lambdas")
+    named = set().union(*(texts(tree) for path, tree in modules.items() if path.name != "metrics.py"))
+    assert set(CATALOGUE) <= named
+
+
+def declared() -> dict[str, set[str]]:
+    """The packages that pyproject.toml names: under no name what the package needs, and what each extra adds."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {
+        group: {re.split(r"[\[=<>]", each)[0].lower() for each in packages} - {"compactor"}
+        for group, packages in groups.items()
+    }
+
+
+def third_party(*places: str) -> dict[str, Path]:
+    """The packages that are imported below some folders, each with a module that does."""
+    own = {path.stem for path in ROOT.glob("*.py")} | {path.name for path in ROOT.iterdir() if path.is_dir()}
+    of_tests = {path.stem for path in (ROOT / "tests").rglob("conftest.py")}
+    return {
+        name: path
+        for path, tree in trees(*places).items()
+        for name in imported(tree)
+        if name not in sys.stdlib_module_names and name not in own | of_tests | set(NOT_FROM_PYPI)
+    }
+
+
+def distributions(names: typing.Iterable[str]) -> set[str]:
+    """The packages on PyPI that imported names come from."""
+    known = packages_distributions()
+    bringing = {brought: package for package, several in BROUGHT.items() for brought in several}
+    return {bringing.get(name) or known.get(name, [name])[0].lower() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("places", "groups"),
+    [
+        (("compactor", "lambdas", "glue_entry.py"), ("", "demo")),
+        (("bench",), ("", "demo", "bench")),
+        (("deploy", "tests"), ("", "demo", "bench", "dev")),
+    ],
+    ids=("package", "bench", "tools and tests"),
+)
+def test_what_is_imported_is_declared(places: tuple[str, ...], groups: tuple[str, ...]) -> None:
+    """Nothing is imported that only happens to be there."""
+    packages = set().union(*(declared()[group] for group in groups))
+    assert distributions(third_party(*places)) <= packages
+
+
+def test_the_package_needs_no_extra_but_for_the_demo() -> None:
+    """Outside of `compactor demo` only what installs the package is imported."""
+    modules = {path: tree for path, tree in trees("compactor", "lambdas").items() if "demo" not in path.parts}
+    names = set().union(*(imported(tree) for tree in modules.values())) & set(third_party("compactor", "lambdas"))
+    assert distributions(names) <= declared()[""]
+
+
+def test_what_is_declared_is_used() -> None:
+    """Every package that pyproject.toml names is imported, or is a tool that the Makefile or its settings use."""
+    settings = "\n".join((ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "native/pyproject.toml"))
+    packages = declared()
+    assert packages[""] <= distributions(third_party("compactor", "lambdas", "glue_entry.py"))
+    used = distributions(third_party(*PRODUCT, "tests"))
+    assert set().union(*packages.values()) - used == set(TOOLS)
+    assert [tool for tool, sign in TOOLS.items() if sign not in settings] == []
+
+
+def test_every_pin_is_needed() -> None:
+    """Each pinned package is named in pyproject.toml, or needed by one that is."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if not line.startswith("#")}
+    needed: set[tuple[str, frozenset[str]]] = set()
+    waiting = [Requirement(each) for each in requirements_of_all_groups()]
+    while waiting:
+        wanted = waiting.pop()
+        name, extras = canonicalize_name(wanted.name), frozenset(wanted.extras or {""})
+        if name not in pinned or (name, extras) in needed:
+            continue
+        needed.add((name, extras))
+        waiting += [
+            each
+            for each in map(Requirement, requires(name) or ())
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
+        ]
+    assert pinned == {name for name, _ in needed}
+
+
+def requirements_of_all_groups() -> list[str]:
+    """Everything that pyproject.toml asks for, as it is written."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    return [each for group in groups for each in group if not each.startswith("compactor")]
+
+
+def test_no_function_is_long() -> None:
+    """No function is over 60 lines, its documentation not counted."""
+    assert [long for path, tree in trees(*PRODUCT).items() for long in long_functions(path, tree, MOST_LINES)] == []
+
+
+@pytest.mark.parametrize("place", [place for place in PRODUCT if not place.endswith(".py")])
+def test_modules_are_short(place: str) -> None:
+    """Half of all modules have 150 lines at most."""
+    assert statistics.median(len(path.read_text().splitlines()) for path in trees(place)) <= MEDIAN_LINES

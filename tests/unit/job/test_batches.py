@@ -1,0 +1,213 @@
+"""Micro-batches: repeats count once, suspects are alone, one failure stops no other, an operator's error stops all."""
+
+import threading
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.records import Commit
+from compactor.engines.engine import Staged, StageRequest
+from compactor.job.batches import BatchRunner
+from tests.support.fakes import FaultyStore, PlainEngine
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(stream={"manifests_in_flight": 2})
+
+
+class WatchedEngine(PlainEngine):
+    """Notes which manifests were in work at once, and raises where it is told to."""
+
+    def __init__(self, harness: Harness, errors: dict[str, Exception] | None = None) -> None:
+        super().__init__(harness.store)
+        self.errors = errors or {}
+        self.seen: list[tuple[str, int]] = []
+        self.together: list[set[str]] = []
+        self._in_work: set[str] = set()
+        self._lock = threading.Lock()
+
+    def stage(self, request: StageRequest) -> Staged:
+        manifest_id = request.manifest.manifest_id
+        with self._lock:
+            self._in_work.add(manifest_id)
+            self.seen.append((manifest_id, request.manifests_in_flight))
+            self.together.append(set(self._in_work))
+        try:
+            if manifest_id in self.errors:
+                raise self.errors[manifest_id]
+            return super().stage(request)
+        finally:
+            with self._lock:
+                self._in_work.remove(manifest_id)
+
+
+def runner(harness: Harness, engine: PlainEngine) -> BatchRunner:
+    return harness.app().batch_runner(engine)
+
+
+def test_repeated_uris(harness: Harness) -> None:
+    """A URI that comes several times is one manifest, done once."""
+    engine = WatchedEngine(harness)
+    uri = harness.deliver("m1", GOOD)
+    batch = runner(harness, engine).run([uri, uri, uri])
+    assert [result.manifest_id for result in batch.results] == ["m1"]
+    again = runner(harness, engine).run([uri])
+    assert (again.results, again.failures, engine.seen) == ([], {}, [("m1", 1)])
+    harness.check_exact()
+
+
+def test_repeated_manifest(harness: Harness) -> None:
+    """A manifest that comes under two names is in work once, and alone as if it had come once."""
+    engine = WatchedEngine(harness)
+    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
+    runner(harness, engine).run([harness.put_manifest(name, data) for name in ("one.json", "two.json")])
+    assert engine.seen == [("m1", 1)]
+    harness.check_exact()
+
+
+def test_one_failure_stops_no_other(harness: Harness) -> None:
+    """The neighbours of a failing manifest are committed, and its error is in the result."""
+    error = RuntimeError("boom")
+    uris = [harness.deliver(name, GOOD) for name in ("a", "bad", "c", "d")]
+    batch = runner(harness, WatchedEngine(harness, {"bad": error})).run(uris)
+    assert batch.failures == {"bad": error}
+    assert sorted(result.manifest_id for result in batch.results) == ["a", "c", "d"]
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_suspects_run_alone(harness: Harness) -> None:
+    """What failed before runs when nothing else does, after the others."""
+    engine = WatchedEngine(harness, {"bad": RuntimeError("boom")})
+    uri = harness.deliver("bad", GOOD)
+    runner(harness, engine).run([uri])
+    engine.errors, engine.seen, engine.together = {}, [], []
+    others = [harness.deliver(name, FLAWED) for name in ("x", "y", "z")]
+    runner(harness, engine).run([uri, *others])
+    assert engine.seen[-1] == ("bad", 1)
+    assert {in_flight for _, in_flight in engine.seen[:-1]} == {2}
+    assert engine.together[-1] == {"bad"}
+    harness.check_exact()
+
+
+def test_resumed_run_alone(harness: Harness) -> None:
+    """What was open when a driver died is carried on one at a time, and every attempt says that it was alone."""
+    uris = [harness.deliver(name, GOOD) for name in ("a", "b")]
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=_die_after_staging).run(uris)
+    engine = WatchedEngine(harness)
+    open_ids = list(harness.ledger.open_ids())
+    runner(harness, engine).resume(open_ids)
+    assert all(len(group) == 1 for group in engine.together)
+    assert {in_flight for _, in_flight in engine.seen} <= {1}
+    runner(harness, engine).run(harness.waiting())
+    harness.check_exact()
+
+
+def _die_after_staging(step: str, _manifest_id: str) -> None:
+    if step == "converted":
+        raise DiedError
+
+
+def test_operator_error_stops(harness: Harness) -> None:
+    """Where a person must act, manifests in flight come to their end, and no other is begun."""
+    in_flight = threading.Event()
+    released = threading.Event()
+
+    class TurnEngine(WatchedEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            if request.manifest.manifest_id == "m0":
+                in_flight.set()
+                assert released.wait(30)
+            else:
+                assert in_flight.wait(30)
+            return super().stage(request)
+
+    class ReleasingStore(FaultyStore):
+        """Lets the one in flight go on when the failure of its neighbour goes on record."""
+
+        def create(self, uri: str, data: bytes) -> bool:
+            created = super().create(uri, data)
+            if uri.endswith("-failed.json"):
+                released.set()
+            return created
+
+    def note(step: CrashPoint, manifest_id: str) -> None:
+        if step == CrashPoint.ATTEMPTED:
+            begun.append(manifest_id)
+
+    begun: list[str] = []
+    uris = [harness.deliver(f"m{number}", GOOD) for number in range(8)]
+    engine = TurnEngine(harness, {f"m{number}": AccessError("denied") for number in range(1, 8)})
+    with pytest.raises(AccessError, match="denied"):
+        harness.app(on_crash_point=note, store=ReleasingStore(harness.store)).batch_runner(engine).run(uris)
+    assert isinstance(harness.outcome("m0"), Commit)
+    assert sorted(begun) == ["m0", "m1"]
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_one_object_that_cannot_be_read_now(harness: Harness) -> None:
+    """Passing trouble with one object of the prefix leaves the other manifests of the batch to their work."""
+    harness.deliver("a", GOOD)
+    uris = [*harness.waiting(), harness.deliver("b", GOOD)]
+
+    class Locked(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            if uri.endswith("/a.json"):
+                raise StoreUnavailable(f"{uri}: slow down")
+            return super().read(uri, etag=etag)
+
+    batch = harness.runner(store=Locked(harness.store)).run(uris)
+    assert list(batch.failures) == ["a"]
+    assert isinstance(harness.outcome("b"), Commit)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_results_are_told_once(harness: Harness) -> None:
+    """Whoever wants to know hears of each manifest that came to an end, and not of those that had before."""
+    told: list[str] = []
+    app = harness.app()
+    app.on_result = lambda result: told.append(result.manifest_id)
+    batch_runner = app.batch_runner(harness.engine())
+    uri = harness.deliver("m1", GOOD)
+    batch_runner.run([uri])
+    harness.put_manifest("again.json", harness.store.read(harness.layout.archived_manifest(DAY, "m1")))
+    batch_runner.run(harness.waiting())
+    assert told == ["m1"]
+    assert harness.waiting() == []
+
+
+@pytest.mark.parametrize("record", ["accepted", "attempt"])
+def test_a_record_that_cannot_be_read(harness: Harness, record: str) -> None:
+    """A record of a newer release, or a damaged one, holds up its own manifest and no other."""
+    uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
+    layout = harness.layout
+    harness.store.put(layout.accepted("m1") if record == "accepted" else layout.attempt(DAY, "m1", 1), b"?")
+    batch = runner(harness, WatchedEngine(harness)).run(uris)
+    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+    assert (batch.failures, harness.layout.state in str(batch.stuck["m1"])) == ({}, True)
+
+
+def test_an_open_manifest_whose_record_cannot_be_read(harness: Harness) -> None:
+    """Recovery goes on with the other open manifests."""
+    uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
+    engine = WatchedEngine(harness, {"m1": StoreUnavailable("busy"), "m2": StoreUnavailable("busy")})
+    runner(harness, engine).run(uris)
+    harness.store.put(harness.layout.accepted("m1"), b"?")
+    batch = runner(harness, WatchedEngine(harness)).resume(["m1", "m2"])
+    assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
+
+
+def test_a_name_that_is_no_text(harness: Harness) -> None:
+    """An object whose name no record can hold is told of, and holds up nothing else."""
+    harness.deliver("m1", GOOD)
+    strange = harness.put_manifest("strange-\udcff.json", b"{}")
+    batch = runner(harness, WatchedEngine(harness)).run(harness.waiting())
+    assert [result.manifest_id for result in batch.results] == ["m1"]
+    assert ["rename" in str(error) for error in batch.stuck.values()] == [True]
+    assert harness.waiting() == [strange]

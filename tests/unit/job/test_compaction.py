@@ -1,0 +1,434 @@
+"""The life of one manifest: whatever dies, fails or races on the way, its lines come out exactly once."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import (
+    AccessError,
+    CompactorError,
+    EngineLost,
+    ManifestError,
+    OperatorError,
+    StagingError,
+    StoreUnavailable,
+    TryAgainError,
+)
+from compactor.core.layout import base_name
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Commit
+from compactor.engines.engine import Staged, StageRequest
+from compactor.job import service
+from compactor.job.compaction import COMMON_FAILURES
+from tests.support.fakes import FaultyStore, PlainEngine
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+LIFE = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
+
+
+class FailingEngine(PlainEngine):
+    """Fails for one manifest, with whatever it is told to raise."""
+
+    def __init__(self, harness: Harness, manifest_id: str, error: BaseException) -> None:
+        super().__init__(harness.store)
+        self._manifest_id = manifest_id
+        self._error = error
+        self.tries = 0
+
+    def stage(self, request: StageRequest) -> Staged:
+        if request.manifest.manifest_id != self._manifest_id:
+            return super().stage(request)
+        self.tries += 1
+        raise self._error
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+@pytest.fixture(autouse=True)
+def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "FIRST_PAUSE_SECONDS", 0.0)
+
+
+def dying_at(step: CrashPoint, occurrence: int = 1) -> Callable[[CrashPoint, str], None]:
+    """Dies when a step is reached for the nth time."""
+    reached = 0
+
+    def on_crash_point(found: CrashPoint, _manifest_id: str) -> None:
+        nonlocal reached
+        reached += found == step
+        if found == step and reached == occurrence:
+            raise DiedError
+
+    return on_crash_point
+
+
+def test_life_in_order(harness: Harness) -> None:
+    """Every step is reached, in the order of the life, and the record of each is where the layout says."""
+    seen: list[CrashPoint] = []
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    harness.runner(on_crash_point=lambda step, _: seen.append(step)).run([uri])
+    assert list(dict.fromkeys(seen)) == LIFE
+    assert seen.count(CrashPoint.PUBLISHED_ONE) == 3
+    records = [base_name(info.uri) for info in harness.store.list(harness.layout.ledger_records(DAY, "m1"))]
+    assert records == ["attempt-1.json", "done.json", "outcome.json"]
+    assert harness.store.stat(harness.layout.archived_manifest(DAY, "m1")) is not None
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("step", LIFE)
+@pytest.mark.parametrize("occurrence", [1, 2])
+def test_death_at_each_step(harness: Harness, step: CrashPoint, occurrence: int) -> None:
+    """A driver that dies at any step leaves a state from which the next one makes the exact output."""
+    uris = [harness.deliver("m1", GOOD, FLAWED), harness.deliver("m2", FLAWED)]
+    runner = harness.runner(on_crash_point=dying_at(step, occurrence))
+    with pytest.raises(DiedError):
+        runner.run(uris)
+    report = harness.run_once()
+    assert report.failures == {}
+    harness.check_exact()
+    assert isinstance(harness.outcome("m1"), Commit)
+    assert isinstance(harness.outcome("m2"), Commit)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        CrashPoint.ACCEPTED,
+        CrashPoint.DECIDED,
+        CrashPoint.PUBLISHED,
+        CrashPoint.DONE,
+        CrashPoint.UNSTAGED,
+        CrashPoint.ARCHIVED,
+    ],
+)
+def test_death_with_a_dead_letter(harness: Harness, step: CrashPoint) -> None:
+    """A refused manifest is set aside with its bytes and its reason, wherever the first driver dies."""
+    uri = harness.put_manifest("bad.json", b"no json")
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(step)).run([uri])
+    harness.run_once()
+    assert harness.dead_letter("bad").reason == "not_json"
+    assert harness.store.read(harness.layout.failed_manifest("bad")) == b"no json"
+    assert harness.store.stat(harness.layout.failure_reason("bad")) is not None
+    assert harness.waiting() == []
+
+
+@pytest.mark.parametrize("step", LIFE)
+def test_two_drivers(harness: Harness, step: CrashPoint) -> None:
+    """A driver that is overtaken by another one at any step changes nothing when it goes on."""
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    paused, overtaken = threading.Event(), threading.Event()
+
+    def wait_once(found: CrashPoint, _manifest_id: str) -> None:
+        if found == step and not paused.is_set():
+            paused.set()
+            assert overtaken.wait(30)
+
+    slow = harness.runner(on_crash_point=wait_once)
+    results = []
+    thread = threading.Thread(target=lambda: results.append(slow.run([uri])))
+    thread.start()
+    try:
+        assert paused.wait(30)
+        harness.run_once()
+        before = {info.uri: harness.store.read(info.uri) for info in harness.store.list("/w/output/")}
+        decided = harness.outcome("m1")
+    finally:
+        overtaken.set()
+        thread.join()
+    assert results[0].failures == {}
+    assert harness.outcome("m1") == decided
+    assert {info.uri: harness.store.read(info.uri) for info in harness.store.list("/w/output/")} == before
+    harness.check_exact()
+
+
+def store_calls() -> int:
+    """How many calls of the store a whole run takes."""
+    harness = Harness()
+    harness.deliver("m1", GOOD + FLAWED)
+    store = FaultyStore(harness.store)
+    harness.run_once(store=store)
+    return store.calls["any"]
+
+
+@pytest.mark.parametrize("lost_answer", [False, True])
+def test_trouble_at_every_store_call(lost_answer: bool) -> None:
+    """Whichever call of the store fails, done or not done, the output is exact in the end and nothing is blamed."""
+    for call in range(1, store_calls() + 1):
+        harness = Harness(stream={"max_attempts": 1})
+        harness.deliver("m1", GOOD + FLAWED)
+        store = FaultyStore(harness.store)
+        (store.lose_answer_at if lost_answer else store.unavailable_at)(call)
+        try:
+            harness.run_once(store=store)
+        except StoreUnavailable:
+            harness.run_once()  # the trouble came before or after all work, and ended the process
+        harness.check_exact()
+        assert isinstance(harness.outcome("m1"), Commit)
+
+
+def test_decided_is_not_worked_on_again(harness: Harness) -> None:
+    """What was decided when a driver died is published by the next one, without another attempt."""
+    uri = harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(CrashPoint.DECIDED)).run([uri])
+    engine = FailingEngine(harness, "m1", RuntimeError("boom"))
+    assert harness.run_once(engine=engine).committed == 1
+    assert engine.tries == 0
+    harness.check_exact()
+
+
+def test_retries_exhausted(harness: Harness) -> None:
+    """A manifest that always fails is set aside after its attempts, while its neighbours are committed."""
+    for name in ("a", "bad", "c"):
+        harness.deliver(name, GOOD)
+    engine = FailingEngine(harness, "bad", RuntimeError("boom"))
+    report = harness.run_once(engine=engine)
+    letter = harness.dead_letter("bad")
+    assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
+    assert "3 attempts failed; the last: RuntimeError in " in letter.message
+    assert "boom" not in letter.message  # which might be a value that something choked on
+    assert engine.tries == 4  # the first was not alone, so it proved nothing
+    harness.check_exact(["/w/raw/a-0.ndjson", "/w/raw/c-0.ndjson"])
+
+
+def test_killer_runs_out_of_attempts(harness: Harness) -> None:
+    """A manifest that kills its driver each time is set aside, and the neighbour that was in flight is not."""
+    uris = [harness.deliver("a", GOOD), harness.deliver("killer", GOOD)]
+    engine = FailingEngine(harness, "killer", DiedError())
+    with pytest.raises(DiedError):
+        harness.runner(engine=engine).run(uris)
+    for _ in range(3):
+        with pytest.raises(DiedError):
+            harness.run_once(engine=engine)
+    harness.run_once(engine=engine)
+    assert harness.dead_letter("killer").reason == "retries_exhausted"
+    assert "ended without a word in attempt 4" in harness.dead_letter("killer").message
+    assert isinstance(harness.outcome("a"), Commit)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("throttled"), TryAgainError("later"), OperatorError("denied")])
+def test_passing_trouble_never_counts(harness: Harness, error: Exception) -> None:
+    """However often passing trouble ends an attempt, the manifest is tried again, also by the next driver."""
+    uri = harness.deliver("m1", GOOD)
+    for _ in range(5):
+        runner = harness.runner(engine=FailingEngine(harness, "m1", error))
+        if isinstance(error, OperatorError):
+            with pytest.raises(OperatorError):
+                runner.run([uri])
+        else:
+            assert runner.run([uri]).failures == {"m1": error}
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> None:
+    """An attempt whose end the store refused to keep is not taken for a death by later drivers."""
+    uri = harness.deliver("m1", GOOD)
+    for _ in range(3):
+        store = FaultyStore(harness.store)
+        store.unavailable_at(4, "create")  # after acceptance, index and attempt comes the attempt's end
+        runner = harness.runner(engine=FailingEngine(harness, "m1", StoreUnavailable("gone")), store=store)
+        runner.run([uri])
+        assert harness.ledger.state(DAY, "m1").attempts[-1].failure is None
+        runner.run([uri])
+    ends = [state.failure for state in harness.ledger.state(DAY, "m1").attempts]
+    assert [end is not None and end.passing for end in ends] == [True] * 6
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_manifest_error_of_the_engine(harness: Harness) -> None:
+    """What the engine finds wrong with a manifest makes it a dead letter at once."""
+    uri = harness.deliver("m1", GOOD)
+    engine = FailingEngine(harness, "m1", ManifestError("too_many_keys", "m1: 20001 keys"))
+    harness.runner(engine=engine).run([uri])
+    assert (harness.dead_letter("m1").reason, engine.tries) == ("too_many_keys", 1)
+    assert harness.store.read(harness.layout.failed_manifest("m1"))
+    assert harness.waiting() == []
+
+
+def test_staging_that_does_not_add_up(harness: Harness) -> None:
+    """A staged result that does not add up is never committed, and is held against the manifest."""
+    uri = harness.deliver("m1", GOOD)
+
+    class ForgetfulEngine(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            staged = super().stage(request)
+            return Staged(staged.reports, staged.schema, staged.outputs[:-1], staged.rejects)
+
+    batch = harness.runner(engine=ForgetfulEngine(harness.store, rows_per_file=1)).run([uri])
+    assert isinstance(batch.failures["m1"], StagingError)
+    assert "holds 1 rows, expected 2" in str(batch.failures["m1"])
+    assert harness.output_rows() == {}
+    [state] = harness.ledger.state(DAY, "m1").attempts
+    assert state.failure is not None
+    assert not state.failure.passing
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_input_that_is_gone_is_set_aside_alone(harness: Harness) -> None:
+    """A missing and a changed file stop nothing else of their manifest, and are on record with what was found."""
+    uri = harness.deliver("m1", GOOD, GOOD, FLAWED)
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    harness.store.put("/w/raw/m1-1.ndjson", FLAWED)
+    harness.runner().run([uri])
+    assert [report.status for report in harness.commit("m1").files] == ["missing", "changed", "compacted"]
+    harness.check_exact(["/w/raw/m1-2.ndjson"])
+
+
+def test_new_columns_are_counted_once(harness: Harness) -> None:
+    """Only the manifest that brought columns counts them."""
+    uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
+    results = [harness.runner().run([uri]).results[0] for uri in uris]
+    assert [result.new_columns for result in results] == [3, 0]
+
+
+def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
+    """An attempt of another run that is still at work is not held against a manifest, where one would be enough."""
+    harness = Harness(stream={"max_attempts": 1})
+    uri = harness.deliver("m1", GOOD)
+    other = harness.app()
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowEngine(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            begun.set()
+            assert go_on.wait(30)
+            return super().stage(request)
+
+    def work() -> None:
+        with other.heartbeat:
+            other.batch_runner(SlowEngine(harness.store, rows_per_file=2)).run([uri])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(30)
+    batch = harness.runner().run([uri])
+    go_on.set()
+    thread.join(30)
+    assert [result.outcome.kind for result in batch.results if result.outcome] == ["commit"]
+    harness.check_exact()
+
+
+def test_a_driver_that_is_gone_is_a_death(harness: Harness) -> None:
+    """Once a run gives no sign of life, its attempts count, and the manifest runs out of them."""
+    harness = Harness(stream={"max_attempts": 1})
+    uri = harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).run([uri])
+    harness.run_once()
+    assert harness.dead_letter("m1").reason == "retries_exhausted"
+
+
+def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Harness) -> None:
+    """Trouble that nobody foresaw counts only while the engine can do anything at all."""
+
+    class BrokenEngine(FailingEngine):
+        def is_healthy(self) -> bool:
+            return False
+
+    harness = Harness(stream={"max_attempts": 1})
+    harness.deliver("m1", GOOD)
+    with pytest.raises(CompactorError):
+        harness.run_once(engine=BrokenEngine(harness, "m1", RuntimeError("the JVM is gone")))
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_input_that_nobody_may_read_stops_the_job(harness: Harness) -> None:
+    """Denied altogether, the job ends with one clear message and no dead letter; one closed file is set aside."""
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    first, second = (f"/w/raw/m1-{number}.ndjson" for number in range(2))
+    closed = FaultyStore(harness.store)
+    for each in (first, second):
+        closed.deny(each)
+    with pytest.raises(AccessError, match=r"m1-0\.ndjson.*expected to be allowed to read"):
+        harness.run_once(store=closed)
+    assert harness.waiting() == [uri]
+    half_closed = FaultyStore(harness.store)
+    half_closed.deny(second)
+    harness.run_once(store=half_closed)
+    assert [file.status for file in harness.commit("m1").files] == ["compacted", "forbidden"]
+    harness.check_exact([first])
+
+
+def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness) -> None:
+    """Where the engine dies of a manifest and takes the run along, later runs see deaths, and the manifest runs out."""
+    harness = Harness(stream={"max_attempts": 2})
+    harness.deliver("killer", GOOD)
+    engine = FailingEngine(harness, "killer", EngineLost("the JVM is gone"))
+    for _ in range(2):
+        with pytest.raises(EngineLost, match="the JVM is gone"):
+            harness.run_once(engine=engine)
+    harness.run_once(engine=engine)
+    assert (engine.tries, harness.dead_letter("killer").reason) == (2, "retries_exhausted")
+
+
+def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(harness: Harness) -> None:
+    """A store that fails while a failure is put on record does not make the run look dead to later ones."""
+    harness = Harness(stream={"max_attempts": 1})
+    harness.deliver("m1", GOOD)
+    for _ in range(3):
+        store = RefusingFailureRecords(harness.store, times=2)
+        with pytest.raises(CompactorError):
+            harness.run_once(store=store, engine=FailingEngine(harness, "m1", StoreUnavailable("503")))
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_an_outage_that_outlasts_an_attempt_is_no_death(harness: Harness) -> None:
+    """A store that answers nothing any more when an attempt fails hides nothing from later runs."""
+
+    class OutageEngine(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            for call in range(1, 4):
+                store.unavailable_at(store.calls["any"] + call)
+            raise StoreUnavailable(f"{request.staging}: 503")
+
+    harness = Harness(stream={"max_attempts": 1})
+    harness.deliver("m1", GOOD)
+    for _ in range(3):
+        store = FaultyStore(harness.store)
+        with pytest.raises(CompactorError):
+            harness.run_once(store=store, engine=OutageEngine(harness.store))
+    harness.run_once()
+    harness.check_exact()
+
+
+class RefusingFailureRecords(FaultyStore):
+    """Refuses, so many times, to keep how an attempt ended."""
+
+    def __init__(self, store: ObjectStore, times: int) -> None:
+        super().__init__(store)
+        self._left = times
+
+    def create(self, uri: str, data: bytes) -> bool:
+        if uri.endswith("-failed.json") and self._left:
+            self._left -= 1
+            raise StoreUnavailable(f"{uri}: 503")
+        return super().create(uri, data)
+
+
+def test_what_fails_all_manifests_is_held_against_none(harness: Harness) -> None:
+    """Where different manifests fail one after the other and none commits, all but the first few are spared."""
+
+    class FailsAll(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            raise RuntimeError(f"a fault of the code, met by {request.manifest.manifest_id}")
+
+    harness = Harness(stream={"max_attempts": 2})
+    for number in range(8):
+        harness.deliver(f"m{number}", GOOD)
+    for _ in range(3):
+        with pytest.raises(CompactorError):
+            harness.run_once(engine=FailsAll(harness.store))
+    letters = [info for info in harness.store.list(harness.layout.failed_folder) if info.uri.endswith(".reason.json")]
+    assert len(letters) < COMMON_FAILURES
+    assert harness.run_once().committed == 8 - len(letters)

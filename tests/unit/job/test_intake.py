@@ -1,0 +1,146 @@
+"""Taking manifests in: what each object of the watched prefix is, and that an id belongs to one manifest for good."""
+
+import pytest
+
+from compactor.core.manifest import REASONS
+from compactor.core.records import Accepted, Commit
+from compactor.job import intake as intake_module
+from compactor.job.intake import Delivery, Intake
+from tests.support.harness import DAY, GOOD, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def intake(harness: Harness) -> Intake:
+    app = harness.app()
+    return Intake(app.store, app.layout, app.ledger, app.clock, allowed_prefixes=["/w/raw"])
+
+
+def receive(harness: Harness, uri: str) -> Delivery:
+    delivery = intake(harness).receive(uri)
+    assert delivery is not None
+    return delivery
+
+
+VALID = b'{"version": 1, "manifest_id": "x", "date": "2026-01-02", "files": [{"uri": "/w/raw/x"}]}'
+
+REFUSED = [
+    ("empty.json", b"", "empty", "empty"),
+    ("bad.json", b"{", "not_json", "bad"),
+    ("list.json", b"[]", "not_an_object", "list"),
+    ("new.json", b'{"version": 2}', "unknown_version", "new"),
+    ("other.json", b"{}", "unknown_form", "other"),
+    ("noid.json", b'{"version": 1}', "bad_id", "noid"),
+    ("none.json", b'{"fileLocations": []}', "no_files", "none"),
+    ("out.json", b'{"fileLocations": [{"URIPrefixes": ["/etc/passwd"]}]}', "outside_allowed_prefixes", "out"),
+    ("twice.json", b'{"fileLocations": [{"URIPrefixes": ["/w/raw/a", "/w/raw/a"]}]}', "duplicate_uri", "twice"),
+    ("_x.json", VALID, "hidden_name", "x-"),
+    (".x.json", VALID, "hidden_name", "x-"),
+    ("sub/x.json", VALID, "nested", "x-nested-"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "reason", "starts_with"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_refusals(harness: Harness, name: str, data: bytes, reason: str, starts_with: str) -> None:
+    """What cannot be worked on is refused with its reason, set aside under an id of its name, and gone from sight."""
+    uri = harness.put_manifest(name, data)
+    delivery = receive(harness, uri)
+    assert delivery.refusal is not None
+    assert (delivery.refusal.reason, delivery.accepted.kind) == (reason, "refused")
+    assert reason in REASONS
+    assert uri in delivery.refusal.message
+    manifest_id = delivery.accepted.manifest_id
+    assert manifest_id.startswith(starts_with)
+    report = harness.run_once()
+    assert (report.dead_lettered, harness.waiting()) == (1, [])
+    assert harness.store.read(harness.layout.failed_manifest(manifest_id)) == data
+
+
+def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that is larger than any manifest is refused unread, and kept whole."""
+    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", 10)
+    uri = harness.put_manifest("big.json", b"x" * 11)
+    delivery = receive(harness, uri)
+    assert delivery.refusal is not None
+    assert delivery.refusal.reason == "too_big"
+    assert receive(harness, uri).digest == delivery.digest
+    harness.run_once()
+    assert harness.store.read(harness.layout.failed_manifest("big")) == b"x" * 11
+    assert harness.waiting() == []
+
+
+def test_accepted(harness: Harness) -> None:
+    """A manifest is tied to its own id and date, whatever its object is called."""
+    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
+    delivery = receive(harness, harness.put_manifest("anything.json", data))
+    assert delivery.refusal is None
+    assert (delivery.accepted.manifest_id, delivery.accepted.date) == ("m1", DAY)
+
+
+def test_gone(harness: Harness) -> None:
+    """An object that another driver took away is no error."""
+    assert intake(harness).receive(harness.layout.manifest("gone")) is None
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_same_manifest_under_two_names(harness: Harness, together: bool) -> None:
+    """The same bytes under two names are one manifest: compacted once, and both objects are cleared away."""
+    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
+    uris = [harness.put_manifest("one.json", data), harness.put_manifest("two.json", data)]
+    for batch in [uris] if together else [[uri] for uri in uris]:
+        assert harness.runner().run(batch).failures == {}
+    harness.check_exact()
+    assert len([*harness.ledger.manifests()]) == 1
+
+
+def test_id_of_another_manifest(harness: Harness) -> None:
+    """Another manifest under a used id is set aside under an id of its own; the first one is not touched by it."""
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    other = harness.manifest("m1", [harness.file("b", GOOD)]).to_json()
+    uri = harness.put_manifest("other.json", other)
+    delivery = receive(harness, uri)
+    assert delivery.refusal is not None
+    assert delivery.refusal.reason == "id_already_used"
+    assert "used by /w/manifests/m1.json" in delivery.refusal.message
+    harness.run_once()
+    assert isinstance(harness.outcome("m1"), Commit)
+    assert harness.dead_letter(delivery.accepted.manifest_id).reason == "id_already_used"
+    assert harness.store.read(harness.layout.failed_manifest(delivery.accepted.manifest_id)) == other
+    harness.check_exact(["/w/raw/m1-0.ndjson"])
+
+
+def test_void_id(harness: Harness) -> None:
+    """A manifest whose id was given up by its planner is refused, for ever."""
+    harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
+    uri = harness.deliver("m1", GOOD)
+    for _ in range(2):
+        delivery = receive(harness, uri)
+        assert delivery.refusal is not None
+        assert "given up by its planner" in delivery.refusal.message
+    harness.run_once()
+    assert harness.output_rows() == {}
+
+
+def test_same_bad_object_again(harness: Harness) -> None:
+    """The same bad bytes under the same name are the same dead letter; other bad bytes are another one."""
+    for data in (b"bad", b"bad", b"worse", b"bad", b"worse"):
+        harness.put_manifest("bad.json", data)
+        harness.run_once()
+    failed = [
+        harness.store.read(info.uri) for info in harness.store.list("/w/state/failed/") if "reason" not in info.uri
+    ]
+    assert sorted(failed) == [b"bad", b"worse"]
+    assert harness.waiting() == []
+
+
+def test_nested_object_does_not_take_an_id(harness: Harness) -> None:
+    """An object in the wrong folder never keeps the manifest of that name in the right place from its work."""
+    nested = harness.put_manifest("sub/m1.json", b"{}")
+    uri = harness.deliver("m1", GOOD)
+    assert harness.runner().run([nested, uri]).failures == {}
+    assert isinstance(harness.outcome("m1"), Commit)
+    harness.check_exact()

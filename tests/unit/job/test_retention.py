@@ -1,0 +1,458 @@
+"""Clean-up: what is old goes, what is not committed and done stays and is named, a run does it once a day."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import CompactorError, StoreUnavailable
+from compactor.core.layout import redriven_id
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.records import Accepted, DeadLetter, RunHeartbeat
+from compactor.job.retention.cleaner import (
+    CHECKPOINT_AGE_SECONDS,
+    KEPT_NAMED,
+    ORPHAN_AGE_SECONDS,
+    STILL_SECONDS,
+    Cleaner,
+    CleaningReport,
+    Kind,
+)
+from compactor.job.retention.daily import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SECONDS
+from compactor.job.service import Service
+from tests.support.fakes import FaultyStore, ListSource
+from tests.support.harness import DAY, GOOD, DiedError, Harness
+
+DAY_SECONDS = 24 * 3600.0
+
+
+def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
+    report = CleaningReport()
+    for _ in harness.app(store=store).cleaner.clean(report, archive_days=days, **how):
+        pass
+    return report
+
+
+def world_after(age_seconds: float, manifests: int = 1) -> Harness:
+    """So long after some manifests were done."""
+    harness = Harness()
+    for number in range(manifests):
+        harness.deliver(f"m{number}", GOOD)
+    harness.run_once()
+    harness.clock.advance(age_seconds)
+    return harness
+
+
+def archived(harness: Harness) -> list[str]:
+    return [info.uri for info in harness.store.list(harness.layout.archive_folder)]
+
+
+def die_at(step: CrashPoint) -> Callable[[CrashPoint, str], None]:
+    def die(reached: CrashPoint, _manifest_id: str) -> None:
+        if reached == step:
+            raise DiedError
+
+    return die
+
+
+@pytest.mark.parametrize("days", [1, 30])
+@pytest.mark.parametrize("over", [False, True])
+def test_archived_manifests_go_by_age(days: int, over: bool) -> None:
+    """An archived manifest goes when it is as old as the setting says, and verify and a repeated run stay content."""
+    harness = world_after(days * DAY_SECONDS + (1 if over else -1), manifests=3)
+    length = sum(info.size_bytes for info in harness.store.list(harness.layout.archive_folder))
+    report = clean(harness, days=days)
+    assert report.removed[Kind.ARCHIVED] == (3 if over else 0)
+    assert report.removed_bytes == (length if over else 0)
+    assert (len(archived(harness)), report.kept) == (0 if over else 3, {})
+    assert harness.verification().discrepancies == []
+    assert harness.run_once().committed == 0
+    harness.check_exact()
+
+
+def test_dry_run_removes_nothing() -> None:
+    """A dry run tells the same figures and leaves everything."""
+    harness = world_after(31 * DAY_SECONDS, manifests=2)
+    harness.store.put(harness.layout.checkpoint("run-1") + "/0", b"x")
+    harness.clock.advance(CHECKPOINT_AGE_SECONDS)
+    before = [*harness.store.list("/w/")]
+    said = clean(harness, dry_run=True, all_checkpoints=True)
+    assert [*harness.store.list("/w/")] == before
+    done = clean(harness, all_checkpoints=True)
+    assert (said, done.removed) == (done, {Kind.ARCHIVED: 2, Kind.CHECKPOINT: 1})
+
+
+def _no_outcome(harness: Harness) -> None:
+    harness.store.delete([harness.layout.outcome(DAY, "m0")])
+
+
+def _bad_outcome(harness: Harness) -> None:
+    harness.store.put(harness.layout.outcome(DAY, "m0"), b"{")
+
+
+def _not_done(harness: Harness) -> None:
+    harness.store.delete([harness.layout.done(DAY, "m0")])
+
+
+def _dead_letter(harness: Harness) -> None:
+    outcome = harness.commit("m0")
+    letter = DeadLetter(
+        manifest_id="m0",
+        date=DAY,
+        reason="empty",
+        message="",
+        source_uri="",
+        run_id=outcome.run_id,
+        decided_at=outcome.decided_at,
+    )
+    harness.store.put(harness.layout.outcome(DAY, "m0"), letter.model_dump_json().encode())
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_no_outcome, "its manifest is not committed"),
+        (_bad_outcome, "its outcome cannot be read"),
+        (_not_done, "its commit is not done"),
+        (_dead_letter, "its manifest is not committed"),
+    ],
+)
+def test_archived_manifest_that_has_to_stay(damage: Callable[[Harness], None], reason: str) -> None:
+    """An archived manifest whose commit and done are not on record stays, and is counted and named with the reason."""
+    harness = world_after(31 * DAY_SECONDS, manifests=2)
+    damage(harness)
+    report = clean(harness)
+    stays = harness.layout.archived_manifest(DAY, "m0")
+    assert (archived(harness), report.kept) == ([stays], {reason: 1})
+    assert [(each.where, each.reason) for each in report.kept_named] == [(stays, reason)]
+
+
+def test_strange_things_in_the_archive_stay() -> None:
+    """What is no archived manifest by its name is not removed, and the markers of folders are passed over."""
+    harness = world_after(0)
+    names = [f"{DAY}/", f"{DAY}/deep/m0.json", "m0.json", f"{DAY}/m0.txt"]
+    for name in names:
+        harness.store.put(harness.layout.archive_folder + name, b"")
+    harness.clock.advance(31 * DAY_SECONDS)
+    report = clean(harness)
+    assert report.kept == {"its name is that of no archived manifest": 3}
+    assert len(archived(harness)) == 4
+
+
+def staged(harness: Harness, manifest_id: str, attempt: int = 1) -> str:
+    uri = f"{harness.layout.staging(manifest_id, attempt)}out/0.parquet"
+    harness.store.put(uri, b"x")
+    return uri
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        CrashPoint.ATTEMPTED,
+        CrashPoint.CONVERTED,
+        CrashPoint.DECIDED,
+        CrashPoint.PUBLISHED,
+        CrashPoint.DONE,
+        CrashPoint.CLOSED,
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("over", [False, True])
+def test_staging(step: CrashPoint, is_open: bool, over: bool) -> None:
+    """Staging goes a day after the last write, unless its manifest is open or its commit is not done."""
+    harness = Harness()
+    uri = harness.deliver("m0", GOOD)
+    with suppress(DiedError):
+        harness.runner(on_crash_point=die_at(step)).run([uri])
+    left = staged(harness, "m0", 7)
+    harness.store.delete([] if is_open else [harness.layout.open_marker("m0")])
+    is_open = harness.store.stat(harness.layout.open_marker("m0")) is not None
+    harness.clock.advance(ORPHAN_AGE_SECONDS + (1 if over else -1))
+    report = clean(harness)
+    decided = step in {CrashPoint.DECIDED, CrashPoint.PUBLISHED}
+    assert (harness.store.stat(left) is None) == (over and not is_open and not decided)
+    assert sum(report.kept.values()) == int(over and (is_open or decided))
+    harness.run_once()
+    clean(harness)
+    harness.store.delete([left])
+    harness.check_exact()
+
+
+def test_staging_of_the_unknown() -> None:
+    """Staging of a manifest of which nothing is on record, or nothing that can be read, stays and is named."""
+    harness = Harness()
+    uris = [staged(harness, "unknown"), staged(harness, "unreadable")]
+    harness.store.put(harness.layout.accepted("unreadable"), b"{")
+    harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
+    report = clean(harness)
+    assert all(harness.store.stat(uri) for uri in uris)
+    assert report.kept == {"its manifest is not on record": 1, "the record of its acceptance cannot be read": 1}
+
+
+def test_the_latest_write_counts_for_all() -> None:
+    """Staging of several attempts goes together, a day after the last write to any of them."""
+    harness = world_after(0)
+    staged(harness, "m0", 1)
+    harness.clock.advance(ORPHAN_AGE_SECONDS)
+    staged(harness, "m0", 2)
+    harness.clock.advance(ORPHAN_AGE_SECONDS - 1)
+    assert clean(harness).removed == {}
+    harness.clock.advance(1)
+    assert clean(harness).removed == {Kind.STAGED: 2}
+
+
+@pytest.mark.parametrize("state", ["done", "dead", "open", "quarantined", "unknown"])
+@pytest.mark.parametrize("over", [False, True])
+def test_redriven_inputs(state: str, over: bool) -> None:
+    """Lines that were put back go when they are old, and their manifest is done and set none of them aside."""
+    harness = Harness()
+    manifest_id = redriven_id("m0", 1)
+    place = f"{harness.layout.redriven_inputs(manifest_id, 'run')}0.ndjson"
+    harness.store.put(place, GOOD)
+    named = harness.named(place)
+    if state == "dead":
+        harness.put_manifest(f"{manifest_id}.json", b"[]")
+    elif state == "quarantined":
+        gone = named.model_copy(update={"uri": place + "x"})
+        manifest = harness.manifest(manifest_id, [named, gone])
+        harness.put_manifest(f"{manifest_id}.json", manifest.to_json())
+    elif state != "unknown":
+        harness.put_manifest(f"{manifest_id}.json", harness.manifest(manifest_id, [named]).to_json())
+    with suppress(DiedError):
+        harness.runner(on_crash_point=die_at(CrashPoint.DECIDED) if state == "open" else lambda *_: None).run(
+            harness.waiting()
+        )
+    harness.clock.advance(30 * DAY_SECONDS + (1 if over else -1))
+    report = clean(harness)
+    goes = over and state == "done"
+    assert (harness.store.stat(place) is None) == goes
+    assert report.removed[Kind.REDRIVEN] == int(goes)
+    kept = [each for each in report.kept_named if each.where.startswith(harness.layout.redriven_folder)]
+    assert len(kept) == int(over and state != "done")
+
+
+def checkpoint(harness: Harness, run_id: str = "run-1") -> str:
+    uri = f"{harness.layout.checkpoint(run_id + '-1')}/offsets/0"
+    harness.store.put(uri, b"x")
+    return uri
+
+
+def beat(harness: Harness, run_id: str) -> None:
+    now = harness.clock.now()
+    sign = RunHeartbeat(run_id=run_id, host="elsewhere", process_id=1, started_at=now, heartbeat_at=now)
+    harness.store.put(harness.layout.run(run_id), sign.model_dump_json().encode())
+
+
+@pytest.mark.parametrize("lives", [False, True])
+@pytest.mark.parametrize("over", [False, True])
+def test_checkpoints_by_age(over: bool, lives: bool) -> None:
+    """A checkpoint goes when no living run can own it, and stays while its run gives signs of life."""
+    harness = Harness()
+    uri = checkpoint(harness)
+    harness.clock.advance(CHECKPOINT_AGE_SECONDS + (1 if over else -1))
+    if lives:
+        beat(harness, "run-1")
+    assert clean(harness).kept == ({"its run is at work": 1} if over and lives else {})
+    assert (harness.store.stat(uri) is None) == (over and not lives)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("age_seconds", [0, STILL_SECONDS - 1, STILL_SECONDS])
+@pytest.mark.parametrize("lives", [False, True])
+def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> None:
+    """All checkpoints may go once nobody wrote to them for a while, or by force; never that of a run at work."""
+    harness = Harness()
+    checkpoint(harness, "older")
+    harness.clock.advance(STILL_SECONDS)
+    uri = checkpoint(harness)
+    harness.clock.advance(age_seconds)
+    if lives:
+        beat(harness, "run-1")
+    may = not lives and (force or age_seconds >= STILL_SECONDS)
+    cleaner = harness.app().cleaner
+    if may:
+        cleaner.check_checkpoints(force=force)
+        assert clean(harness, all_checkpoints=True).removed == {Kind.CHECKPOINT: 2}
+        return
+    with pytest.raises(CompactorError, match=f"checkpoint {uri.removesuffix('offsets/0')}: .*at work"):
+        cleaner.check_checkpoints(force=force)
+
+
+class LongStore(FaultyStore):
+    """A store with a long archive that nobody wrote; it counts how much of it was listed."""
+
+    listed = 0
+
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+        if not prefix.endswith("/archive/"):
+            yield from super().list(prefix, start_after=start_after)
+            return
+        for number in range(20_000):
+            self.listed += 1
+            age_days = 31 if number % 10 == 0 else 1
+            written = datetime(2026, 1, 2, 12, tzinfo=UTC) - timedelta(days=age_days)
+            yield ObjectInfo(f"{prefix}{DAY}/m{number}.json", 1, "e", written)
+
+
+def test_a_long_archive_is_streamed() -> None:
+    """A long archive is neither held nor deleted as a whole, stops can come in between, and few are named."""
+    harness = Harness()
+    store = LongStore(harness.store)
+    report = CleaningReport()
+    steps = harness.app(store=store).cleaner.clean(report, archive_days=30)
+    before = store.listed
+    for _ in steps:
+        assert store.listed - before <= 2_500
+        before = store.listed
+    assert report.kept == {"its manifest is not committed": 2_000}
+    assert len(report.kept_named) == KEPT_NAMED
+
+
+def test_deletion_in_chunks() -> None:
+    """Many archived manifests go a chunk at a time; who stops in between has removed only what may go."""
+    harness = world_after(0)
+    data = harness.store.read(harness.layout.archived_manifest(DAY, "m0"))
+    outcome, done = (
+        harness.store.read(harness.layout.outcome(DAY, "m0")),
+        harness.store.read(harness.layout.done(DAY, "m0")),
+    )
+    for number in range(500):
+        manifest_id = f"n{number}"
+        harness.store.put(harness.layout.archived_manifest(DAY, manifest_id), data)
+        harness.store.put(harness.layout.outcome(DAY, manifest_id), outcome)
+        harness.store.put(harness.layout.done(DAY, manifest_id), done)
+    harness.clock.advance(31 * DAY_SECONDS)
+    report = CleaningReport()
+    steps = harness.app().cleaner.clean(report, archive_days=30)
+    next(steps)
+    assert len(archived(harness)) == 501 - 200
+    for _ in steps:
+        pass
+    assert (archived(harness), report.removed) == ([], {Kind.ARCHIVED: 501})
+
+
+def daily(harness: Harness, on_wait: Callable[[Service], None], *, store: ObjectStore | None = None) -> None:
+    """A run without end, of which each look at the stream is told."""
+    source = ListSource(harness.store, harness.layout.manifests_folder, on_wait=lambda: on_wait(job))
+    job = harness.app(store=store).service_on(harness.engine(), source)
+    job.run(once=False)
+
+
+def looks(harness: Harness, times: int, seconds: float, store: ObjectStore | None = None) -> list[int]:
+    """A run that is idle for so many looks, so many seconds apart; how many archived manifests there were at each."""
+    found: list[int] = []
+
+    def on_wait(job: Service) -> None:
+        harness.clock.advance(seconds)
+        found.append(len(archived(harness)))
+        if len(found) == times:
+            job.stop()
+
+    daily(harness, on_wait, store=store)
+    return found
+
+
+def test_a_run_cleans_once_a_day() -> None:
+    """The first run of all begins the day; a run cleans when a day has passed, and not again before the next one."""
+    harness = world_after(31 * DAY_SECONDS)
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}  # a restart does not reset the day
+    harness.clock.advance(EVERY_SECONDS)
+    found = looks(harness, 20, LOOK_SECONDS / 4)
+    assert found[:4] == [1, 1, 1, 1]  # not at start-up
+    assert found[-1] == 0
+    again = harness.layout.archived_manifest(DAY, "m0")
+    harness.store.put(again, b"{}")
+    harness.clock.advance(-1)
+    object.__setattr__(harness.settings.retention, "archive_days", 0)
+    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
+    harness.clock.advance(EVERY_SECONDS)
+    assert looks(harness, 20, LOOK_SECONDS)[-1] == 0
+
+
+def test_an_unreadable_memory_begins_the_day() -> None:
+    """A state object that cannot be read is as good as none."""
+    harness = world_after(31 * DAY_SECONDS)
+    harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "2020-01-01T00:00:00"}')
+    assert set(looks(harness, 10, LOOK_SECONDS)) == {1}
+    harness.clock.advance(EVERY_SECONDS)
+    assert looks(harness, 10, LOOK_SECONDS)[-1] == 0
+
+
+def test_trouble_while_cleaning_stops_nothing() -> None:
+    """Trouble of the store while cleaning is logged, does not end the stream, and is tried again later."""
+
+    class NoDelete(FaultyStore):
+        refused = 0
+
+        def delete(self, uris: object) -> None:
+            if "archive" in str(uris) and self.refused < 1:
+                self.refused += 1
+                raise StoreUnavailable("503")
+            super().delete(uris)  # type: ignore[arg-type]
+
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
+    store = NoDelete(harness.store)
+    steps = int(AGAIN_SECONDS / LOOK_SECONDS)
+    found = looks(harness, 2 * steps + 4, LOOK_SECONDS, store=store)
+    assert (store.refused, found[steps], found[-1]) == (1, 1, 0)
+
+
+def test_a_stop_ends_cleaning_between_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop that comes while a run cleans up is heeded before the next deletion."""
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
+    steps: list[int] = []
+
+    def endless(_self: Cleaner, _report: CleaningReport, **_how: object) -> Iterator[None]:
+        while True:
+            steps.append(1)
+            yield
+
+    monkeypatch.setattr(Cleaner, "clean", endless)
+
+    def on_wait(job: Service) -> None:
+        harness.clock.advance(LOOK_SECONDS)
+        if len(steps) == 3:
+            job.stop()
+
+    daily(harness, on_wait)
+    assert len(steps) == 3
+
+
+def test_a_busy_run_cleans_up_as_well() -> None:
+    """A run whose stream is never idle does not let archived manifests pile up."""
+    harness = world_after(31 * DAY_SECONDS)
+    looks(harness, 3, LOOK_SECONDS)
+    harness.clock.advance(EVERY_SECONDS)
+    seen: list[int] = []
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    def on_wait() -> None:
+        harness.clock.advance(LOOK_SECONDS)
+        seen.append(len(archived(harness)))
+        if len(seen) == 20:
+            job.stop()
+
+    job = harness.app().service_on(
+        harness.engine(), BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
+    )
+    job.run(once=False)
+    assert (seen[0], seen[-1]) == (1, 0)
+
+
+def test_accepted_alone_is_no_commit() -> None:
+    """An archived manifest that was accepted and nothing more stays."""
+    harness = Harness()
+    harness.ledger.accept(Accepted(manifest_id="m0", kind="refused", date=DAY, accepted_at=harness.clock.now()))
+    harness.store.put(harness.layout.archived_manifest(DAY, "m0"), b"{}")
+    harness.clock.advance(31 * DAY_SECONDS)
+    assert clean(harness).kept == {"its manifest is not committed": 1}

@@ -1,0 +1,347 @@
+"""The job: recovery, stream and restarts, until told to stop or nothing helps."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.records import Commit
+from compactor.engines.engine import Engine, Staged, StageRequest
+from compactor.job import service as service_module
+from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, SWEEP_SECONDS, Service
+from tests.support.fakes import ListSource, PlainEngine
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+@pytest.fixture(autouse=True)
+def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "FIRST_PAUSE_SECONDS", 0.0)
+
+
+class FailingEngine(PlainEngine):
+    """Fails for some manifests, so many times each."""
+
+    def __init__(self, harness: Harness, error: Exception, times: dict[str, int]) -> None:
+        super().__init__(harness.store)
+        self._error, self._times = error, times
+
+    def stage(self, request: StageRequest) -> Staged:
+        manifest_id = request.manifest.manifest_id
+        if self._times.get(manifest_id, 0) > 0:
+            self._times[manifest_id] -= 1
+            raise self._error
+        return super().stage(request)
+
+
+def service(harness: Harness, source: ListSource, engine: Engine | None = None) -> Service:
+    return harness.app().service_on(engine or harness.engine(), source)
+
+
+def source(
+    harness: Harness,
+    on_wait: Callable[[], None] = lambda: None,
+    *,
+    batch_size: int = 8,
+    repeat: int = 1,
+    fail_starts: int = 0,
+) -> ListSource:
+    return ListSource(
+        harness.store,
+        harness.layout.manifests_folder,
+        batch_size=batch_size,
+        repeat=repeat,
+        fail_starts=fail_starts,
+        on_wait=on_wait,
+    )
+
+
+def test_once(harness: Harness) -> None:
+    """A run that is to end does all there is, batch by batch, and reports what it did."""
+    for number in range(5):
+        harness.deliver(f"m{number}", GOOD, FLAWED)
+    stream = source(harness, batch_size=2, repeat=2)
+    report = service(harness, stream).run(once=True)
+    assert [len(batch) for batch in stream.batches] == [2, 2, 1]
+    assert (report.committed, report.records, report.rejected_lines, report.output_files) == (5, 20, 10, 10)
+    assert report.output_bytes == sum(info.size_bytes for info in harness.store.list("/w/output/"))
+    assert report.input_bytes == sum(info.size_bytes for info in harness.store.list("/w/raw/"))
+    assert harness.store.stat(harness.layout.keep_marker) is not None
+    harness.check_exact()
+
+
+def test_unseen_manifests(harness: Harness) -> None:
+    """What the stream cannot see, hidden, empty, nested or overlooked, is found and dealt with before the end."""
+    harness.deliver("overlooked", GOOD)
+    for name in ("_hidden.json", "empty.json", "sub/nested.json"):
+        harness.put_manifest(name, b"")
+    stream = ListSource(harness.store, harness.layout.manifests_folder, hidden=["overlooked.json"])
+    report = service(harness, stream).run(once=True)
+    assert (stream.batches, report.committed, report.dead_lettered) == ([], 1, 3)
+    harness.check_exact()
+
+
+def test_unseen_manifests_while_idle(harness: Harness) -> None:
+    """A run without end finds them as well, when the stream has nothing to do."""
+    harness.put_manifest("empty.json", b"")
+    waits: list[int] = []
+
+    def on_wait() -> None:
+        if stream.is_idle():
+            harness.clock.advance(SWEEP_SECONDS)
+        waits.append(1)
+        if not harness.waiting() or len(waits) > 5_000:
+            job.stop()
+
+    stream = source(harness, on_wait)
+    job = service(harness, stream)
+    report = job.run(once=False)
+    assert (report.dead_lettered, harness.waiting()) == (1, [])
+
+
+def test_unseen_manifests_while_busy(harness: Harness) -> None:
+    """A run whose stream is never idle finds what the stream cannot see all the same, and leaves the rest to it."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    def on_wait() -> None:
+        harness.clock.advance(SWEEP_SECONDS)
+        waits.append(1)
+        if harness.waiting() == [seen] or len(waits) > 5_000:
+            job.stop()
+
+    waits: list[int] = []
+    seen = harness.deliver("seen", GOOD)
+    for name in ("_hidden.json", "empty.json", "sub/nested.json"):
+        harness.put_manifest(name, b"")
+    stream = BusySource(harness.store, harness.layout.manifests_folder, hidden=["seen.json"], on_wait=on_wait)
+    job = service(harness, stream)
+    assert (job.run(once=False).dead_lettered, harness.waiting()) == (3, [seen])
+
+
+def test_a_manifest_that_a_person_must_put_right_stops_no_other(harness: Harness) -> None:
+    """Neither a committed manifest without its staging nor an unreadable record keeps the stream from going on."""
+    for manifest_id in ("lost", "unreadable"):
+        uri = harness.deliver(manifest_id, GOOD)
+        with pytest.raises(DiedError):
+            harness.runner(on_crash_point=_die_when_decided).run([uri])
+    harness.store.delete([info.uri for info in harness.store.list(harness.layout.staging_of("lost"))])
+    held_up = {"lost": harness.layout.state, "unreadable": harness.layout.accepted("unreadable")}
+    record = harness.store.read(held_up["unreadable"])
+    harness.store.put(held_up["unreadable"], b'{"kind": "of another release"}')
+    harness.deliver("good", GOOD)
+    report = service(harness, source(harness)).run(once=True)
+    assert (report.committed, report.failures, set(report.stuck)) == (1, {}, set(held_up))
+    assert all(place in report.stuck[manifest_id] for manifest_id, place in held_up.items())
+    harness.store.put(held_up["unreadable"], record)
+    report = service(harness, source(harness)).run(once=True)
+    assert (report.committed, set(report.stuck)) == (1, {"lost"})
+
+
+def test_new_work_arrives(harness: Harness) -> None:
+    """A run without end takes what comes while it waits, and ends when it is told to."""
+    done = threading.Event()
+    app = harness.app()
+    app.on_result = lambda _: done.set()
+
+    def on_wait() -> None:
+        if stream.is_idle() and not done.is_set():
+            harness.deliver("late", GOOD) if harness.ledger.accepted("late") is None else None
+            stream.poke()
+        if done.is_set():
+            job.stop()
+
+    stream = source(harness, on_wait)
+    job = app.service_on(harness.engine(), stream)
+    assert job.run(once=False).committed == 1
+    harness.check_exact()
+
+
+def test_stop_finishes_the_batch(harness: Harness) -> None:
+    """A stop in the middle of a batch lets that batch come to its end and begins no other."""
+    for number in range(4):
+        harness.deliver(f"m{number}", GOOD)
+    app = harness.app(on_crash_point=lambda step, _: job.stop() if step == CrashPoint.INSPECTED else None)
+    stream = source(harness, batch_size=2)
+    job = app.service_on(harness.engine(), stream)
+    report = job.run(once=False)
+    assert (report.committed, len(harness.waiting())) == (2, 2)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_restarts_after_failures(harness: Harness) -> None:
+    """A failed batch restarts the stream, which gets everything done in the end."""
+    uris = [harness.deliver(f"m{number}", GOOD) for number in range(3)]
+    stream = source(harness)
+    report = service(harness, stream, FailingEngine(harness, StoreUnavailable("503"), {"m1": 2})).run(once=True)
+    assert (report.committed, report.failures) == (len(uris), {})
+    assert stream.starts > 1
+    harness.check_exact()
+
+
+def test_gives_up_on_a_batch(harness: Harness) -> None:
+    """Trouble that does not pass ends the process with the error, after a fixed number of restarts."""
+    harness.deliver("m1", GOOD)
+    stream = source(harness)
+    engine = FailingEngine(harness, StoreUnavailable("503 from afar"), {"m1": 1000})
+    with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
+        service(harness, stream, engine).run(once=True)
+    assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_gives_up_on_a_stream_that_cannot_start(harness: Harness) -> None:
+    """A stream that never starts ends the process too, though there is nothing to recover each time."""
+    stream = source(harness, fail_starts=1000)
+    with pytest.raises(CompactorError, match="the stream failed 7 times in a row: RuntimeError in "):
+        service(harness, stream).run(once=False)
+    assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
+
+
+def test_begins_again_after_passing_trouble(harness: Harness) -> None:
+    """Progress sets the count of failures back."""
+    for number in range(3):
+        harness.deliver(f"m{number}", GOOD)
+    stream = source(harness, fail_starts=MAX_CONSECUTIVE_FAILURES)
+    assert service(harness, stream).run(once=True).committed == 3
+
+
+def test_one_manifest_in_lasting_trouble_stops_no_other(harness: Harness) -> None:
+    """A manifest that passing trouble never leaves keeps no other from being done, in this process or the next."""
+    stuck = harness.deliver("a-stuck", GOOD)
+    engine = FailingEngine(harness, StoreUnavailable("503"), {"a-stuck": 1_000})
+    with pytest.raises(CompactorError):
+        service(harness, source(harness, batch_size=1), engine).run(once=True)
+    neighbours = [harness.deliver(f"m{number}", GOOD) for number in range(20)]
+    with pytest.raises(CompactorError):
+        service(harness, source(harness, batch_size=4), engine).run(once=True)
+    assert harness.waiting() == [stuck]
+    assert all(isinstance(harness.outcome(f"m{number}"), Commit) for number in range(len(neighbours)))
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_operator_error_ends_the_run(harness: Harness) -> None:
+    """Where a person must act, the run ends at once with that very error."""
+    harness.deliver("m1", GOOD)
+    stream = source(harness)
+    error = AccessError("denied")
+    with pytest.raises(AccessError) as caught:
+        service(harness, stream, FailingEngine(harness, error, {"m1": 1})).run(once=False)
+    assert (caught.value, stream.starts) == (error, 1)
+
+
+def test_batch_that_comes_while_the_stream_is_torn_down(harness: Harness) -> None:
+    """A batch that a failed stream delivers as it is being stopped is left for the next one; nobody waits for ever."""
+
+    class EagerSource(ListSource):
+        """Delivers once more while it is stopped, as a stream may that was between two batches."""
+
+        def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
+            self.on_batch = on_batch
+            super().start(on_batch, once=once)
+
+        def stop(self) -> None:
+            if self.starts == 1:
+                late = threading.Thread(target=self.on_batch, args=([harness.deliver("late", GOOD)],), daemon=True)
+                late.start()
+                late.join(5)
+                seen.append((late.is_alive(), harness.ledger.accepted("late") is None))
+            super().stop()
+
+    def on_wait() -> None:
+        if stream.starts == 1:
+            raise RuntimeError("the stream broke")
+        if not harness.waiting():
+            job.stop()
+
+    seen: list[tuple[bool, bool]] = []
+    stream = EagerSource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
+    job = service(harness, stream)
+    job.run(once=False)
+    assert seen == [(False, True)]
+    harness.check_exact()
+
+
+def test_heartbeat(harness: Harness) -> None:
+    """An idle run says every minute that it is alive."""
+    beats: list[int] = []
+
+    def on_wait() -> None:
+        if stream.is_idle():
+            harness.clock.advance(HEARTBEAT_SECONDS / 2)
+            beats.append(1)
+        if len(beats) > 10:
+            job.stop()
+
+    stream = source(harness, on_wait)
+    job = service(harness, stream)
+    job.run(once=False)
+    assert harness.metrics.emitted == [{"Heartbeat": 1}] * 5
+
+
+def test_no_heartbeat_beside_a_batch(harness: Harness) -> None:
+    """A run whose stream is busy leaves the heartbeat to its batches, so that one that hangs is missed."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    beats: list[int] = []
+
+    def on_wait() -> None:
+        harness.clock.advance(HEARTBEAT_SECONDS)
+        beats.append(1)
+        if len(beats) > 5:
+            job.stop()
+
+    job = service(harness, BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait))
+    job.run(once=False)
+    assert harness.metrics.emitted == []
+
+
+def test_checkpoints_of_the_run_are_dropped(harness: Harness) -> None:
+    """A run deletes its own checkpoints at its end, and leaves those of others."""
+    app = harness.app()
+    mine, other = app.layout.checkpoint(f"{app.run_id}-1") + "/0", app.layout.checkpoint("other-1") + "/0"
+    for uri in (mine, other):
+        harness.store.put(uri, b"x")
+    app.service_on(harness.engine(), source(harness)).run(once=True)
+    assert [info.uri for info in harness.store.list(harness.layout.checkpoints_folder)] == [other]
+
+
+def test_recovery_before_the_stream(harness: Harness) -> None:
+    """What an earlier driver had decided is visible before the stream delivers anything."""
+    uri = harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=_die_when_decided).run([uri])
+    harness.store.delete([uri])  # the stream could not deliver it
+    assert service(harness, source(harness)).run(once=True).committed == 1
+    harness.check_exact()
+
+
+def _die_when_decided(step: CrashPoint, _manifest_id: str) -> None:
+    if step == CrashPoint.DECIDED:
+        raise DiedError
+
+
+def test_markers_of_folders(harness: Harness) -> None:
+    """The empty objects that consoles make for folders are no manifests, no records, and in nobody's way."""
+    places = harness.layout
+    markers = [places.manifests_folder, places.manifests_folder + "sub/", places.open_folder, places.ledger_folder]
+    for uri in (*markers, places.ledger_day(DAY)):
+        harness.store.put(uri, b"")
+    harness.deliver("m1", GOOD)
+    report = service(harness, source(harness)).run(once=True)
+    assert (report.committed, report.dead_lettered) == (1, 0)
+    assert list(harness.ledger.manifests()) == list(harness.ledger.manifests(DAY)) == [(DAY, "m1")]

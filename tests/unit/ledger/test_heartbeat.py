@@ -1,0 +1,130 @@
+"""Signs of life: who is still at work."""
+
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from compactor.adapters.local.processes import MachineProcesses
+from compactor.core.ports import ProcessName
+from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs
+from tests.support.fakes import FaultyStore
+from tests.support.harness import Harness
+
+
+class NamedProcesses:
+    """Processes that are gone by their number."""
+
+    def __init__(self, process_id: int, *gone: int) -> None:
+        self._process_id, self._gone = process_id, gone
+
+    def this(self) -> ProcessName:
+        return ProcessName("here", self._process_id)
+
+    def is_gone(self, process: ProcessName) -> bool:
+        return process.process_id in self._gone
+
+
+def heartbeat(harness: Harness, run_id: str, process_id: int = 1) -> Heartbeat:
+    return Heartbeat(harness.store, harness.layout, harness.clock, run_id, ProcessName("here", process_id))
+
+
+def runs(harness: Harness, *gone: int) -> Runs:
+    return Runs(harness.store, harness.layout, harness.clock, NamedProcesses(1, *gone))
+
+
+def test_a_run_lives_as_long_as_its_context() -> None:
+    """Others see a run while it lasts, and neither before nor after."""
+    harness = Harness()
+    assert runs(harness).living() == []
+    with heartbeat(harness, "a", 7):
+        (beat,) = runs(harness).living()
+        assert (beat.run_id, beat.process_id) == ("a", 7)
+        assert runs(harness).living_among(["a", "unheard"]) == {"a"}
+    assert runs(harness).living_among(["a"]) == set()
+
+
+def test_a_run_without_a_sign_is_dead() -> None:
+    """A run that gave no sign for long is dead, and so is one whose process is known to have ended."""
+    harness = Harness()
+    with heartbeat(harness, "a", 7):
+        harness.clock.advance(LIFE_SECONDS)
+        assert runs(harness).living_among(["a"]) == {"a"}
+        assert (runs(harness, 7).living_among(["a"]), runs(harness, 7).living()) == (set(), [])
+        harness.clock.advance(1)
+        assert (runs(harness).living_among(["a"]), runs(harness).living()) == (set(), [])
+
+
+def test_trouble_with_the_store_hinders_no_run() -> None:
+    """A sign that cannot be given, or removed, is no reason to fail; a damaged one counts as none."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    for method in ("put", "delete"):
+        store.unavailable_at(1, method)
+    with Heartbeat(store, harness.layout, harness.clock, "a", ProcessName("here", 1)):
+        pass
+    harness.store.put(harness.layout.run("c"), b"{")
+    assert runs(harness).living_among(["a", "c"]) == set()
+
+
+def test_signs_of_the_long_dead_are_removed() -> None:
+    """Only those that nobody has renewed for long."""
+    harness = Harness()
+    harness.store.put(harness.layout.run("old"), b"{}")
+    harness.clock.advance(FORGET_SECONDS + 1)
+    harness.store.put(harness.layout.run("young"), b"{}")
+    runs(harness).forget_dead()
+    assert [info.uri for info in harness.store.list(harness.layout.runs_folder)] == [harness.layout.run("young")]
+
+
+def test_a_run_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request reaches its run with the next beat, no other run, and is gone with the run."""
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.01)
+    harness = Harness()
+    asked = {"a": threading.Event(), "b": threading.Event()}
+    with ExitStack() as stack:
+        for run_id, event in asked.items():
+            each = heartbeat(harness, run_id)
+            each.on_stop_request(event.set)
+            stack.enter_context(each)
+        runs(harness).ask_to_stop("a")
+        assert asked["a"].wait(60)
+        assert not asked["b"].wait(0.1)
+    assert list(harness.store.list(harness.layout.runs_folder)) == []
+
+
+def test_requests_and_signs_are_dated() -> None:
+    """When a run was asked to end, and when any run gave its last sign, can be told; of none there is no time."""
+    harness = Harness()
+    assert (runs(harness).asked_to_stop_at("a"), runs(harness).last_sign_at()) == (None, None)
+    with heartbeat(harness, "a"):
+        heartbeat_at = harness.clock.now()
+        harness.clock.advance(LIFE_SECONDS + 20)
+        runs(harness).ask_to_stop("a")
+        assert runs(harness).living() == []
+        assert runs(harness).last_sign_at() == heartbeat_at
+        assert runs(harness).asked_to_stop_at("a") == harness.clock.now()
+    assert (runs(harness).asked_to_stop_at("a"), runs(harness).last_sign_at()) == (None, None)
+
+
+@pytest.mark.parametrize("reaped", [False, True])
+def test_processes_of_this_machine(reaped: bool) -> None:
+    """A process is there until it has ended, also as long as nobody asked for its end; elsewhere nobody can tell."""
+    processes = MachineProcesses()
+    host = processes.this().host
+    assert not processes.is_gone(processes.this())
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = ProcessName(host, child.pid)
+    try:
+        assert not processes.is_gone(name)
+    finally:
+        child.kill()
+        if reaped:
+            child.wait()
+    while not processes.is_gone(name):
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(0.01) if reaped else None
+    assert not processes.is_gone(ProcessName("elsewhere", child.pid))
+    child.wait()

@@ -1,0 +1,128 @@
+"""The ledger: records are made once, and say how far a manifest has come."""
+
+import pytest
+
+from compactor.core.records import Accepted, RecentCommit
+from compactor.ledger.ledger import RECENT_SLOTS, Ledger
+from tests.support.harness import DAY, GOOD, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def other(harness: Harness) -> Ledger:
+    """The ledger of another driver."""
+    return Ledger(harness.store, harness.layout, harness.clock, "another-run")
+
+
+def test_accept_once(harness: Harness) -> None:
+    """An id belongs to the first that asked, for ever."""
+    first = Accepted(manifest_id="m1", kind="manifest", date=DAY, digest="1", accepted_at=harness.clock.now())
+    second = first.model_copy(update={"kind": "revoked", "digest": "2"})
+    assert harness.ledger.accepted("m1") is None
+    assert harness.ledger.accept(first) == first
+    assert other(harness).accept(second) == first
+    assert harness.ledger.accepted("m1") == first
+
+
+def test_decide_once(harness: Harness) -> None:
+    """Commit and dead letter exclude each other: whoever comes second gets what holds."""
+    uri = harness.deliver("m1", GOOD)
+    harness.runner().run([uri])
+    commit = harness.commit("m1")
+    harness.put_manifest("bad.json", b"")
+    harness.run_once()
+    letter = harness.dead_letter("bad").model_copy(update={"manifest_id": "m1", "date": commit.date})
+    assert other(harness).decide(letter) == commit
+    assert harness.ledger.outcome(DAY, "m1") == commit
+
+
+def test_attempts_are_numbered_across_drivers(harness: Harness) -> None:
+    """No two attempts share a number, also where a driver does not know of the other's."""
+    numbers = [
+        each.begin(DAY, "m1", after=0, alone=True).number for each in (harness.ledger, other(harness), harness.ledger)
+    ]
+    assert numbers == [1, 2, 3]
+    state = harness.ledger.state(DAY, "m1")
+    assert [each.attempt.number for each in state.attempts] == [1, 2, 3]
+    assert (state.outcome, state.is_done) == (None, False)
+
+
+def test_ten_attempts_stay_in_order(harness: Harness) -> None:
+    """Attempts are in the order of their numbers, not of their names."""
+    ledger = harness.ledger
+    for number in range(11):
+        attempt = ledger.begin(DAY, "m1", after=number, alone=False)
+        ledger.fail(DAY, attempt, error=f"e{attempt.number}", passing=False)
+    errors = [each.failure.error for each in ledger.state(DAY, "m1").attempts if each.failure]
+    assert errors == [f"e{number}" for number in range(1, 12)]
+
+
+def test_first_word_about_an_end_holds(harness: Harness) -> None:
+    """How an attempt ended is on record once."""
+    attempt = harness.ledger.begin(DAY, "m1", after=0, alone=True)
+    harness.ledger.fail(DAY, attempt, error="first", passing=True)
+    harness.clock.advance(1)
+    harness.ledger.fail(DAY, attempt, error="second", passing=False)
+    [state] = harness.ledger.state(DAY, "m1").attempts
+    assert state.failure is not None
+    assert (state.failure.error, state.failure.passing) == ("first", True)
+
+
+def test_open_markers(harness: Harness) -> None:
+    """The index holds what was opened and not closed."""
+    for name in ("a", "b", "b"):
+        harness.ledger.open(DAY, name)
+    harness.ledger.close("a")
+    harness.ledger.close("a")
+    assert list(harness.ledger.open_ids()) == ["b"]
+
+
+def test_manifests_of_a_day(harness: Harness) -> None:
+    """Manifests are listed with their days, once each, however many records they have."""
+    for day, name in (("2026-01-01", "x"), (DAY, "a"), (DAY, "a"), (DAY, "b")):
+        harness.ledger.begin(day, name, after=0, alone=True)
+    assert [*harness.ledger.manifests(DAY)] == [(DAY, "a"), (DAY, "b")]
+    assert [*harness.ledger.manifests()] == [("2026-01-01", "x"), (DAY, "a"), (DAY, "b")]
+
+
+def remember(harness: Harness, ledger: Ledger, count: int) -> None:
+    for _ in range(count):
+        harness.clock.advance(1)
+        ledger.remember(
+            RecentCommit(
+                manifest_id=f"{harness.clock.now().timestamp():.0f}",
+                date=DAY,
+                decoded_bytes=1,
+                input_bytes=1,
+                output_bytes=1,
+                output_files=1,
+                input_files=1,
+                records=1,
+                rejected_lines=0,
+                seconds=1,
+                decided_at=harness.clock.now(),
+            )
+        )
+
+
+def test_ring_of_recent_commits(harness: Harness) -> None:
+    """The ring keeps the latest commits, oldest first, and goes on in its place after a restart."""
+    start = harness.clock.now().timestamp()
+    remember(harness, harness.ledger, RECENT_SLOTS - 2)
+    remember(harness, other(harness), 5)
+    recent = harness.ledger.recent()
+    expected = [f"{start + number:.0f}" for number in range(4, RECENT_SLOTS + 4)]
+    assert [commit.manifest_id for commit in recent] == expected
+
+
+@pytest.mark.parametrize(("name", "left"), [("000.json", 1), ("readme.txt", 3), ("zzz.json", 3)])
+def test_ring_with_foreign_objects(harness: Harness, name: str, left: int) -> None:
+    """What cannot be read in the ring, which is a cache, is passed over."""
+    remember(harness, harness.ledger, 2)
+    harness.clock.advance(1)
+    harness.store.put(harness.layout.recent_folder + name, b"{}")
+    remember(harness, other(harness), 1)
+    assert len(harness.ledger.recent()) == left

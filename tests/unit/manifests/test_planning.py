@@ -1,0 +1,316 @@
+"""Planning from a listing: each file version in exactly one manifest, whoever dies, wakes late or plans as well."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from compactor.adapters.memory.store import MemoryClaims
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.errors import SettingsError
+from compactor.core.manifest import ManifestFile, parse_manifest
+from compactor.core.records import Commit
+from compactor.manifests.planning import SKIP_REASONS, Plan
+from tests.support.harness import DAY, DiedError, Harness
+
+ROW = b'{"id": "1"}\n'
+LEASE_SECONDS = 600.0
+
+
+@pytest.fixture
+def harness() -> Harness:
+    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW), "claim_lease_seconds": LEASE_SECONDS})
+    for number in range(5):
+        harness.file(f"{DAY}-{number}.ndjson", b'{"id": "%d"}\n' % number)
+    return harness
+
+
+def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> Plan:
+    """One planner, in a process of its own."""
+    return harness.app(on_crash_point=on_crash_point).planner.plan("/w/raw")
+
+
+def planned(harness: Harness) -> Counter[str]:
+    """How often each input is named by a waiting manifest."""
+    return Counter(
+        file.uri
+        for uri in harness.waiting()
+        for file in parse_manifest(
+            harness.store.read(uri), uri=uri, modified_at=harness.clock.now(), allowed_prefixes=["/w/raw"]
+        ).files
+    )
+
+
+def all_inputs(harness: Harness) -> Counter[str]:
+    return Counter(info.uri for info in harness.store.list("/w/raw/"))
+
+
+def committed(harness: Harness) -> Counter[str]:
+    """How often each input was compacted."""
+    outcomes = [harness.ledger.outcome(*each) for each in harness.ledger.manifests()]
+    return Counter(file.uri for commit in outcomes if isinstance(commit, Commit) for file in commit.files)
+
+
+def test_every_file_once(harness: Harness) -> None:
+    """All files are planned, in manifests near the target, and a second plan finds nothing to do."""
+    first = plan(harness)
+    assert [len(manifest.files) for manifest in first.manifests] == [2, 2, 1]
+    assert planned(harness) == all_inputs(harness)
+    second = plan(harness)
+    assert (second.manifests, second.planned_before, second.held) == ([], 5, 0)
+    harness.run_once()
+    assert plan(harness).planned_before == 5
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("step", [CrashPoint.CLAIMED, CrashPoint.PLANNED])
+@pytest.mark.parametrize("occurrence", [1, 2, 3])
+@pytest.mark.parametrize("lease_is_over", [False, True])
+def test_two_planners(harness: Harness, step: CrashPoint, occurrence: int, lease_is_over: bool) -> None:
+    """A planner that stops at any step while another one plans: each file is compacted once, however late it wakes."""
+    paused, overtaken = threading.Event(), threading.Event()
+    reached = 0
+
+    def wait(found: CrashPoint, _manifest_id: str) -> None:
+        nonlocal reached
+        reached += found == step
+        if found == step and reached == occurrence:
+            paused.set()
+            assert overtaken.wait(30)
+
+    thread = threading.Thread(target=plan, args=(harness, wait))
+    thread.start()
+    try:
+        assert paused.wait(30)
+        if lease_is_over:
+            harness.clock.advance(LEASE_SECONDS + 1)
+        plan(harness)
+    finally:
+        overtaken.set()
+        thread.join()
+    harness.run_once()
+    assert max(committed(harness).values()) == 1
+    harness.clock.advance(LEASE_SECONDS + 1)
+    plan(harness)
+    harness.run_once()
+    assert committed(harness) == all_inputs(harness)
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("step", [CrashPoint.CLAIMED, CrashPoint.PLANNED])
+@pytest.mark.parametrize("occurrence", [1, 2, 3])
+def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) -> None:
+    """What a dead planner claimed is left alone for its lease, and then planned by the next one."""
+    reached = 0
+
+    def die(found: CrashPoint, _manifest_id: str) -> None:
+        nonlocal reached
+        reached += found == step
+        if found == step and reached == occurrence:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        plan(harness, die)
+    within_lease = plan(harness)
+    held = sum(all_inputs(harness).values()) - sum(planned(harness).values())
+    assert within_lease.held == held
+    assert (within_lease.held_until is not None) == (held > 0)
+    assert (step == CrashPoint.CLAIMED) == (held > 0)
+    harness.clock.advance(LEASE_SECONDS + 1)
+    plan(harness)
+    assert planned(harness) == all_inputs(harness)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_late_manifest_is_refused(harness: Harness) -> None:
+    """A manifest that is written after its planner was given up never takes effect; it says why."""
+    late: list[str] = []
+
+    def die(_step: CrashPoint, manifest_id: str) -> None:
+        late.append(manifest_id)
+        raise DiedError
+
+    with pytest.raises(DiedError):
+        plan(harness, die)
+    harness.clock.advance(LEASE_SECONDS + 1)
+    plan(harness)
+    files = [harness.named(f"/w/raw/{DAY}-{number}.ndjson") for number in (0, 1)]
+    data = harness.manifest(late[0], files).to_json()
+    harness.put_manifest(f"{late[0]}.json", data)
+    report = harness.run_once()
+    assert report.dead_lettered == 1
+    [letter] = [info.uri for info in harness.store.list("/w/state/failed/") if info.uri.endswith(".reason.json")]
+    assert b"given up by its planner" in harness.store.read(letter)
+    harness.check_exact()
+
+
+def test_manifest_accepted_before_it_could_be_voided(harness: Harness) -> None:
+    """A claim whose lease ran out stays with its manifest if that was accepted, also where the object is gone."""
+    plan(harness)
+    harness.run_once()
+    harness.clock.advance(100 * LEASE_SECONDS)
+    again = plan(harness)
+    assert (again.manifests, again.planned_before) == ([], 5)
+
+
+def test_new_version_is_a_new_file(harness: Harness) -> None:
+    """A file that is written again is planned again."""
+    plan(harness)
+    harness.run_once()
+    harness.file(f"{DAY}-0.ndjson", b'{"id": "new"}\n')
+    assert [[file.uri for file in manifest.files] for manifest in plan(harness).manifests] == [
+        [f"/w/raw/{DAY}-0.ndjson"]
+    ]
+
+
+def test_forgotten_claims(harness: Harness) -> None:
+    """Files older than the memory of the claim table are not planned again, because the ledger knows them."""
+    plan(harness)
+    harness.run_once()
+    harness.clock.advance(91 * 86400)
+    harness.file(f"{DAY}-young.ndjson", ROW)
+    harness.claims = MemoryClaims(lifetime_days=90)
+    again = plan(harness)
+    assert again.planned_before == 5
+    assert [file.uri for manifest in again.manifests for file in manifest.files] == [f"/w/raw/{DAY}-young.ndjson"]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("names_versions", [False, True])
+def test_files_of_a_manifest_that_somebody_else_wrote(is_done: bool, names_versions: bool) -> None:
+    """Files without a claim are not planned again where a manifest that waits, or one of their day, has them."""
+    harness = Harness()
+    file = harness.file(f"{DAY}-a.ndjson", ROW)
+    named = file if names_versions else ManifestFile(uri=file.uri)
+    harness.put_manifest("by-hand.json", harness.manifest("by-hand", [named]).to_json())
+    if is_done:
+        harness.run_once()
+    harness.file(f"{DAY}-b.ndjson", ROW)
+    found = plan(harness)
+    assert found.planned_before == 1
+    assert [each.uri for manifest in found.manifests for each in manifest.files] == [f"/w/raw/{DAY}-b.ndjson"]
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_a_file_that_was_missing_is_planned_when_it_comes() -> None:
+    """A file that a manifest without versions named too early is not lost to planning."""
+    harness = Harness()
+    early = ManifestFile(uri=f"/w/raw/{DAY}-late.ndjson")
+    harness.put_manifest("by-hand.json", harness.manifest("by-hand", [early]).to_json())
+    harness.run_once()
+    harness.file(f"{DAY}-late.ndjson", ROW)
+    assert [len(manifest.files) for manifest in plan(harness).manifests] == [1]
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_a_file_for_a_prefix(harness: Harness) -> None:
+    """A file in place of a folder is refused in words, instead of planning nothing."""
+    with pytest.raises(SettingsError, match="is a file, expected the folder"):
+        harness.app().planner.plan(f"/w/raw/{DAY}-0.ndjson")
+
+
+def test_dry_run(harness: Harness) -> None:
+    """A dry run shows the manifests and leaves no trace: neither claims nor objects."""
+    before = [info.uri for info in harness.store.list("/w/")]
+    shown = harness.app().planner.plan("/w/raw", dry_run=True)
+    assert [len(manifest.files) for manifest in shown.manifests] == [2, 2, 1]
+    assert [info.uri for info in harness.store.list("/w/")] == before
+    assert [len(manifest.files) for manifest in plan(harness).manifests] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.ndjson", b"", "empty"),
+        ("folder/", b"", "folder_marker"),
+        ("_SUCCESS", b"", "job_marker"),
+        ("_started_123", b"x", "job_marker"),
+        ("_committed_123", b"x", "job_marker"),
+        ("_temporary/0/part-0.json", ROW, "job_marker"),
+        ("day/_spark_metadata/0", ROW, "job_marker"),
+        ("_SUCCESS_STORIES.ndjson", ROW, None),
+        ("_started_early.ndjson", ROW, None),
+        (".hidden.ndjson", ROW, None),
+        ("odd *?[{ %+ name.ndjson", ROW, None),
+    ],
+)
+def test_what_is_input(name: str, content: bytes, reason: str | None) -> None:
+    """Only what Spark and Hadoop leave beside data, and what holds nothing, is no input."""
+    harness = Harness()
+    harness.file(name, content)
+    found = plan(harness)
+    assert found.skipped == ({reason: 1} if reason else {})
+    assert [file.uri for manifest in found.manifests for file in manifest.files] == (
+        [] if reason else [f"/w/raw/{name}"]
+    )
+    assert set(found.skipped) <= set(SKIP_REASONS)
+
+
+def test_date_and_since() -> None:
+    """--date takes the files of a day by name, key or time; --since those written from a moment on."""
+    harness = Harness()
+    harness.file("2025-12-30-a.ndjson", ROW)
+    harness.file("2025-12-30/b.ndjson", ROW)
+    harness.clock.advance(3600)
+    harness.file("c.ndjson", ROW)
+    planner = harness.app().planner
+    by_date = planner.plan("/w/raw", date="2025-12-30", dry_run=True)
+    assert [len(manifest.files) for manifest in by_date.manifests] == [2]
+    assert by_date.skipped == {"other_date": 1}
+    # Half a second earlier counts as well: S3 tells whole seconds.
+    since = harness.clock.now() + timedelta(milliseconds=500)
+    by_time = planner.plan("/w/raw", since=since, dry_run=True)
+    assert [[file.uri for file in manifest.files] for manifest in by_time.manifests] == [["/w/raw/c.ndjson"]]
+    assert by_time.skipped == {"too_old": 2}
+
+
+def test_one_day_a_manifest() -> None:
+    """Files of several days never share a manifest."""
+    harness = Harness()
+    for day in ("2025-12-30", "2025-12-31"):
+        harness.file(f"{day}.ndjson", ROW)
+    assert [manifest.date for manifest in plan(harness).manifests] == ["2025-12-30", "2025-12-31"]
+
+
+def test_prefix_outside(harness: Harness) -> None:
+    """A prefix outside the allowed ones is refused, also one that climbs out."""
+    for prefix in ("/w/elsewhere", "/w/raw/../elsewhere", "/w/rawer"):
+        with pytest.raises(SettingsError, match=r"expected a folder within input\.allowed_prefixes: /w/raw"):
+            harness.app().planner.plan(prefix)
+
+
+@pytest.mark.parametrize("name", ["../beside.ndjson", "./dot.ndjson", "a/../b.ndjson", "caf\udce9.ndjson"])
+def test_a_name_that_no_manifest_can_hold(harness: Harness, name: str) -> None:
+    """A file that would have its whole manifest refused is left out, and all other files are compacted."""
+    before = all_inputs(harness)
+    harness.store.put(f"/w/raw/{name}", ROW)
+    assert plan(harness).skipped == {"bad_name": 1}
+    harness.run_once()
+    assert committed(harness) == before
+
+
+@pytest.mark.parametrize(("age_seconds", "is_left"), [(1, True), (3, False), (-1, True), (-3600, False)])
+def test_what_is_being_written_is_left(harness: Harness, age_seconds: float, is_left: bool) -> None:
+    """A file that was written to just now may not be whole; one from the future, by a clock that is wrong, is taken."""
+    now = harness.clock.now() + timedelta(days=1)
+    harness.clock.set(now - timedelta(seconds=age_seconds))
+    harness.file(f"{DAY}-late.ndjson", ROW)
+    harness.clock.set(now)
+    found = harness.app().planner.plan("/w/raw", settle_seconds=2)
+    assert found.skipped == ({"unsettled": 1} if is_left else {})
+    assert sum(planned(harness).values()) == (5 if is_left else 6)
+
+
+def test_a_replaced_file_is_planned_and_counted(harness: Harness) -> None:
+    """A new version of a file is a new file, and somebody should know that the old one's rows stay."""
+    plan(harness)
+    assert plan(harness).replaced == 0
+    harness.file(f"{DAY}-0.ndjson", ROW + ROW)
+    harness.file(f"{DAY}-new.ndjson", ROW)
+    again = plan(harness)
+    assert sum(len(manifest.files) for manifest in again.manifests) == 2
+    assert again.replaced == 1

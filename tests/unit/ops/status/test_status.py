@@ -1,0 +1,401 @@
+"""`status`: what waits, what is open, what is dead and what was done, at a cost that does not grow."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from compactor.adapters.memory.glue import MemoryGlue
+from compactor.control.runs import JobRun
+from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.records import RecentCommit
+from compactor.cost.prices import JobSize
+from compactor.engines.engine import Staged, StageRequest
+from compactor.ledger.ledger import RECENT_SLOTS
+from compactor.ledger.sizing import MIN_LEARNING_BYTES
+from compactor.ops.redrive.selection import Scope
+from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
+from compactor.ops.status.reading import LATENCY_COMMITS
+from compactor.ops.status.values import Spent, Status
+from compactor.ops.status.waiting import MANIFESTS_READ
+from compactor.wiring.control import ControlComponents
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+
+def status(harness: Harness, store: FaultyStore | None = None) -> Status:
+    return harness.app(store=store).status_reader.read()
+
+
+def test_of_nothing() -> None:
+    """A place where nothing ever happened has a status too."""
+    found = status(Harness())
+    assert (found.state.word, found.backlog.manifests, found.backlog.input_bytes) == ("empty", 0, 0)
+    assert (found.dead_letters.manifests, found.schema.version, found.schema.newest_column) == (0, 0, "")
+    assert (found.recent, found.ratio, found.latency, found.drain.seconds) == ((), None, None, 0)
+    assert found.rates.at_work_bytes_per_second is None
+
+
+def test_of_work() -> None:
+    """Backlog and its age, open manifests, dead letters by reason, schema and latest commits are told."""
+    harness = Harness()
+    for number in range(2):
+        harness.deliver(f"m{number}", GOOD)
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+
+    def die(step: CrashPoint, _manifest_id: str) -> None:
+        if step == CrashPoint.OPENED:
+            raise DiedError
+
+    uri = harness.deliver("open", GOOD)
+    try:
+        harness.runner(on_crash_point=die).run([uri])
+    except DiedError:
+        harness.clock.advance(90)
+    harness.deliver("young", FLAWED)
+    harness.store.put(harness.layout.pending_part("2026-01-02-part"), b"{}")
+    found = status(harness)
+    backlog = found.backlog
+    assert (backlog.manifests, backlog.input_bytes, backlog.oldest_seconds) == (2, len(GOOD) + len(FLAWED), 90)
+    assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (1, "open", 90)
+    assert (backlog.pending_parts, backlog.is_extrapolated) == (1, False)
+    assert (found.dead_letters.open, found.dead_letters.by_reason) == (1, {"not_json": 1})
+    assert (found.schema.version, found.schema.columns, found.schema.newest_column) == (1, 3, "late")
+    assert sorted(commit.manifest_id for commit in found.recent) == ["m0", "m1"]
+    assert found.state.word == "stopped"
+
+
+def test_rates() -> None:
+    """The rate at work is stored input over seconds of work; what comes in is told apart from what goes out."""
+    harness = Harness()
+    harness.deliver("m", GOOD)
+    harness.run_once()
+    [commit] = harness.ledger.recent()
+    harness.ledger.remember(
+        commit.model_copy(
+            update={"seconds": 4.0, "input_bytes": 200 - commit.input_bytes, "decoded_bytes": MIN_LEARNING_BYTES}
+        )
+    )
+    harness.clock.advance(60)
+    harness.deliver("next", GOOD)
+    found = status(harness)
+    assert found.rates.at_work_bytes_per_second == 50
+    assert found.ratio == commit.output_bytes / MIN_LEARNING_BYTES
+    seconds = found.rates.window_seconds
+    assert found.rates.processed_bytes_per_second * seconds == pytest.approx(200)
+    assert found.rates.arriving_bytes_per_second * seconds == pytest.approx(200 + len(GOOD))
+
+
+def test_summaries_of_an_older_release() -> None:
+    """Summaries without the newer fields are read: rejects have no reasons then, and files are looked for anyway."""
+    harness = Harness()
+    uri = harness.deliver("m", GOOD, FLAWED, GOOD)
+    harness.store.delete(["/w/raw/m-2.ndjson"])
+    harness.runner().run([uri])
+    [info] = harness.store.list(harness.layout.recent_folder)
+    newer = RecentCommit.model_validate_json(harness.store.read(info.uri))
+    older = newer.model_dump_json(exclude={"arrived_at", "rejects", "quarantined"})
+    harness.store.put(info.uri, older.encode())
+    found = status(harness)
+    assert (found.rejects.lines, found.rejects.by_reason) == (2, {})
+    assert (found.quarantined_files.open, found.quarantined_files.by_status) == (1, {"missing": 1})
+    assert found.rates.arriving_bytes_per_second > 0
+
+
+def test_latency() -> None:
+    """Latency goes from each file's event to when its manifest was done."""
+    harness = Harness()
+    harness.deliver("m", GOOD, GOOD)
+    harness.clock.advance(40)
+    harness.run_once()
+    latency = status(harness).latency
+    assert latency is not None
+    assert (latency.commits, latency.files, latency.p50_seconds, latency.p99_seconds) == (1, 2, 40, 40)
+
+
+def test_latency_is_that_of_the_latest() -> None:
+    """Of more commits than are looked at, the latest ones tell how it goes now; a second look drops the others."""
+    harness = Harness()
+    reader = harness.app().status_reader
+    for number in range(2 * LATENCY_COMMITS):
+        uri = harness.deliver(f"m{number:02d}", GOOD)
+        harness.clock.advance(100 - number)
+        harness.runner().run([uri])
+    for _ in range(2):
+        latency = reader.read().latency
+        assert latency is not None
+        assert (latency.commits, latency.p99_seconds) == (LATENCY_COMMITS, 100 - LATENCY_COMMITS)
+
+
+def test_a_watch_does_not_grow() -> None:
+    """What a watch keeps from look to look is bounded, however much goes by meanwhile."""
+    harness = Harness()
+    reader = harness.app().status_reader
+    for number in range(RECENT_SLOTS + LETTERS_READ):
+        harness.deliver(f"m{number:03d}", GOOD)
+        harness.put_manifest(f"bad{number:03d}.json", b"{")
+        if not number % 10:
+            harness.run_once()
+            reader.read()
+    harness.run_once()
+    reader.read()
+    memory = reader._memory
+    assert len(memory.letters) == LETTERS_READ
+    assert len(memory.arrivals) <= RECENT_SLOTS
+    assert memory.weights == {}
+
+
+class FailingEngine:
+    """An engine for which every manifest is too much."""
+
+    name = "failing"
+
+    def is_healthy(self) -> bool:
+        return True
+
+    def stage(self, request: StageRequest) -> Staged:
+        raise ValueError(f"{request.manifest.manifest_id} is too much")
+
+
+def test_what_was_put_back_is_not_open() -> None:
+    """Dead letters and files that were put back need nobody; those that were not do. A second look sees it too."""
+    harness = Harness(stream={"max_attempts": 1})
+    committed = harness.deliver("m", GOOD, GOOD)
+    harness.store.delete(["/w/raw/m-1.ndjson"])
+    harness.runner().run([committed])
+    letters = [harness.deliver(name, GOOD) for name in ("bad", "worse")]
+    for _ in range(3):
+        harness.runner(engine=FailingEngine()).run(letters)
+    reader = harness.app().status_reader
+    found = reader.read()
+    assert (found.dead_letters.open, found.quarantined_files.open, found.state.word) == (2, 1, "needs_you")
+    harness.file("m-1.ndjson", GOOD)
+    app = harness.app()
+    for scope in (Scope("files"), Scope("manifests", ("bad",))):
+        app.redriver().redrive(app.redrive_scan.scan(scope), dry_run=False)
+    for _ in range(2):
+        for found in (reader.read(), status(harness)):
+            letters_found = found.dead_letters
+            assert (letters_found.manifests, letters_found.looked_at, letters_found.open) == (2, 2, 1)
+            assert letters_found.by_reason == {"retries_exhausted": 1}
+            assert [each.manifest_id for each in letters_found.latest] == ["worse"]
+            assert (found.quarantined_files.open, found.quarantined_files.latest) == (0, ())
+        harness.run_once()  # takes in what was put back
+
+
+def test_how_far_files_are_looked_for() -> None:
+    """It is told in how many of the latest commits files were looked for, not how many of those had some."""
+    harness = Harness()
+    for number in range(2 * COMMITS_READ + 4):
+        uri = harness.deliver(f"m{number:02d}", GOOD, GOOD)
+        if number % 2:
+            harness.store.delete([f"/w/raw/m{number:02d}-1.ndjson"])
+        harness.runner().run([uri])
+        harness.clock.advance(1)
+    files = status(harness).quarantined_files
+    assert (files.open, files.commits) == (COMMITS_READ, 2 * COMMITS_READ - 1)
+
+
+def test_damaged_record_of_a_redrive() -> None:
+    """Files of which nobody can tell whether they were put back are such that somebody has to look at."""
+    harness = Harness()
+    uri = harness.deliver("m", GOOD, GOOD)
+    harness.store.delete(["/w/raw/m-1.ndjson"])
+    harness.runner().run([uri])
+    harness.file("m-1.ndjson", GOOD)
+    app = harness.app()
+    app.redriver().redrive(app.redrive_scan.scan(Scope("files")), dry_run=False)
+    assert status(harness).quarantined_files.open == 0
+    [commit] = harness.ledger.recent()
+    harness.store.put(harness.layout.redrive(commit.date, "m", 1), b"{")
+    assert status(harness).quarantined_files.by_status == {"missing": 1}
+
+
+def test_dead_letter_that_is_put_back_meanwhile() -> None:
+    """A dead letter that goes away between listing and reading is no error."""
+    harness = Harness()
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+
+    class VanishingStore(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            if uri.endswith(".reason.json"):
+                harness.store.delete([uri])
+            return super().read(uri, etag=etag)
+
+    assert status(harness, VanishingStore(harness.store)).dead_letters.by_reason == {}
+
+
+def test_damaged_dead_letter() -> None:
+    """A dead letter that cannot be read is one that somebody has to look at."""
+    harness = Harness()
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+    reason = harness.layout.failure_reason("bad")
+    whole = harness.store.read(reason)
+    harness.store.put(reason, b"{")
+    reader = harness.app().status_reader
+    letters = reader.read().dead_letters
+    assert (letters.open, letters.by_reason) == (1, {"unreadable": 1})
+    assert letters.latest[0].manifest_id == "bad"
+    harness.store.put(reason, whole)
+    assert reader.read().dead_letters.by_reason == {"not_json": 1}
+
+
+def test_the_latest_dead_letters_come_first() -> None:
+    """Of the dead letters the latest are named, the latest first, whatever their ids."""
+    harness = Harness()
+    for manifest_id in ("b", "c", "a"):
+        harness.put_manifest(f"{manifest_id}.json", b"{")
+        harness.run_once()
+        harness.clock.advance(60)
+    assert [letter.manifest_id for letter in status(harness).dead_letters.latest] == ["a", "c", "b"]
+
+
+def test_running_jobs() -> None:
+    """A job is shown while it gives signs of life, and that it was asked to end."""
+    harness = Harness()
+    app = harness.app()
+    with app.heartbeat:
+        assert [run.run_id for run in status(harness).runs] == [app.run_id]
+        assert status(harness).state.word == "idle"
+        app.runs.ask_to_stop(app.run_id)
+        found = status(harness)
+        assert (found.state.word, found.runs[0].asked_to_stop_at) == ("stopping", harness.clock.now())
+    assert status(harness).runs == ()
+
+
+def test_job_that_died() -> None:
+    """Work that waits for a job which ended without a word is told as that."""
+    harness = Harness()
+    app = harness.app()
+    app.heartbeat._write_heartbeat()
+    harness.clock.advance(120)
+    harness.deliver("m", GOOD)
+    found = status(harness)
+    assert (found.state.word, found.last_sign_at) == ("stopped", harness.clock.now() - timedelta(seconds=120))
+    assert "the job died: its last sign of life is 2 min old" in found.state.reason
+
+
+def test_bytes_of_many_manifests_are_extrapolated() -> None:
+    """Of more manifests than are read at once, the bytes come from a sample, and it is said so."""
+    harness = Harness()
+    for number in range(MANIFESTS_READ + 100):
+        harness.deliver(f"m{number:03d}", GOOD)
+    backlog = status(harness).backlog
+    assert (backlog.manifests, backlog.is_extrapolated) == (MANIFESTS_READ + 100, True)
+    assert 0 < backlog.manifests_read <= MANIFESTS_READ
+    assert backlog.input_bytes == pytest.approx((MANIFESTS_READ + 100) * len(GOOD), rel=0.01)
+
+
+def test_manifests_that_are_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that will be a dead letter has no bytes to wait for; a very long one is not read, but extrapolated."""
+    harness = Harness()
+    harness.put_manifest("bad.json", b"{")
+    backlog = status(harness).backlog
+    assert (backlog.manifests_read, backlog.input_bytes, backlog.is_extrapolated) == (1, 0, False)
+    uri = harness.deliver("m", GOOD)
+    [info] = [each for each in harness.store.list(harness.layout.manifests_folder) if each.uri == uri]
+    monkeypatch.setattr("compactor.ops.status.waiting.READ_MAX_BYTES", info.size_bytes - 1)
+    backlog = status(harness).backlog
+    assert (backlog.manifests_read, backlog.is_extrapolated) == (1, True)
+
+
+def test_the_first_that_was_begun() -> None:
+    """The manifest that was begun first is named, whatever its id."""
+    harness = Harness()
+    for manifest_id in ("z", "a"):
+        harness.ledger.open(DAY, manifest_id)
+        harness.clock.advance(30)
+    backlog = status(harness).backlog
+    assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (2, "z", 60)
+
+
+def crowded(harness: Harness, times: int) -> None:
+    """Waiting manifests, dead letters and commits, each of them so many times as are read."""
+    for number in range(RECENT_SLOTS):
+        harness.deliver(f"done{number}", GOOD)
+    for number in range(times * LETTERS_READ):
+        harness.put_manifest(f"bad{number}.json", b"{")
+    harness.run_once()
+    for number in range(times * MANIFESTS_READ):
+        harness.deliver(f"waits{number:04d}", GOOD)
+
+
+def test_a_look_is_bounded() -> None:
+    """However much waits and was set aside, a look asks a bounded number of things; the next one hardly anything."""
+    asked = []
+    for times in (1, 2):
+        harness = Harness()
+        crowded(harness, times)
+        store = FaultyStore(harness.store)
+        reader = harness.app(store=store).status_reader
+        reader.read()
+        asked.append(store.calls["any"])
+        reader.read()
+        asked.append(store.calls["any"] - asked[-1])
+    assert asked[0] == asked[2] <= MANIFESTS_READ + RECENT_SLOTS + 3 * LATENCY_COMMITS + 4 * LETTERS_READ + 20
+    assert asked[1] == asked[3] <= RECENT_SLOTS + 3 * LETTERS_READ + 20
+
+
+def test_passing_trouble_is_an_error() -> None:
+    """A store that is away is told as that, not as an empty place."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    store.unavailable_at(1, "list")
+    with pytest.raises(StoreUnavailable):
+        status(harness, store)
+
+
+class SizedGlue(MemoryGlue):
+    """A job whose runs say what workers they have."""
+
+    def list(self, since: datetime) -> Sequence[JobRun]:
+        return [replace(run, size=JobSize("G.2X", 10, "6.0")) for run in super().list(since)]
+
+
+def test_cost_at_glue() -> None:
+    """On Glue the cost is that of its runs, asked for once a minute; trouble of Glue hides nothing else."""
+    harness = Harness()
+    glue = SizedGlue(harness.clock)
+    glue.start()
+    app = harness.app()
+    reader = app.status_reader
+    assert reader.read().cost.reason == "not on Glue"
+    reader._glue = lambda: glue
+    harness.clock.advance(3_600)
+    assert [reader.read().cost.run_dollars for _ in range(3)] == [pytest.approx(6.16)] * 3
+    assert glue.calls == 2  # the start was the first
+    harness.clock.advance(60)
+    with glue.trouble(AccessError("Glue job compactor:\naccess denied")):
+        found = reader.read()
+    assert (found.cost.reason, found.cost.run_dollars) == ("not known: Glue job compactor: access denied", None)
+    assert found.state.word == "empty"
+
+
+def test_a_job_on_s3_is_on_glue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the state is in S3 the next move is the control plane's, and Glue is connected to when it is asked."""
+    monkeypatch.setattr(ControlComponents, "job", property(lambda _: pytest.fail("connected")))
+    root = "s3://lake"
+    harness = Harness(root=root)
+    harness.deliver("m", GOOD)
+    reader = harness.app().status_reader
+    reader._memory.cost = (harness.clock.now(), Spent("asked a moment ago"))
+    found = reader.read()
+    assert (found.state.word, found.state.next_move[:27]) == ("stopped", "compactor control --dry-run")
+    assert found.cost.reason == "asked a moment ago"
+
+
+def test_a_manifest_arrives_once() -> None:
+    """A manifest that is committed and not yet out of the watched prefix is not counted twice among what arrives."""
+    harness = Harness()
+    uri = harness.deliver("m", GOOD)
+    delivered = harness.store.read(uri)
+    harness.run_once()
+    harness.clock.advance(10)
+    before = status(harness).rates.arriving_bytes_per_second
+    harness.store.put(uri, delivered)
+    assert status(harness).rates.arriving_bytes_per_second == before > 0

@@ -1,0 +1,118 @@
+"""What comes in against what goes out, time to drain, latency, and what Glue's runs cost."""
+
+from dataclasses import replace
+
+import pytest
+
+from compactor.control.runs import JobRun, JobState
+from compactor.core.records import RecentCommit
+from compactor.cost.prices import JobSize
+from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, rates, rejects
+from compactor.ops.status.spent import spent
+from compactor.ops.status.values import Backlog, Rates
+from tests.support.status_scenes import NOW, ago, commit
+
+WAITING = Backlog(manifests=10, manifests_read=10, input_bytes=6_000, oldest_seconds=60.0)
+KNOWN = Rates(900, 10, 20, 30)
+
+
+def done(seconds_ago: float, *, arrived: float | None = None, length: int = 900) -> RecentCommit:
+    """A commit of ten seconds of work."""
+    changes = {"input_bytes": length, "seconds": 10.0, "arrived_at": None if arrived is None else ago(arrived)}
+    return commit(1, seconds_ago).model_copy(update=changes)
+
+
+def test_rates_over_the_last_while() -> None:
+    """Within the last while counts what came and what was committed in it; older commits say how fast work is."""
+    recent = [done(5_000, arrived=5_020), done(800, arrived=1_000), done(100, arrived=200)]
+    found = rates(recent, [(ago(50), 1_800.0), (ago(2_000), 10**6)], NOW, slots=64)
+    assert found == Rates(WINDOW_SECONDS, (900 + 1_800) / 900, 1_800 / 900, 2_700 / 30)
+
+
+def test_window_shrinks_with_the_ring() -> None:
+    """Where all places are taken, the window is what the summaries reach back to: earlier commits are not on record."""
+    recent = [done(100, arrived=130), done(50, arrived=90), done(0, arrived=60)]
+    found = rates(recent, [(ago(95), 500.0), (ago(120), 500.0)], NOW, slots=3)
+    assert (found.window_seconds, found.processed_bytes_per_second) == (100, 18)
+    assert found.arriving_bytes_per_second == (900 + 900 + 500) / 100
+
+
+def test_arrival_that_nobody_kept() -> None:
+    """The summary of an older release counts as arrived when the work on it began."""
+    assert rates([done(895)], [], NOW, slots=64).arriving_bytes_per_second == 0
+    assert rates([done(885)], [], NOW, slots=64).arriving_bytes_per_second == 1
+
+
+def test_rates_of_nothing() -> None:
+    """Before the first commit no speed is known, and that is not zero."""
+    assert rates([], [], NOW, slots=64) == Rates(WINDOW_SECONDS, 0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("backlog", "known", "is_running", "seconds", "is_never", "reason"),
+    [
+        (Backlog(), KNOWN, False, 0.0, False, "nothing waits"),
+        (WAITING, KNOWN, True, 300.0, False, "the rate at work"),
+        (WAITING, KNOWN, False, None, True, "no job runs"),
+        (WAITING, replace(KNOWN, arriving_bytes_per_second=30), True, None, True, "more arrives"),
+        (WAITING, replace(KNOWN, at_work_bytes_per_second=None), True, None, False, "nothing was committed so far"),
+        (replace(WAITING, input_bytes=None), KNOWN, True, None, False, "no manifest that waits could be read"),
+        (
+            replace(WAITING, oldest_seconds=900),
+            replace(KNOWN, processed_bytes_per_second=0),
+            True,
+            None,
+            True,
+            "lately",
+        ),
+        (WAITING, replace(KNOWN, processed_bytes_per_second=0), True, 300.0, False, "the rate at work"),
+    ],
+)
+def test_drain(
+    backlog: Backlog, known: Rates, is_running: bool, seconds: float | None, is_never: bool, reason: str
+) -> None:
+    """Backlog over net rate; never is said where it is never, and unknown where it is unknown."""
+    found = drain(backlog, known, is_running=is_running)
+    assert (found.seconds, found.is_never, reason in found.reason) == (seconds, is_never, True)
+
+
+def test_latency() -> None:
+    """Percentiles are over files, not over commits."""
+    assert latency([]) is None
+    found = latency([[1.0] * 98, [50.0], [70.0]])
+    assert found is not None
+    assert (found.commits, found.files, found.p50_seconds, found.p99_seconds) == (3, 100, 1.0, 50.0)
+
+
+def test_rejects() -> None:
+    """Rejected lines are summed by reason; what has no reasons on record counts all the same."""
+    old = commit(2, 0).model_copy(update={"rejects": None})
+    found = rejects([commit(1, 0), commit(2, 0), old])
+    assert (found.commits, found.lines, found.by_reason) == (3, 5, {"invalid_json": 3})
+
+
+def run(name: str, started: float, ended: float | None, workers: int = 10) -> JobRun:
+    state = JobState.RUNNING if ended is None else JobState.SUCCEEDED
+    end = None if ended is None else ago(ended)
+    return JobRun(name, state, ago(started), ago(started), end, size=JobSize("G.2X", workers, "6.0"))
+
+
+def test_spent() -> None:
+    """The latest run with its own workers, and the part of every run that lies within a day."""
+    runs = [run("now", 7_200, None), run("yesterday", 100_000, 82_800, workers=5), run("long ago", 900_000, 890_000)]
+    found = spent(runs, [], NOW)
+    assert (found.reason, found.job, found.run_seconds) == ("", JobSize("G.2X", 10, "6.0"), 7_200)
+    assert found.dollars_per_hour == pytest.approx(6.16)
+    assert found.run_dollars == pytest.approx(12.32)
+    assert found.day_dollars == pytest.approx(12.32 + 3.08)
+    assert found.dollars_per_terabyte is None
+    measured = spent(runs, [done(100), done(0)], NOW).dollars_per_terabyte
+    assert measured == pytest.approx(6.16 * 110 / 3_600 / (1_800 / 1e12))
+
+
+def test_spent_of_unknown_workers() -> None:
+    """Runs whose workers have no price say why nothing is known."""
+    odd = replace(run("odd", 60, None), size=JobSize("Z.1X", 2, "6.0"))
+    for runs in ([], [odd], [replace(odd, size=None)]):
+        found = spent(runs, [], NOW)
+        assert (found.reason, found.run_dollars) == ("no run at Glue whose workers have a price", None)

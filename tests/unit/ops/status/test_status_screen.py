@@ -1,0 +1,66 @@
+"""The screen of `status` in every state: as it is stored, within 80 columns and one screen."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from compactor.cli.ui.status_screen import screen
+from tests.support.status_scenes import LETTERS, RUN, RUNNING, SCENES, ago
+from tests.support.stored import check_stored
+
+STORED = Path(__file__).parents[3] / "cases" / "status_screens"
+NAMES = sorted(SCENES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_screen(name: str) -> None:
+    """The screen of 80 columns is the stored one: somebody has looked at it."""
+    check_stored(STORED / f"{name}.txt", screen(SCENES[name]).plain + "\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fits(name: str) -> None:
+    """No line is wider than 80 columns, and no screen higher than 40 rows; nor is it with colours on a terminal."""
+    console = Console(file=io.StringIO(), width=80, height=40, force_terminal=True, record=True)
+    console.print(screen(SCENES[name], width=80, height=40), soft_wrap=True)
+    lines = console.export_text().splitlines()
+    assert (max(map(len, lines)) <= 80, len(lines) <= 40) == (True, True)
+    assert [line.rstrip() for line in lines] == [line.rstrip() for line in screen(SCENES[name]).plain.splitlines()]
+
+
+@pytest.mark.parametrize("height", [24, 30, 40])
+@pytest.mark.parametrize("width", [20, 80, 120, 400])
+def test_other_terminals(width: int, height: int) -> None:
+    """A low terminal gets fewer commits, a wide one longer names; lines are no wider than either 80 or the terminal."""
+    text = screen(RUNNING, width=width, height=height).plain.splitlines()
+    assert max(map(len, text)) <= max(80, min(width, 120))
+    assert len(text) <= height
+    assert text[-1].strip().startswith(("14 s", "28 s", "42 s", "56 s", "1 min", "2 min"))
+
+
+def test_long_names() -> None:
+    """Names of any length break no table; a command is left whole, so that it can be copied."""
+    name = "n" * 200
+    letter = LETTERS[0].model_copy(update={"manifest_id": name})
+    letters = replace(SCENES["dead_letters"].dead_letters, latest=(letter,))
+    commits = tuple(each.model_copy(update={"manifest_id": name}) for each in RUNNING.recent)
+    lines = screen(replace(RUNNING, dead_letters=letters, recent=commits)).plain.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_trouble() -> None:
+    """Why nothing newer is known stands right below the state, and the time says of when the rest is."""
+    lines = screen(RUNNING, trouble="bucket lake: 503 Slow Down").plain.splitlines()
+    assert lines[2] == "Cannot look now: bucket lake: 503 Slow Down"
+    assert lines[0].endswith("2026-01-02 03:04:05 UTC")
+
+
+def test_a_run_that_was_asked_to_end() -> None:
+    """Every job is shown, with its age and whether it was asked to end."""
+    other = replace(RUN, run_id="other", asked_to_stop_at=ago(25))
+    text = screen(replace(RUNNING, runs=(RUN, other))).plain
+    assert "jobs      20260101T220000-ab12cd34, up for 5 h 4 min\n" in text
+    assert "\n          other, up for 5 h 4 min, asked to end 25 s ago\n" in text

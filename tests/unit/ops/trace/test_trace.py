@@ -1,0 +1,316 @@
+"""`trace`: every place that a file, a manifest, or a file of output or rejects can be in."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
+from compactor.core.layout import redriven_id
+from compactor.core.records import Accepted
+from compactor.manifests.claiming import claim_key
+from compactor.ops.redrive.selection import Kind, Scope
+from compactor.ops.trace.trace import Trace, TraceState
+from tests.support import fakes as twins
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(stream={"max_attempts": 1})
+
+
+def trace(harness: Harness, uri: str, *, with_claims: bool = False, days: int = 31) -> Trace:
+    app = harness.app()
+    if not with_claims:
+        app.claims_if_any = None
+    return app.tracer.trace(uri, days=days)
+
+
+def trace_manifest(harness: Harness, manifest_id: str) -> Trace:
+    return harness.app().tracer.trace_manifest(manifest_id)
+
+
+def redrive(harness: Harness, kind: Kind, *manifest_ids: str) -> None:
+    app = harness.app()
+    report = app.redriver().redrive(app.redrive_scan.scan(Scope(kind, manifest_ids)))
+    assert report.redriven
+
+
+def stopped_at(harness: Harness, step: CrashPoint, *contents: bytes) -> str:
+    """A manifest whose driver died at a step; the URI of its first file."""
+
+    def die(found: CrashPoint, _manifest_id: str) -> None:
+        if found == step:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=die).run([harness.deliver("m1", *contents)])
+    return "/w/raw/m1-0.ndjson"
+
+
+def dead_letter(harness: Harness) -> str:
+    """A manifest m1 that is a dead letter; the URI of its file."""
+    uri = stopped_at(harness, CrashPoint.ATTEMPTED, GOOD)
+    harness.run_once()
+    return uri
+
+
+@pytest.mark.parametrize("with_claims", [False, True])
+@pytest.mark.parametrize(
+    ("step", "trace_state"),
+    [
+        (None, TraceState.WAITING),
+        (CrashPoint.ACCEPTED, TraceState.WAITING),
+        (CrashPoint.ATTEMPTED, TraceState.IN_WORK),
+        (CrashPoint.VERIFIED, TraceState.IN_WORK),
+        (CrashPoint.DECIDED, TraceState.DECIDED),
+        (CrashPoint.PUBLISHED, TraceState.DECIDED),
+        (CrashPoint.DONE, TraceState.DONE),
+        (CrashPoint.CLOSED, TraceState.DONE),
+    ],
+)
+def test_along_the_life(harness: Harness, step: CrashPoint | None, trace_state: TraceState, with_claims: bool) -> None:
+    """A file is where its manifest is, found by its claim or, without claims, by looking; so is the manifest."""
+    if step is None:
+        harness.deliver("m1", GOOD, FLAWED)
+    else:
+        stopped_at(harness, step, GOOD, FLAWED)
+    file = harness.named("/w/raw/m1-0.ndjson")
+    if with_claims:
+        harness.claims.claim([claim_key(file)], "m1", now=harness.clock.now(), lease_seconds=1)
+    found = trace(harness, file.uri, with_claims=with_claims)
+    assert (found.trace_state, found.manifest_id, found.exists) == (trace_state, "m1", True)
+    manifest = trace_manifest(harness, "m1")
+    assert (manifest.trace_state, manifest.kind, manifest.manifest_uri) == (trace_state, "manifest", found.manifest_uri)
+    is_archived = step is CrashPoint.CLOSED
+    place = harness.layout.archived_manifest(DAY, "m1") if is_archived else harness.layout.manifest("m1")
+    assert found.manifest_uri == place
+
+
+def test_outputs_and_rejects(harness: Harness) -> None:
+    """A file that is done names the Parquet files that its rows and its rejects may be in."""
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.run_once()
+    commit = harness.commit("m1")
+    clean, flawed = trace(harness, "/w/raw/m1-0.ndjson"), trace(harness, "file:///w/raw/m1-1.ndjson")
+    assert (clean.outputs, clean.rejects) == ([file.final for file in commit.outputs], [])
+    assert (flawed.outputs, flawed.rejects) == (clean.outputs, [file.final for file in commit.rejects])
+    assert flawed.report == commit.files[1]
+    assert (clean.next_moves, flawed.next_moves) == ([], ["compactor redrive rejects m1"])
+
+
+def test_unknown(harness: Harness) -> None:
+    """A file that no manifest names is unknown, whether it exists or not, and tells what was searched."""
+    harness.file(f"{DAY}-a", GOOD)
+    there, gone = trace(harness, f"/w/raw/{DAY}-a"), trace(harness, "/w/raw/b", with_claims=True)
+    assert [(each.trace_state, each.exists) for each in (there, gone)] == [
+        (TraceState.UNKNOWN, True),
+        (TraceState.UNKNOWN, False),
+    ]
+    assert there.searched == f"the manifests that wait, the ledger of {DAY}"
+    assert gone.searched == f"the claims, the manifests that wait, the ledger of {DAY}"
+    assert (there.next_moves, gone.next_moves) == (["compactor plan /w/raw"], [])
+    assert trace_manifest(harness, "m1").searched == "the ledger in /w/state and /w/manifests/"
+
+
+def test_claimed(harness: Harness) -> None:
+    """A file that is claimed for a manifest which is not written yet, or never will be, says so."""
+    file = harness.file("a", GOOD)
+    harness.claims.claim([claim_key(file)], "m1", now=harness.clock.now(), lease_seconds=1)
+    found = trace(harness, file.uri, with_claims=True)
+    assert (found.trace_state, found.manifest_id, found.message) == (TraceState.CLAIMED, "m1", "")
+    harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
+    found = trace(harness, file.uri, with_claims=True)
+    assert (found.trace_state, found.message, found.next_moves) == (
+        TraceState.CLAIMED,
+        "manifest m1 was given up by its planner; plan again",
+        ["compactor plan /w/raw"],
+    )
+
+
+def test_set_aside(harness: Harness) -> None:
+    """A file that was set aside alone tells why and what to do, also when it is gone."""
+    uri = harness.deliver("m1", GOOD, GOOD)
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    harness.runner().run([uri])
+    found = trace(harness, "/w/raw/m1-0.ndjson")
+    assert (found.trace_state, found.exists, found.needs_operator) == (TraceState.QUARANTINED, False, True)
+    assert found.message.startswith("missing: ")
+    assert found.next_moves == trace_manifest(harness, "m1").next_moves == ["compactor redrive files m1"]
+
+
+def test_changed(harness: Harness) -> None:
+    """A file that was replaced before it was read is planned again, not redriven."""
+    uri = harness.deliver("m1", GOOD, GOOD)
+    harness.file("m1-0.ndjson", FLAWED)
+    harness.runner().run([uri])
+    found = trace(harness, "/w/raw/m1-0.ndjson")
+    assert (found.trace_state, found.next_moves) == (TraceState.QUARANTINED, ["compactor plan /w/raw"])
+
+
+def test_dead_lettered(harness: Harness) -> None:
+    """A file of a manifest that is a dead letter is found by its manifest, without claims too."""
+    found = trace(harness, dead_letter(harness))
+    assert (found.trace_state, found.manifest_id) == (TraceState.DEAD_LETTERED, "m1")
+    assert found.message.startswith("retries_exhausted: ")
+    assert (found.needs_operator, found.next_moves) == (True, ["compactor redrive manifests m1"])
+    assert found.manifest_uri == harness.layout.failed_manifest("m1")
+
+
+def test_attempts(harness: Harness) -> None:
+    """All attempts at a manifest are told with their errors, also after it came to an end."""
+    harness.deliver("m1", GOOD)
+    store = twins.FaultyStore(harness.store)
+    store.unavailable_at(1, "upload")
+    store.unavailable_at(1, "read_range")
+    assert harness.runner(store=store).run(harness.waiting()).failures
+    harness.run_once()
+    first, second = trace_manifest(harness, "m1").attempts
+    assert ("the answer to read_range did not come" in first.error, first.passing) == (True, True)
+    assert (second.number, second.error) == (2, "")
+
+
+def test_redriven_letter(harness: Harness) -> None:
+    """A file of a redriven dead letter is followed to its new manifest; the old one says what it was redriven as."""
+    uri = dead_letter(harness)
+    redrive(harness, "manifests")
+    found = trace(harness, uri)
+    assert (found.trace_state, found.manifest_id, found.redriven_from) == (TraceState.WAITING, "m1-r1", "m1")
+    harness.run_once()
+    for with_claims in (True, False):
+        found = trace(harness, uri, with_claims=with_claims)
+        assert (found.trace_state, found.manifest_id, found.needs_operator) == (TraceState.DONE, "m1-r1", False)
+    letter = trace_manifest(harness, "m1")
+    assert (letter.trace_state, letter.needs_operator, letter.next_moves) == (TraceState.DEAD_LETTERED, False, [])
+    assert [(each.manifest_id, each.kind, each.fate) for each in letter.redriven_as] == [
+        ("m1-r1", "manifests", "accepted")
+    ]
+
+
+def test_redriven_file(harness: Harness) -> None:
+    """A redriven file is followed to the manifest that has its rows; the manifest it was set aside in says so."""
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    harness.run_once()
+    harness.file("m1-0.ndjson", GOOD)
+    redrive(harness, "files")
+    harness.run_once()
+    found = trace(harness, "/w/raw/m1-0.ndjson")
+    assert (found.trace_state, found.manifest_id, found.redriven_from) == (TraceState.DONE, "m1-r1", "m1")
+    assert [each.counts for each in trace_manifest(harness, "m1").redriven_as] == [{"missing": 1}]
+    assert trace(harness, "/w/raw/m1-1.ndjson").redriven_as == []
+
+
+def test_redriven_rejects(harness: Harness) -> None:
+    """Rejected lines are followed both ways: from the file to the redrive, and from the new file to its origin."""
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.run_once()
+    redrive(harness, "rejects")
+    found = trace(harness, "/w/raw/m1-1.ndjson")
+    assert (found.trace_state, found.manifest_id, found.next_moves) == (TraceState.DONE, "m1", [])
+    assert [(each.manifest_id, each.fate) for each in found.redriven_as] == [("m1-r1", "waiting")]
+    assert trace(harness, "/w/raw/m1-0.ndjson").redriven_as == []
+    [lines] = [info.uri for info in harness.store.list("/w/state/redriven/")]
+    found = trace(harness, lines)
+    assert (found.manifest_id, found.trace_state, found.origin) == ("m1-r1", TraceState.WAITING, "/w/raw/m1-1.ndjson")
+
+
+def test_redrive_that_was_never_written(harness: Harness) -> None:
+    """A redrive whose manifest is missing tells how to write it."""
+    uri = dead_letter(harness)
+    app = harness.app()
+
+    def die(step: RedriveCrashPoint, _manifest_id: str) -> None:
+        if step == RedriveCrashPoint.RECORDED:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        app.redriver(on_crash_point=die).redrive(app.redrive_scan.scan(Scope("manifests")))
+    for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
+        assert (found.trace_state, found.redriven_from) == (TraceState.CLAIMED, "m1")
+        assert found.next_moves == ["compactor redrive manifests m1"]
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
+def test_where_output_comes_from(harness: Harness, compression: str) -> None:
+    """An output or rejects file names its manifest and inputs, also when the codec in its name is not today's."""
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.run_once()
+    commit = harness.commit("m1")
+    output = harness.settings.output.model_copy(update={"compression": compression})
+    harness.settings = replace(harness.settings, output=output)
+    found = trace(harness, commit.outputs[-1].final)
+    assert (found.kind, found.trace_state, found.manifest_id) == ("output", TraceState.DONE, "m1")
+    assert [file.uri for file in found.files] == ["/w/raw/m1-0.ndjson", "/w/raw/m1-1.ndjson"]
+    found = trace(harness, commit.rejects[0].final)
+    assert (found.kind, found.manifest_id, [file.uri for file in found.files]) == (
+        "rejects",
+        "m1",
+        ["/w/raw/m1-1.ndjson"],
+    )
+
+
+@pytest.mark.parametrize("name", ["m1-00099.snappy.parquet", "stranger.parquet", "m2-00000.snappy.parquet"])
+def test_output_of_nobody(harness: Harness, name: str) -> None:
+    """A file in the output that no commit names is unknown, and it says where one was expected."""
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    found = trace(harness, harness.layout.output_day(DAY) + name)
+    assert (found.trace_state, found.kind) == (TraceState.UNKNOWN, "output")
+    assert "expected a commit that names it" in found.searched
+
+
+def test_objects_of_manifests(harness: Harness) -> None:
+    """A manifest is found by its object: watched, whatever its name, archived or failed, and by its reason."""
+    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
+    uri = harness.put_manifest("anything.json", data)
+    assert (trace(harness, uri).manifest_id, trace(harness, uri).exists) == ("m1", True)
+    harness.run_once()
+    found = trace(harness, harness.layout.archived_manifest(DAY, "m1"))
+    assert (found.kind, found.manifest_id, found.trace_state) == ("manifest", "m1", TraceState.DONE)
+    bad = harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+    for place in (bad, harness.layout.failed_manifest("bad"), harness.layout.failure_reason("bad")):
+        found = trace(harness, place)
+        assert (found.manifest_id, found.trace_state, found.exists) == ("bad", TraceState.DEAD_LETTERED, place != bad)
+
+
+def test_other_days_are_searched(harness: Harness) -> None:
+    """A file without claim is found in a manifest of another day, the newest first, as far back as was asked."""
+    for age in range(5):
+        day = (date.fromisoformat(DAY) - timedelta(days=age)).isoformat()
+        named = harness.file(f"{age}.ndjson", GOOD)
+        manifest = harness.manifest(f"m{age}", [named]).model_copy(update={"date": day})
+        harness.put_manifest(f"m{age}.json", manifest.to_json())
+    harness.run_once()
+    assert list(harness.ledger.days()) == ["2025-12-29", "2025-12-30", "2025-12-31", "2026-01-01", DAY]
+    assert [trace(harness, f"/w/raw/{age}.ndjson", days=3).manifest_id for age in range(5)] == [
+        "m0",
+        "m1",
+        "m2",
+        "",
+        "",
+    ]
+    assert trace(harness, "/w/raw/4.ndjson").manifest_id == "m4"
+    unfound = trace(harness, "/w/raw/4.ndjson", days=3)
+    assert unfound.searched == f"the manifests that wait, the ledger of {DAY} and 2 other days, the newest first"
+
+
+def test_a_record_that_cannot_be_read(harness: Harness) -> None:
+    """A damaged record of another manifest does not keep a file from being found."""
+    harness.deliver("m1", GOOD)
+    harness.deliver("m2", GOOD)
+    harness.run_once()
+    harness.store.put(harness.layout.outcome(DAY, "m2"), b"{")
+    assert trace(harness, "/w/raw/m1-0.ndjson").trace_state is TraceState.DONE
+
+
+def test_another_version(harness: Harness) -> None:
+    """Where only an older version of a file was compacted, the trace says so."""
+    harness.deliver("m1", GOOD)
+    harness.run_once()
+    harness.file("m1-0.ndjson", FLAWED)
+    found = trace(harness, "/w/raw/m1-0.ndjson")
+    assert found.trace_state is TraceState.DONE
+    assert found.message.startswith("this is what became of version ")

@@ -1,0 +1,404 @@
+"""`verify`: deliberate damage of every kind is named, and nothing else is."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compactor.core.crash_points import CrashPoint
+from compactor.core.layout import redriven_id
+from compactor.core.manifest import ManifestFile
+from compactor.core.map_ordered import THREADS
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Accepted, Commit, Redrive
+from compactor.ops.verify.contents import Sum
+from compactor.ops.verify.verifier import Discrepancy, VerifyReport
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+METADATA = [(), ("_source_file",), ("_source_file", "_processed_at", "_manifest_id")]
+
+
+def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 2000) -> Harness:
+    harness = Harness(schema={"metadata_columns": list(metadata), "max_columns": max_columns})
+    harness.deliver("m1", GOOD, FLAWED)
+    harness.run_once()
+    return harness
+
+
+def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
+    app = harness.app()
+    return (
+        app.verifier.verify_all() if everything else app.verifier.verification(app.ledger.manifests(), whole_days=True)
+    )
+
+
+def contents(harness: Harness) -> list[Discrepancy]:
+    """What comparing values finds, without the sizes of files."""
+    report = VerifyReport()
+    harness.app().deep_check(harness.commit("m1"), report)
+    return report.discrepancies
+
+
+def rewrite(harness: Harness, uri: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(change(pq.read_table(io.BytesIO(harness.store.read(uri)))), sink)
+    harness.store.put(uri, sink.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize("metadata", METADATA)
+@pytest.mark.parametrize("max_columns", [1, 2, 2000])
+def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
+    """Sound output is found sound, value by value, with and without metadata and rescued data."""
+    report = compacted(metadata, max_columns).verification()
+    assert report.discrepancies == []
+    assert (report.manifests, report.lines, report.rows, report.rejected_lines, report.blank_lines) == (1, 7, 4, 2, 1)
+    assert (report.inputs_compared, report.inputs_gone, report.needs_operator) == (2, 0, False)
+    assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
+
+
+def _delete(harness: Harness, commit: Commit) -> str:
+    harness.store.delete([commit.outputs[0].final])
+    return commit.outputs[0].final
+
+
+def _truncate(harness: Harness, commit: Commit) -> str:
+    uri = commit.outputs[0].final
+    harness.store.put(uri, harness.store.read(uri)[:-10])
+    return uri
+
+
+def _fewer_rows(harness: Harness, commit: Commit) -> str:
+    uri = commit.outputs[0].final
+    rewrite(harness, uri, lambda table: table.slice(0, 1))
+    return uri
+
+
+def _other_columns(harness: Harness, commit: Commit) -> str:
+    uri = commit.outputs[0].final
+    rewrite(harness, uri, lambda table: table.drop_columns(["late"]))
+    return uri
+
+
+def _surplus(harness: Harness, commit: Commit) -> str:
+    uri = f"{harness.layout.output_day(commit.date)}copy.snappy.parquet"
+    harness.store.copy(commit.outputs[0].final, uri)
+    return uri
+
+
+def _no_rejects(harness: Harness, commit: Commit) -> str:
+    harness.store.delete([commit.rejects[0].final])
+    return commit.rejects[0].final
+
+
+@pytest.mark.parametrize("damage", [_delete, _truncate, _fewer_rows, _other_columns, _surplus, _no_rejects])
+def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) -> None:
+    """A file that is gone, cut, short of rows or columns, or one too many is named without reading any input."""
+    harness = compacted()
+    where = damage(harness, harness.commit("m1"))
+    report = shallow(harness)
+    assert {each.where for each in report.discrepancies} == {where}
+    assert report.needs_operator
+    deep = harness.verification()
+    assert where in {each.where for each in deep.discrepancies}
+
+
+def changed(table: pa.Table, name: str, value: object) -> pa.Table:
+    values = table.column(name).to_pylist()
+    values[0] = value
+    field = table.schema.field(name)
+    return table.set_column(table.schema.get_field_index(name), field, pa.array(values, field.type))
+
+
+@pytest.mark.parametrize("metadata", METADATA)
+@pytest.mark.parametrize("column", ["id", "amount", "late"])
+def test_changed_value(metadata: tuple[str, ...], column: str) -> None:
+    """One other value in one row is found by a deep audit, and its file named where rows tell their file."""
+    harness = compacted(metadata)
+    rewrite(harness, harness.commit("m1").outputs[0].final, lambda table: changed(table, column, "other"))
+    [found] = contents(harness)
+    assert (found.where, found.found) == (
+        "/w/raw/m1-0.ndjson" if metadata else "all inputs of the manifest",
+        "other values",
+    )
+
+
+def test_changed_rescued_value() -> None:
+    """Rescued data is compared as well."""
+    harness = compacted(max_columns=1)
+    uri = harness.commit("m1").outputs[0].final
+    rewrite(harness, uri, lambda table: changed(table, "_rescued_data", [("amount", "1.1")]))
+    assert [each.where for each in contents(harness)] == ["/w/raw/m1-0.ndjson"]
+
+
+@pytest.mark.parametrize(("column", "value"), [("raw", b"no jsoN"), ("line_number", 9), ("reason", "too_deep")])
+def test_changed_reject(column: str, value: object) -> None:
+    """One other byte, line or reason in a reject is found."""
+    harness = compacted()
+    rewrite(harness, harness.commit("m1").rejects[0].final, lambda table: changed(table, column, value))
+    [found] = contents(harness)
+    assert (found.where, found.expected, found.found) == ("/w/raw/m1-1.ndjson", "2 rejects", "other values")
+
+
+def test_row_moved_to_another_source() -> None:
+    """A row that claims another file as its source is found at both files."""
+    harness = compacted()
+    rewrite(
+        harness,
+        harness.commit("m1").outputs[0].final,
+        lambda table: changed(table, "_source_file", "/w/raw/m1-1.ndjson"),
+    )
+    assert {each.where for each in contents(harness)} == {"/w/raw/m1-0.ndjson", "/w/raw/m1-1.ndjson"}
+
+
+@pytest.mark.parametrize("metadata", METADATA)
+@pytest.mark.parametrize("replaced", [False, True])
+def test_input_gone(metadata: tuple[str, ...], replaced: bool) -> None:
+    """An input that is gone or replaced cannot be compared: it is counted, and is no discrepancy."""
+    harness = compacted(metadata)
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    if replaced:
+        harness.store.put("/w/raw/m1-0.ndjson", FLAWED)
+    report = harness.verification()
+    assert (report.inputs_gone, report.inputs_compared, report.discrepancies) == (1, 1, [])
+
+
+def test_unfinished_and_dead() -> None:
+    """What is not done, or was set aside, is counted and is no discrepancy; only the latter needs an operator."""
+    harness = compacted()
+
+    def die(step: CrashPoint, _manifest_id: str) -> None:
+        if step == CrashPoint.PUBLISHED:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=die).run([harness.deliver("m2", GOOD)])
+    report = harness.verification()
+    assert (report.manifests, report.unfinished, report.discrepancies, report.needs_operator) == (1, 1, [], False)
+    harness.put_manifest("bad.json", b"")
+    harness.run_once()
+    report = harness.verification()
+    assert (report.manifests, report.unfinished, report.dead_letters, report.needs_operator) == (2, 0, 1, True)
+
+
+def test_job_that_goes_on_meanwhile() -> None:
+    """Output that a job publishes while the audit runs is not taken for surplus."""
+    harness = compacted()
+    app = harness.app()
+
+    def compact_more(_manifest_id: str) -> None:
+        if harness.ledger.accepted("m2") is None:
+            harness.deliver("m2", GOOD)
+            harness.run_once()
+
+    manifests = list(app.ledger.manifests())
+    report = app.verifier.verification(manifests, whole_days=True, on_manifest=compact_more)
+    assert report.discrepancies == []
+    assert len([*harness.ledger.manifests(DAY)]) == 2
+
+
+class Meanwhile(FaultyStore):
+    """A store at one call of which something else happens first."""
+
+    def __init__(self, store: ObjectStore, call: int, happen: Callable[[], object]) -> None:
+        super().__init__(store)
+        self._at, self._happen = call, happen
+        self._happening = Lock()
+
+    def _call(self, method: str, uri: str, work: Callable[[], Any]) -> Any:
+        with self._happening:
+            if self.calls["any"] == self._at:
+                self._happen()
+            return super()._call(method, uri, work)
+
+
+@pytest.mark.parametrize("step", [*CrashPoint][2:])
+@pytest.mark.parametrize("refused", [False, True])
+def test_job_at_every_moment(step: CrashPoint, refused: bool) -> None:
+    """A manifest at any step, which a job brings to its end at any moment of the audit, is no discrepancy."""
+    for call in range(0, 45, 4):
+        harness = compacted()
+
+        def die(reached: CrashPoint, _manifest_id: str) -> None:
+            if reached == step:
+                raise DiedError
+
+        uri = harness.put_manifest("m2.json", b"[]") if refused else harness.deliver("m2", GOOD, FLAWED)
+        with suppress(DiedError):
+            harness.runner(on_crash_point=die).run([uri])
+        assert shallow(harness, everything=True).discrepancies == []
+        store = Meanwhile(harness.store, call, harness.run_once)
+        app = harness.app(store=store)
+        report = app.verifier.verify_all()
+        assert report.discrepancies == []
+        assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
+        assert store.calls["any"] > 20
+
+
+def test_forgotten_manifest() -> None:
+    """An accepted manifest that nobody will go on with is named; one that is open or waits is merely not done."""
+    harness = compacted()
+    uri = harness.deliver("m2", GOOD)
+
+    def die(step: CrashPoint, _manifest_id: str) -> None:
+        if step == CrashPoint.OPENED:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=die).run([uri])
+    marker = harness.layout.open_marker("m2")
+    for left, found in ((True, set()), (False, {harness.layout.ledger_records(DAY, "m2")})):
+        report = shallow(harness, everything=True)
+        assert ({each.where for each in report.discrepancies}, report.unfinished) == (found, int(left))
+        harness.store.delete([uri, marker] if left else [])
+    harness.store.put(uri, b"there again")
+    assert shallow(harness, everything=True).unfinished == 1
+
+
+def test_lost_staging() -> None:
+    """A committed file that is neither staged nor published is named, while its manifest is not done yet."""
+    harness = compacted()
+
+    def die(step: CrashPoint, _manifest_id: str) -> None:
+        if step == CrashPoint.PUBLISHED_ONE:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=die).run([harness.deliver("m2", GOOD, FLAWED)])
+    first, second = harness.commit("m2").outputs
+    harness.store.delete([first.staged])
+    assert shallow(harness, everything=True).discrepancies == []
+    harness.store.delete([second.staged])
+    report = shallow(harness, everything=True)
+    assert ([each.where for each in report.discrepancies], report.unfinished) == ([second.staged], 1)
+
+
+def test_void_id_and_redriven_dead_letter() -> None:
+    """An id that its planner gave up is nothing to look for; a dead letter that was put back needs nobody."""
+    harness = compacted()
+    harness.ledger.accept(Accepted(manifest_id="given-up", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
+    harness.put_manifest("bad.json", b"{")
+    harness.run_once()
+    report = harness.verification()
+    assert (report.discrepancies, report.unfinished, report.needs_operator) == ([], 0, True)
+    assert [(each.manifest_id, each.reason, each.redriven) for each in report.dead_letter_manifests] == [
+        ("bad", "not_json", False)
+    ]
+    day = harness.dead_letter("bad").date
+    redriven(harness, day, "bad", "manifests", [])
+    report = harness.verification()
+    assert (report.discrepancies, report.dead_letters, report.needs_operator) == ([], 1, False)
+    assert report.dead_letter_manifests[0].redriven
+
+
+def redriven(harness: Harness, day: str, manifest_id: str, kind: str, files: Sequence[ManifestFile]) -> None:
+    redrive = Redrive(
+        kind=kind,
+        source=manifest_id,
+        number=1,
+        counts={},
+        manifest=harness.manifest(redriven_id(manifest_id, 1), files),
+        run_id="r",
+        redriven_at=harness.clock.now(),
+    )
+    harness.store.put(harness.layout.redrive(day, manifest_id, 1), redrive.model_dump_json().encode())
+
+
+def test_files_set_aside_are_listed() -> None:
+    """A file that was set aside whole is listed with its manifest, its status and what was found."""
+    harness = Harness()
+    files = [harness.file("there.ndjson", GOOD), harness.file("gone.ndjson", GOOD)]
+    harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
+    harness.store.delete(["/w/raw/gone.ndjson"])
+    harness.run_once()
+    report = harness.verification()
+    [found] = report.quarantined_files
+    assert (found.manifest_id, found.uri, found.status) == ("m1", "/w/raw/gone.ndjson", "missing")
+    assert found.detail
+    assert (report.discrepancies, report.needs_operator) == ([], True)
+    redriven(harness, DAY, "m1", "files", [ManifestFile(uri=found.uri)])
+    report = harness.verification()
+    assert (report.discrepancies, report.needs_operator) == ([], False)
+
+
+def test_markers_and_other_tables_are_no_surplus() -> None:
+    """Markers of folders, hidden names and what lies outside the folders of days are nobody's output."""
+    harness = compacted()
+    day = harness.layout.output_day(DAY)
+    for name in ("", "_SUCCESS", ".part.crc", "below_$folder$"):
+        harness.store.put(day + name, b"")
+    for place in (f"{harness.layout.output}/other-table/part-0.parquet", harness.layout.rejects_folder):
+        harness.store.put(place, b"")
+    assert harness.verification().discrepancies == []
+    harness.store.put(f"{harness.layout.output}/merged-parquet-2026-02-30/part-0.parquet", b"")  # no day at all
+    assert harness.verification().discrepancies == []
+
+
+def test_memory_of_an_audit_is_bounded() -> None:
+    """No more of the ledger is read ahead than a fixed number of manifests."""
+    harness = Harness()
+    for number in range(3 * THREADS):
+        harness.deliver(f"m{number:03d}", GOOD)
+    harness.run_once()
+    app = harness.app()
+    begun: list[str] = []
+
+    def manifests() -> Iterator[tuple[str, str]]:
+        for day, manifest_id in app.ledger.manifests():
+            begun.append(manifest_id)
+            yield day, manifest_id
+
+    map_ordered: list[int] = []
+    done = count(1)
+    app.verifier.verification(
+        manifests(), whole_days=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
+    )
+    assert len(begun) == len(map_ordered) == 3 * THREADS
+    assert max(map_ordered) <= 2 * THREADS
+
+
+def test_one_manifest_only() -> None:
+    """An audit of one manifest does not take the files of others for surplus."""
+    harness = compacted()
+    harness.deliver("m2", GOOD)
+    harness.run_once()
+    app = harness.app()
+    report = app.verifier.verification([(DAY, "m2")], whole_days=False, deep_check=app.deep_check)
+    assert (report.manifests, report.discrepancies) == (1, [])
+
+
+def test_ledger_that_does_not_add_up() -> None:
+    """A commit whose own figures contradict each other is named."""
+    harness = compacted()
+    commit = harness.commit("m1")
+    false = commit.model_copy(update={"files": [commit.files[0].model_copy(update={"records": 1}), commit.files[1]]})
+    harness.store.put(harness.layout.outcome(DAY, "m1"), false.model_dump_json().encode())
+    found = {(each.where, each.expected, each.found) for each in shallow(harness).discrepancies}
+    assert found == {
+        ("/w/raw/m1-0.ndjson", "3 lines", "2 accounted for"),
+        ("outputs of the commit", "3 rows", "4 rows"),
+    }
+
+
+def test_sums_tell_multiplicities_apart() -> None:
+    """The order of rows makes no difference; how often each comes does."""
+
+    def total(*rows: Sequence[object]) -> Sum:
+        made = Sum()
+        for row in rows:
+            made.add(row)
+        return made
+
+    one, two = ["1", None], ["2", None]
+    assert total(one, two, one) == total(one, one, two)
+    assert total(one, two, one) != total(one, two, two)
+    assert total(["1", None]) != total([None, "1"])
+    merged = total(one)
+    merged.merge(total(two))
+    assert merged == total(one, two)

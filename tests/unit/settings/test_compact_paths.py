@@ -1,0 +1,150 @@
+"""One folder into another: which places a call comes to, what is wrong with others, and the settings of it."""
+
+import tomllib
+
+import pytest
+
+from compactor.core.errors import SettingsError
+from compactor.settings.compact_paths import (
+    JOURNAL_CLAIMS,
+    CompactPaths,
+    Options,
+    parse_compact_paths,
+    settings_document,
+    variables_beside,
+)
+from compactor.settings.settings import parse_settings
+from compactor.settings.toml import toml_of
+from compactor.settings.types import JOURNAL_CLAIMS as JOURNAL_OF_SETTINGS
+
+ENDS = CompactPaths("/raw", "/rows", "/rows.compactor")
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "home", "expected"),
+    [
+        ("/raw", "/rows/", None, CompactPaths("/raw", "/rows", "/rows.compactor")),
+        (
+            "s3://lake/raw",
+            "s3a://lake/rows/",
+            None,
+            CompactPaths("s3://lake/raw", "s3://lake/rows", "s3://lake/rows.compactor"),
+        ),
+        ("s3://lake", "/rows", "/own", CompactPaths("s3://lake", "/rows", "/own")),
+        ("/raw", "/raw-rows", None, CompactPaths("/raw", "/raw-rows", "/raw-rows.compactor")),
+    ],
+)
+def test_places_of_a_call(source: str, destination: str, home: str | None, expected: CompactPaths) -> None:
+    """What is the compactor's own is beside the destination, where nobody who reads the rows looks."""
+    assert parse_compact_paths(source, destination, home) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "home", "fault"),
+    [
+        ("/raw", "/raw", None, "DST: /raw: is SRC itself -> expected a folder apart from it, such as /raw-parquet"),
+        ("/raw", "/raw/out", None, "DST: /raw/out: one of it and SRC"),
+        ("/a/raw", "/a", None, "DST: /a: one of it and SRC"),
+        ("s3://lake", "s3://lake/rows", None, "expected another bucket"),
+        (
+            "/raw",
+            "s3://bucket",
+            None,
+            "DST: s3://bucket: is no folder -> expected one in it, such as s3://bucket/parquet",
+        ),
+        ("/raw", "/", None, "DST: /: is no folder"),
+        ("/raw", "/rows", "/rows/own", "--state: /rows/own: one of it and DST"),
+        ("/raw", "/rows", "/raw/own", "--state: /raw/own: one of it and SRC"),
+        ("/rows.compactor/x", "/rows", None, "--state: /rows.compactor: one of it and SRC"),
+        ("/raw", "s3://lake/rows", "/own", "--state: /own -> expected a place on the same kind of store as DST"),
+        ("/raw", "/rows*", None, r"DST: '/rows*' -> expected a place without *"),
+        ("", "", "", "SRC: ''"),
+    ],
+)
+def test_faults_of_places(source: str, destination: str, home: str | None, fault: str) -> None:
+    """Each is named as it was typed, with what was expected."""
+    with pytest.raises(SettingsError) as caught:
+        parse_compact_paths(source, destination, home)
+    assert fault in str(caught.value)
+
+
+def test_all_faults_come_at_once() -> None:
+    """So that one call is enough to learn of them."""
+    with pytest.raises(SettingsError) as caught:
+        parse_compact_paths("", "s3://bucket", "s3://lake/*")
+    assert [fault.partition(":")[0] for fault in caught.value.faults] == ["SRC", "DST", "--state"]
+
+
+def test_first_settings() -> None:
+    """They can be used as they are; on S3 claims need no table."""
+    local = parse_settings(settings_document(ENDS, Options(), None))
+    assert (local.paths.output, local.paths.state) == ("/rows", "/rows.compactor/state")
+    assert (local.input.allowed_prefixes, local.builder.claims) == (("/raw",), "")
+    on_s3 = parse_settings(
+        settings_document(parse_compact_paths("/raw", "s3://lake/rows"), Options(names="exact"), None)
+    )
+    on_s3.require_claims()
+    assert (on_s3.builder.claims, on_s3.schema.names) == (JOURNAL_CLAIMS, "exact")
+    assert JOURNAL_CLAIMS == JOURNAL_OF_SETTINGS
+
+
+def test_what_an_earlier_call_kept_holds() -> None:
+    """What was said then, or edited since, stays until it is said anew; sources add up, those within others do not."""
+    first = settings_document(ENDS, Options(engine="spark", names="exact"), None)
+    first["output"] = {"compression": "zstd"}
+    other = CompactPaths("/raw2/day", "/rows", "/rows.compactor")
+    second = settings_document(other, Options(engine="auto"), first)
+    assert second["output"] == {"compression": "zstd"}
+    assert (second["convert"], second["schema"]) == ({"engine": "auto"}, {"names": "exact"})
+    assert second["input"]["allowed_prefixes"] == ["/raw", "/raw2/day"]
+    again = settings_document(CompactPaths("/raw/deeper", "/rows", "/rows.compactor"), Options(), second)
+    assert again == second
+    assert first["input"]["allowed_prefixes"] == ["/raw"]
+
+
+@pytest.mark.parametrize("sources", [5, True, "/raw", [5], {"a": "b"}])
+def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
+    """Whoever edited them is told of the key, like of any other one."""
+    document = settings_document(ENDS, Options(), {"input": {"allowed_prefixes": sources}})
+    with pytest.raises(SettingsError, match="allowed_prefixes"):
+        parse_settings(document)
+
+
+def test_a_moved_folder_takes_its_settings_along() -> None:
+    """Places are those of the call, not those of where the folder was once."""
+    document = settings_document(
+        CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(ENDS, Options(), None)
+    )
+    assert document["paths"] == {
+        "manifests": "/moved.compactor/manifests",
+        "output": "/moved",
+        "state": "/moved.compactor/state",
+    }
+
+
+def test_a_call_goes_before_variables_and_these_before_what_was_kept() -> None:
+    """Variables that are meant for other settings move no place; the others hold."""
+    env = {
+        "COMPACTOR_PATHS__STATE": "/elsewhere",
+        "COMPACTOR_SCHEMA__NAMES": "exact",
+        "COMPACTOR_AWS__REGION": "eu-west-1",
+        "COMPACTOR_AWS__ENDPOINT_URL": "http://127.0.0.1:1",
+        "PATH": "/bin",
+    }
+    options = Options(region="us-east-1")
+    settings = parse_settings(settings_document(ENDS, options, None), variables_beside(env, options))
+    assert settings.paths.state == "/rows.compactor/state"
+    assert settings.schema.names == "exact"
+    assert (settings.aws.region, settings.aws.endpoint_url) == ("us-east-1", "http://127.0.0.1:1")
+
+
+def test_settings_survive_being_written() -> None:
+    """Any text, number, list and table comes back from TOML as it was."""
+    document = {
+        "input": {"allowed_prefixes": ['/a "b" \\c', "s3://lake/ünï 😀"], "max_line_bytes": 5},
+        "spark": {"conf": {"spark.ui.enabled": "false", "a b": True}, "master": ""},
+        "aws": {"timeout_seconds": 1.5},
+    }
+    text = toml_of(document, ["first", ""])
+    assert text.startswith("# first\n#\n")
+    assert tomllib.loads(text) == document

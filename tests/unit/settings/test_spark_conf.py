@@ -1,0 +1,42 @@
+"""The Spark properties of a session: what ties a driver to this machine stays on this machine."""
+
+import pytest
+
+from compactor.settings.spark_conf import master_is_given, spark_properties
+
+
+def properties(master: str = "", *, is_master_given: bool = False, **conf: str) -> dict[str, str]:
+    named = {name.replace("_", "."): value for name, value in conf.items()}
+    return spark_properties(
+        master=master, conf=named, region="", endpoint_url="", uses_s3=False, is_master_given=is_master_given
+    )
+
+
+@pytest.mark.parametrize(
+    ("master", "is_master_given", "conf", "is_local"),
+    [
+        ("local[*]", False, {}, True),
+        ("", False, {}, True),
+        ("", False, {"spark_master": "local[2]"}, True),
+        ("", True, {}, False),
+        ("spark://10.0.0.1:7077", False, {}, False),
+        ("", False, {"spark_master": "yarn"}, False),
+    ],
+)
+def test_only_a_local_master_ties_the_driver_to_this_machine(master, is_master_given, conf, is_local):
+    """Executors on other machines must reach the driver, so its address is left to whoever chose the master."""
+    found = properties(master, is_master_given=is_master_given, **conf)
+    assert ("spark.driver.host" in found, "spark.driver.bindAddress" in found) == (is_local, is_local)
+
+
+@pytest.mark.parametrize(
+    ("env", "given"), [({}, False), ({"PYSPARK_GATEWAY_PORT": "4040"}, True), ({"SPARK_MASTER": "yarn"}, True)]
+)
+def test_a_given_master(env, given):
+    """Spark-submit, Glue and a variable are told from a plain start."""
+    assert master_is_given(env) is given
+
+
+def test_settings_have_the_last_word():
+    """A property of the settings overrides the compactor's own."""
+    assert properties("local[*]", spark_driver_memory="9g")["spark.driver.memory"] == "9g"

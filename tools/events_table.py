@@ -1,0 +1,82 @@
+"""The catalogue of events, and the next moves of errors: `python -m tools.events_table FILE` puts them into it."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from compactor.core.errors import CompactorError
+from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
+from tools.document_tables import with_table
+
+_MADE = "made by python -m tools.events_table docs/reference-logs.md"
+EVENTS = (f"<!-- events: {_MADE} -->", "<!-- events end -->")
+FIELDS = (f"<!-- common fields: {_MADE} -->", "<!-- common fields end -->")
+_MANY = 4
+"""A field that means the same in so many events is described once."""
+
+ERRORS = (f"<!-- errors: {_MADE} -->", "<!-- errors end -->")
+
+
+def with_tables(document: str) -> str:
+    """A document with the tables of today between their marks.
+
+    Raises:
+        ValueError: The marks are not there.
+    """
+    for marks, table in ((EVENTS, events_table()), (FIELDS, fields_table()), (ERRORS, errors_table())):
+        document = with_table(document, *marks, table)
+    return document
+
+
+def events_table() -> str:
+    """The catalogue in Markdown: a table for each level, the most serious first."""
+    tables = []
+    for level in ("error", "warning", "info", "debug"):
+        events = sorted((each for each in CATALOGUE.values() if each.level == level), key=lambda event: event.name)
+        if not events:
+            continue
+        columns, rule = ("| next action |", "---|") if events[0].next_move else ("|", "")
+        rows = [
+            f"| `{each.name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
+            for each in events
+        ]
+        head = [f"### {level.capitalize()}", "", f"| event | meaning | fields {columns}", f"|---|---|---|{rule}"]
+        tables.append("\n".join([*head, *rows]))
+    return "\n\n".join(tables)
+
+
+def fields_table() -> str:
+    """The fields that the log itself adds to events, and those that mean the same in many events, in Markdown."""
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
+    rows += [f"| `{name}` | {meaning}; on events that list it without a meaning |" for name, meaning in _shared()]
+    return "\n".join(["| field | meaning |", "|---|---|", *rows])
+
+
+def errors_table() -> str:
+    """The errors that commands end with, and their next moves, in Markdown."""
+    rows = (f"| `{kind.__name__}` | {kind.next_move} |" for kind in _kinds(CompactorError))
+    return "\n".join(["| error | next action |", "|---|---|", *rows])
+
+
+def _kinds(kind: type[CompactorError]) -> Iterator[type[CompactorError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        if below.__module__ == CompactorError.__module__:  # others have the next move of their group
+            yield from _kinds(below)
+
+
+def _fields(event: LogEvent) -> str:
+    shared = _shared()
+    return "; ".join(f"`{each[0]}`" if each in shared else f"`{each[0]}` {each[1]}" for each in event.fields.items())
+
+
+def _shared() -> list[tuple[str, str]]:
+    """Fields with one meaning in many events, which one row describes for all of them."""
+    counted = Counter(each for event in CATALOGUE.values() for each in event.fields.items())
+    return sorted(each for each, events in counted.items() if events >= _MANY)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(with_tables(Path(name).read_text()))

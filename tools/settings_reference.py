@@ -1,0 +1,88 @@
+"""What settings mean, from the code: `python -m tools.settings_reference FILE ...` brings files up to date.
+
+A page of documentation (`docs/reference-settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from compactor.settings.descriptions import binary_size, comment, default_of, environment_name, type_in_words, unit
+from compactor.settings.settings import SECTIONS
+from compactor.settings.toml import toml
+from tools.document_tables import with_table
+
+BEGIN = "<!-- settings: made by python -m tools.settings_reference docs/reference-settings.md -->"
+END = "<!-- settings end -->"
+
+_HEAD = "| key | meaning | value | default | environment variable |\n|---|---|---|---|---|"
+_SECTION = re.compile(r"\[(\w+)\]")
+_KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
+
+
+def reference() -> str:
+    """Every section as a heading, a sentence and a table, in Markdown."""
+    return "\n\n".join(
+        "\n".join(
+            [f"## {name}\n\n{(model.__doc__ or '').strip()}\n\n{_HEAD}"]
+            + [_row(name, key, field) for key, field in model.model_fields.items()]
+        )
+        for name, model in SECTIONS.items()
+    )
+
+
+def with_reference(document: str) -> str:
+    """A document with the reference of today between its two marks.
+
+    Raises:
+        ValueError: The marks are not there.
+    """
+    return with_table(document, BEGIN, END, reference())
+
+
+def with_comments(text: str) -> str:
+    """A settings file with the meaning of today behind every key. Each key and its value are on one line.
+
+    Raises:
+        ValueError: The text is no TOML.
+    """
+    values = tomllib.loads(text)
+    return "\n".join(_commented(text.split("\n"), values))
+
+
+def _commented(lines: list[str], values: dict[str, dict[str, object]]) -> Iterator[str]:
+    section = ""
+    for line in lines:
+        if heading := _SECTION.match(line):
+            section = heading[1]
+        found = _KEY.fullmatch(line)
+        field = SECTIONS[section].model_fields.get(found[1]) if found and section in SECTIONS else None
+        if found and field:
+            yield f"{found[1]} = {found[2]}  # {comment(found[1], field, values[section][found[1]])}"
+        else:
+            yield line
+
+
+def _row(section: str, key: str, field: FieldInfo) -> str:
+    default = "required" if field.is_required() else f"`{toml(default_of(field))}`"
+    if unit(key, field) == "bytes" and (short := binary_size(default_of(field))):
+        default += f" ({short})"
+    cells = (
+        f"`{key}`",
+        str(field.description),
+        type_in_words(key, field),
+        default,
+        f"`{environment_name(section, key)}`",
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        path = Path(name)
+        renew = with_comments if path.suffix == ".toml" else with_reference
+        path.write_text(renew(path.read_text()))
