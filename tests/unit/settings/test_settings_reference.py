@@ -20,8 +20,8 @@ IDS = [".".join(each) for each in FIELDS]
 
 def test_the_page_is_of_today() -> None:
     """The page has the tables that the code gives."""
-    page = (ROOT / "docs" / "settings.md").read_text()
-    assert page == with_reference(page), "python -m tools.settings_reference docs/settings.md"
+    page = (ROOT / "docs" / "reference-settings.md").read_text()
+    assert page == with_reference(page), "python -m tools.settings_reference docs/reference-settings.md"
 
 
 @pytest.mark.parametrize("name", ["local", "dev", "prod"])
@@ -55,7 +55,7 @@ def test_every_key_has_its_words(section: str, key: str) -> None:
     assert type_in_words(key, field)
     assert bool(unit(key, field)) == (field.annotation in {int, float})
     row = f"| `{environment_name(section, key)}` |"
-    assert (ROOT / "docs" / "settings.md").read_text().count(row) == 1
+    assert (ROOT / "docs" / "reference-settings.md").read_text().count(row) == 1
 
 
 @pytest.mark.parametrize(

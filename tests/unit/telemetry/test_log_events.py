@@ -114,8 +114,8 @@ def test_an_event_says_what_it_means(name: str) -> None:
 
 def test_the_document_shows_the_catalogue() -> None:
     """The tables in the document are those of the code, to the letter."""
-    document = (ROOT / "docs" / "logs.md").read_text()
-    assert with_tables(document) == document, "python -m tools.events_table docs/logs.md"
+    document = (ROOT / "docs" / "reference-logs.md").read_text()
+    assert with_tables(document) == document, "python -m tools.events_table docs/reference-logs.md"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
