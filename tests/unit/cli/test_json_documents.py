@@ -29,6 +29,7 @@ from compactor.control.plane import Step
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.service import RunReport, Service
@@ -274,7 +275,7 @@ def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     real = site.json("report")[0]
     harness = Harness()
     ReportDay(harness, files=2).fill(manifests=12)
-    harness.store.put(harness.layout.outcome("2025-12-21", "m-000003"), b"{")
+    harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
     day = report_on(harness)
     figures = day.figures
     older = AddedColumn("id", "string", None)
