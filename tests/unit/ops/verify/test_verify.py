@@ -58,7 +58,8 @@ def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
     """Sound output is found sound, value by value, with and without metadata and rescued data."""
     report = compacted(metadata, max_columns).verification()
     assert report.discrepancies == []
-    assert (report.manifests, report.lines, report.rows, report.rejected_lines, report.blank_lines) == (1, 7, 4, 2, 1)
+    assert (report.manifests, report.files, report.files_by_status) == (1, 2, {"compacted": 2})
+    assert (report.lines, report.rows, report.rejected_lines, report.blank_lines) == (7, 4, 2, 1)
     assert (report.inputs_compared, report.inputs_gone, report.needs_operator) == (2, 0, False)
     assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
 
@@ -107,6 +108,20 @@ def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) ->
     assert report.needs_operator
     deep = harness.verification()
     assert where in {each.where for each in deep.discrepancies}
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest_id"),
+    [("m1-00099.snappy.parquet", "m1"), ("m9-00000.snappy.parquet", ""), ("stranger.parquet", "")],
+)
+def test_surplus_files(name: str, manifest_id: str) -> None:
+    """A surplus file is reported with its size, and with its manifest if that has an outcome."""
+    harness = compacted()
+    uri = harness.layout.output_day(DAY) + name
+    harness.store.put(uri, b"12345")
+    found = Discrepancy(manifest_id, uri, "no such file: no commit names it", "5 bytes")
+    assert shallow(harness).discrepancies == [found]
+    assert shallow(harness, everything=True).discrepancies == [found]
 
 
 def changed(table: pa.Table, name: str, value: object) -> pa.Table:
