@@ -135,7 +135,7 @@ class App(Components):
 
     @cached_property
     def deep_check(self) -> DeepCheck:
-        return DeepVerifier(self.store, self.registry, self.limits).check
+        return DeepVerifier(store=self.store, registry=self.registry).check
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
@@ -184,7 +184,7 @@ class App(Components):
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            claims=RedriveClaims(self.claims_if_any, self.clock, lease_seconds),
+            claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
             search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )

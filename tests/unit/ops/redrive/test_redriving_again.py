@@ -309,8 +309,8 @@ def test_what_cannot_be_redriven(harness: Harness) -> None:
     harness.deliver("letter", GOOD)
     exhaust(harness)
     cases: list[tuple[Kind, str, str]] = [
-        ("manifests", "good", "it is no dead letter"),
-        ("files", "good", "no files were set aside"),
+        ("manifests", "good", "it is not a dead letter"),
+        ("files", "good", "no files were quarantined"),
         ("rejects", "good", "no lines were rejected"),
         ("files", "letter", "expected `redrive manifests`"),
         ("manifests", "stranger", "nothing is on record about it"),
