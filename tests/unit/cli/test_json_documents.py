@@ -1,4 +1,4 @@
-"""What `--json` prints is a contract: its shape is stored, and `docs/json.md` names every key of it."""
+"""What `--json` prints is a contract: a JSON Schema for each command, which the package ships."""
 
 import json
 import os
@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import orjson
 import pytest
 from click.testing import CliRunner
+from jsonschema import Draft202012Validator, ValidationError
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
@@ -27,6 +29,7 @@ from compactor.control.plane import Step
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.service import RunReport, Service
@@ -41,15 +44,12 @@ from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
 from tests.support.fakes import PlainEngine
 from tests.support.harness import Harness
-from tests.support.json_shapes import Shape, shape_of
+from tests.support.json_documents import check_documents
+from tests.support.json_shapes import shape_of, shape_of_schema
 from tests.support.report_day import WHOLE_DAY, ReportDay, report_on
 from tests.support.status_scenes import COMMITS, SCENES
-from tests.support.stored import check_stored
 from tests.support.workspace import DAY, GOOD, Site, make_site
-
-ROOT = Path(__file__).parents[3]
-STORED = ROOT / "tests" / "cases" / "json_shapes"
-DOCUMENT = ROOT / "docs" / "json.md"
+from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
 Documents = list[Any]
 
@@ -275,7 +275,7 @@ def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     real = site.json("report")[0]
     harness = Harness()
     ReportDay(harness, files=2).fill(manifests=12)
-    harness.store.put(harness.layout.outcome("2025-12-21", "m-000003"), b"{")
+    harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
     day = report_on(harness)
     figures = day.figures
     older = AddedColumn("id", "string", None)
@@ -289,29 +289,22 @@ def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     return [nothing, real, *(json.loads(_printed(each)) for each in made)]
 
 
-COMMANDS: dict[str, tuple[Callable[[Site, pytest.MonkeyPatch], Documents], set[str]]] = {
-    "plan": (plans, {"skipped"}),
-    "status": (
-        statuses,
-        {f"{part}.by_reason" for part in ("rejects", "dead_letters")}
-        | {"quarantined_files.by_status", "recent[].rejects", "recent[].quarantined"},
-    ),
-    "verify": (verifications, {"files_by_status", "rejects_by_reason"}),
-    "trace": (traces, {"report.rejects", "files[].rejects", "redriven_as[].counts"}),
-    "redrive": (redrives, {"redriven[].counts"}),
-    "schema": (schemas, set()),
-    "clean": (cleanings, {"kept"}),
-    "cost": (costs, {"prices", "needed.engines", "needed.bench.bytes_per_second"}),
-    "control": (looks, {"snapshot.unknown", "snapshot.recent[].rejects", "snapshot.recent[].quarantined"}),
-    "stop": (stops, set()),
-    "compact": (
-        compactions,
-        {"skipped", "run.failures", "run.stuck", "verified.files_by_status", "verified.rejects_by_reason"},
-    ),
-    "doctor": (checkups, set()),
-    "report": (reports, {"dead_letters.by_reason", "quarantined_files.by_status"}),
+COMMANDS: dict[str, Callable[[Site, pytest.MonkeyPatch], Documents]] = {
+    "plan": plans,
+    "status": statuses,
+    "verify": verifications,
+    "trace": traces,
+    "redrive": redrives,
+    "schema": schemas,
+    "clean": cleanings,
+    "cost": costs,
+    "control": looks,
+    "stop": stops,
+    "compact": compactions,
+    "doctor": checkups,
+    "report": reports,
 }
-"""For each command: what prints its documents, and the paths of objects whose keys are data."""
+"""For each command: what prints its documents, in every form that they have."""
 
 
 @pytest.fixture(autouse=True)
@@ -320,65 +313,69 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def stored(name: str) -> Shape:
-    found: Shape = json.loads((STORED / f"{name}.json").read_text())
+def shipped(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.schema.json").read_text())
     return found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_shape(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key and its type is the stored one: scripts go by them."""
-    make, maps = COMMANDS[name]
-    shape = shape_of(make(make_site(tmp_path), monkeypatch), maps)
-    text = json.dumps(shape, indent=1, sort_keys=True) + "\n"
-    advice = "; docs/json.md has to name each key, and CHANGELOG.md each that went or changed its meaning"
-    check_stored(STORED / f"{name}.json", text, advice)
-    blank = {path for path, kinds in shape.items() if kinds == "null"}
-    hollow = {path for path, kinds in shape.items() if "array" in kinds and f"{path}[]" not in shape}
-    hollow |= {path for path, kinds in shape.items() if "map" in kinds and f"{path}.*" not in shape}
-    assert blank | hollow == set(), "seen without a value only: the test has to make a document that has one"
+def test_documents_match_their_schema(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every document is what its schema says, and every key of the schema is seen with each of its types."""
+    documents = COMMANDS[name](make_site(tmp_path), monkeypatch)
+    check_documents(name, documents)
+    shape, maps = shape_of_schema(shipped(name))
+    seen = shape_of(documents, maps)
+    assert seen == shape, "the schema has keys or types that no document has: correct it, or add a document"
 
 
-def documented() -> dict[str, Shape]:
-    """The keys that the document names, by command."""
-    found: dict[str, Shape] = {}
-    for section in re.split(r"^## ", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]:
-        if (name := re.match(r"`compactor (\w+)", section)) is not None:
-            rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| \S[^|]* \|$", section, re.MULTILINE)
-            found[name[1]] = {path: kinds.strip() for path, kinds in rows}
-    return found
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_schema_is_what_the_types_say(name: str) -> None:
+    """A schema is valid, is closed, describes each key, and is the one that the generator writes."""
+    schema = shipped(name)
+    Draft202012Validator.check_schema(schema)
+    for node in [schema, *schema["$defs"].values()]:
+        properties = node.get("properties", {})
+        assert not properties or (node["additionalProperties"] is False and node["required"] == list(properties))
+        # Where a key has no words of its own, those of the object that it refers to hold.
+        assert all(each.get("description", ".").endswith(".") for each in properties.values())
+        assert all("description" in each or "$ref" in each for each in properties.values())
+    assert text_of(schema_of(name)) == text_of(schema), "python -m tools.json_schemas, and CHANGELOG.md"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_documented(name: str) -> None:
-    """The document names exactly the keys that there are, each with its type and its meaning."""
-    assert documented().get(name) == {
-        path: kinds for path, kinds in stored(name).items() if not path.endswith("[]") or kinds != "object"
-    }
-
-
-def test_every_document_is_pinned() -> None:
-    """Each command that takes --json has its shape stored, and its section in the document."""
+def test_every_document_has_a_schema() -> None:
+    """Each command that takes --json ships the schema of its documents, and prints it."""
     with_json = {
         name for name, each in command.commands.items() if any("--json" in option.opts for option in each.params)
     }
-    assert with_json == set(COMMANDS) == {path.stem for path in STORED.glob("*.json")}
-    assert set(COMMANDS) <= set(documented()) <= with_json
+    assert with_json == set(COMMANDS) == set(NAMES) == {path.name.split(".")[0] for path in FOLDER.iterdir()}
+    for name in with_json:
+        printed = CliRunner().invoke(command, [name, "--json-schema"], env={"COMPACTOR_CONFIG": None})
+        assert (printed.exit_code, json.loads(printed.stdout)) == (0, shipped(name))
+
+
+def test_a_document_that_differs_is_noticed() -> None:
+    """A new key, a missing one and a wrong type are faults, also of what any other test prints."""
+    fine = {"asked": [], "running": []}
+    check_documents("stop", [fine])
+    for wrong in ({**fine, "new": 1}, {"asked": []}, {**fine, "asked": None}, {**fine, "running": [{}]}):
+        with pytest.raises(ValidationError):
+            check_documents("stop", [wrong])
+    with pytest.raises(ValidationError):
+        CliRunner().invoke(printer, ["stop", "--json"])
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True)
+def printer(name: str, *, as_json: bool) -> None:
+    """Print what no command prints."""
+    click.echo(json.dumps({"name": name, "as_json": as_json}))
 
 
 def test_units() -> None:
     """No key holds anything but plain units: seconds, bytes, dollars."""
     odd = re.compile(r"_(ms|millis|minutes|hours|days_ago|kb|mb|gb|megabytes)\b")
-    assert [path for name in COMMANDS for path in stored(name) if odd.search(path)] == []
-
-
-def test_a_changed_shape_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shape that differs fails with the way to store it anew."""
-    monkeypatch.delenv("UPDATE_STORED", raising=False)
-    path = tmp_path / "status.json"
-    path.write_text("{}\n")
-    with pytest.raises(AssertionError, match="UPDATE_STORED=1 and look at the difference; docs"):
-        check_stored(path, '{"new": "string"}\n', "; docs/json.md has to name each key")
+    assert [path for name in COMMANDS for path in shape_of_schema(shipped(name))[0] if odd.search(path)] == []
 
 
 def test_times_are_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
