@@ -201,12 +201,12 @@ class App(Components):
     @cached_property
     def tracer(self) -> Tracer:
         return Tracer(
-            self.store,
-            self.layout,
-            self.ledger,
-            self.redrive_log,
-            self.claims_if_any,
-            self.clock,
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            redrive_log=self.redrive_log,
+            claims=self.claims_if_any,
+            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 

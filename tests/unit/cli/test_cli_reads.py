@@ -305,13 +305,13 @@ def test_trace_from_unknown_to_done(site: Site) -> None:
     """A file is followed from no manifest, to one that waits, to its rows and rejects."""
     flawed = site.raw(f"{DAY}-flawed.ndjson")
     document, code = site.json("trace", flawed)
-    assert (document["trace_state"], document["exists"], code) == ("unknown", True, 1)
+    assert (document["state"], document["exists"], code) == ("unknown", True, 1)
     manifest_id = site.plan()
     document, code = site.json("trace", flawed)
-    assert (document["trace_state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
+    assert (document["state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
     site.compact()
     document, code = site.json("trace", flawed)
-    assert (document["trace_state"], document["report"]["records"], code) == ("done", 1, 0)
+    assert (document["state"], document["report"]["records"], code) == ("done", 1, 0)
     assert document["outputs"] == [str(path) for path in (site.root / "o").rglob("*.parquet")]
     assert document["rejects"] == [str(path) for path in (site.root / "s" / "rejects").rglob("*.parquet")]
     text = site.call("trace", flawed).stdout
@@ -326,7 +326,7 @@ def test_trace_set_aside(site: Site) -> None:
     good.unlink()
     site.compact()
     document, code = site.json("trace", str(good))
-    assert (document["trace_state"], document["exists"], code) == ("quarantined", False, 3)
+    assert (document["state"], document["exists"], code) == ("quarantined", False, 3)
     assert document["message"].startswith("missing: ")
     assert site.json("verify")[1] == 3
 
