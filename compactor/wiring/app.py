@@ -131,7 +131,7 @@ class App(Components):
 
     @cached_property
     def verifier(self) -> Verifier:
-        return Verifier(self.store, self.layout, self.ledger, self.registry)
+        return Verifier(store=self.store, layout=self.layout, ledger=self.ledger, registry=self.registry)
 
     @cached_property
     def deep_check(self) -> DeepCheck:

@@ -92,8 +92,9 @@ class VerifyReport:
     @property
     def needs_operator(self) -> bool:
         """Whether there is a discrepancy, or a quarantined file or a dead letter that was not redriven."""
-        quarantined = (*self.quarantined_files, *self.dead_letter_manifests)
-        return bool(self.discrepancies) or any(not each.redriven for each in quarantined)
+        files = any(not each.redriven for each in self.quarantined_files)
+        manifests = any(not each.redriven for each in self.dead_letter_manifests)
+        return bool(self.discrepancies) or files or manifests
 
     def add_commit(self, commit: Commit, *, redriven: Container[str] = ()) -> None:
         """Add the figures of a commit, of which the files in `redriven` were redriven."""

@@ -35,9 +35,7 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
     app = harness.app()
-    return (
-        app.verifier.verify_all() if everything else app.verifier.verification(app.ledger.manifests(), whole_days=True)
-    )
+    return app.verifier.verify_all() if everything else app.verifier.verify(app.ledger.manifests(), whole_dates=True)
 
 
 def contents(harness: Harness) -> list[Discrepancy]:
@@ -214,7 +212,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             harness.run_once()
 
     manifests = list(app.ledger.manifests())
-    report = app.verifier.verification(manifests, whole_days=True, on_manifest=compact_more)
+    report = app.verifier.verify(manifests, whole_dates=True, on_manifest=compact_more)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -371,8 +369,8 @@ def test_memory_of_an_audit_is_bounded() -> None:
 
     map_ordered: list[int] = []
     done = count(1)
-    app.verifier.verification(
-        manifests(), whole_days=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
+    app.verifier.verify(
+        manifests(), whole_dates=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
     )
     assert len(begun) == len(map_ordered) == 3 * THREADS
     assert max(map_ordered) <= 2 * THREADS
@@ -384,7 +382,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = app.verifier.verification([ManifestKey(DAY, "m2")], whole_days=False, deep_check=app.deep_check)
+    report = app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False, deep_check=app.deep_check)
     assert (report.manifests, report.discrepancies) == (1, [])
 
 
