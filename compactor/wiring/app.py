@@ -170,14 +170,14 @@ class App(Components):
 
     @cached_property
     def redrive_log(self) -> RedriveLog:
-        return RedriveLog(self.store, self.layout, self.ledger)
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
 
     @cached_property
     def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(self.store, self.layout, self.ledger, self.redrive_log)
+        return RedriveScan(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
-        """What puts back what was set aside."""
+        """What redrives dead letters, files and rejects."""
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
         redrive_planner = RedrivePlanner(

@@ -13,7 +13,7 @@ DOCTOR = (
         (_DOCTOR,),
     ),
     Guard(
-        "a probe is no manifest",
+        "a probe is not a manifest",
         "core/layout.py",
         'return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"',
         'return f"{folder(place)}_doctor-{name}"',

@@ -30,7 +30,7 @@ def _manifest_id(_context: click.Context, _argument: click.Parameter, value: str
 @click.command("verify")
 @click.argument("manifest_id", required=False, callback=_manifest_id)
 @date_option
-@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Takes about as long as compacting them.")
+@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option
 @body
 def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, as_json: bool) -> ExitCode:

@@ -60,7 +60,7 @@ class RecordVerifier:
 
     @cached_property
     def _redrive_log(self) -> RedriveLog:
-        return RedriveLog(self.store, self.layout, self.ledger)
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
 
     def verify(self, key: ManifestKey) -> RecordFindings:
         """Verify all records of a manifest."""

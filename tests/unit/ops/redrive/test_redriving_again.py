@@ -14,7 +14,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import Claim
 from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
-from compactor.ops.redrive.planner import Refused
+from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes as twins
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -253,8 +253,8 @@ def test_void_id(harness: Harness) -> None:
     harness.run_once()
     report = redrive(harness, "manifests")
     assert report.redriven == []
-    assert "given up by its planner" in whys(report)[0]
-    assert "given up by its planner" in whys(redrive(harness, "manifests", "m1"))[0]
+    assert "revoked by its planner" in whys(report)[0]
+    assert "revoked by its planner" in whys(redrive(harness, "manifests", "m1"))[0]
 
 
 @pytest.mark.parametrize("with_claims", [True, False])
@@ -314,7 +314,7 @@ def test_what_cannot_be_redriven(harness: Harness) -> None:
         ("files", "good", "no files were quarantined"),
         ("rejects", "good", "no lines were rejected"),
         ("files", "letter", "expected `redrive manifests`"),
-        ("manifests", "stranger", "nothing is on record about it"),
+        ("manifests", "stranger", "has no record of it"),
     ]
     for kind, manifest_id, why in cases:
         report = redrive(harness, kind, manifest_id)
