@@ -95,7 +95,7 @@ class Prover:
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
         """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.verifier.verification([key], whole_days=False)
+        report = self._app.verifier.verify([key], whole_dates=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(key)

@@ -131,11 +131,11 @@ class App(Components):
 
     @cached_property
     def verifier(self) -> Verifier:
-        return Verifier(self.store, self.layout, self.ledger, self.registry)
+        return Verifier(store=self.store, layout=self.layout, ledger=self.ledger, registry=self.registry)
 
     @cached_property
     def deep_check(self) -> DeepCheck:
-        return DeepVerifier(self.store, self.registry, self.limits).check
+        return DeepVerifier(store=self.store, registry=self.registry).check
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
@@ -170,21 +170,21 @@ class App(Components):
 
     @cached_property
     def redrive_log(self) -> RedriveLog:
-        return RedriveLog(self.store, self.layout, self.ledger)
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
 
     @cached_property
     def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(self.store, self.layout, self.ledger, self.redrive_log)
+        return RedriveScan(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
-        """What puts back what was set aside."""
+        """What redrives dead letters, files and rejects."""
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
         redrive_planner = RedrivePlanner(
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            claims=RedriveClaims(self.claims_if_any, self.clock, lease_seconds),
+            claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
             search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
@@ -201,12 +201,12 @@ class App(Components):
     @cached_property
     def tracer(self) -> Tracer:
         return Tracer(
-            self.store,
-            self.layout,
-            self.ledger,
-            self.redrive_log,
-            self.claims_if_any,
-            self.clock,
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            redrive_log=self.redrive_log,
+            claims=self.claims_if_any,
+            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 

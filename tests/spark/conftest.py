@@ -162,7 +162,7 @@ class Scene:
     def check(self) -> VerifyReport:
         """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
-        report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report
