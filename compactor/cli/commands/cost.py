@@ -39,9 +39,21 @@ NOT_COUNTED = (
 
 
 @click.command("cost")
-@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, show_default=True)
+@click.option(
+    "--files-per-hour",
+    type=click.FloatRange(min=0, min_open=True),
+    default=200_000,
+    show_default=True,
+    help="Assume this many input files per hour.",
+)
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, show_default=True, help="Of one file.")
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, show_default=True)
+@click.option(
+    "--worker-type",
+    type=click.Choice(list(DPU_PER_WORKER)),
+    default=COMMON_WORKER_TYPE,
+    show_default=True,
+    help="Assume workers of this Glue type.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=2),
@@ -49,7 +61,13 @@ NOT_COUNTED = (
     show_default=True,
     help="All workers; one is the driver.",
 )
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--glue-version",
+    type=click.Choice(GLUE_VERSIONS),
+    default="6.0",
+    show_default=True,
+    help="Assume this version of Glue.",
+)
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),

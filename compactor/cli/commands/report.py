@@ -44,7 +44,13 @@ STDOUT = "-"
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--glue-version",
+    type=click.Choice(GLUE_VERSIONS),
+    default="6.0",
+    show_default=True,
+    help="Assume this version of Glue.",
+)
 @json_option
 @body
 def report(
