@@ -22,8 +22,7 @@ from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.metrics import CATALOGUE
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
-from compactor.wiring.functions import function_components
-from lambdas import manifest_builder, manifest_sealer
+from compactor.wiring.functions import build_messages, function_components, seal_parts
 
 MEASURED: tuple[tuple[str, Statistic], ...] = (
     *((name, "Sum") for name in ("FilesAnnounced", "ManifestsBuilt", "Restarts", "ManifestsCommitted")),
@@ -77,13 +76,12 @@ class FullWay:
         )
         click.echo("ends the waiting of what did not fill a manifest:\n")
         aws = self.app.settings.aws
-        fed = feed(
-            sqs_client(aws.region, aws.endpoint_url), self.scene.queue_url, manifest_builder.handler, batch_size=_BATCH
-        )
+        client = sqs_client(aws.region, aws.endpoint_url)
+        fed = feed(client, self.scene.queue_url, lambda event, _context: build_messages(event), batch_size=_BATCH)
         click.echo(
             f"  builder  {count(fed.messages, 'message')} in {count(fed.batches, 'call')}, {fed.failed} given back"
         )
-        sealed = manifest_sealer.handler({}, None)
+        sealed = seal_parts()
         click.echo(f"  sealer   {count(sealed['sealed_parts'], 'pending part')} sealed, {sealed['waiting_parts']} wait")
         click.echo(f"  to do    {count(self._waiting(), 'manifest')}")
 
