@@ -21,7 +21,8 @@ from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 LAST_BENCH = Path(".bench/last.json")
 """Where `python -m bench` leaves its result, below the folder that it is run in."""

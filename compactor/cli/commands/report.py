@@ -19,7 +19,8 @@ from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
 from compactor.ops.report.spending import Spending, spending
 from compactor.ops.report.verdict import judge
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
