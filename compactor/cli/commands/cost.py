@@ -21,7 +21,8 @@ from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 LAST_BENCH = Path(".bench/last.json")
 """Where `python -m bench` leaves its result, below the folder that it is run in."""
@@ -39,9 +40,21 @@ NOT_COUNTED = (
 
 
 @click.command("cost")
-@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, show_default=True)
+@click.option(
+    "--files-per-hour",
+    type=click.FloatRange(min=0, min_open=True),
+    default=200_000,
+    show_default=True,
+    help="Assume this many input files per hour.",
+)
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, show_default=True, help="Of one file.")
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, show_default=True)
+@click.option(
+    "--worker-type",
+    type=click.Choice(list(DPU_PER_WORKER)),
+    default=COMMON_WORKER_TYPE,
+    show_default=True,
+    help="Assume workers of this Glue type.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=2),
@@ -49,7 +62,13 @@ NOT_COUNTED = (
     show_default=True,
     help="All workers; one is the driver.",
 )
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--glue-version",
+    type=click.Choice(GLUE_VERSIONS),
+    default="6.0",
+    show_default=True,
+    help="Assume this version of Glue.",
+)
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
