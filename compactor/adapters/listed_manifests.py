@@ -38,7 +38,7 @@ class ListedManifests:
         self._thread.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether the stream has ended; raises what ended it."""
+        """Wait for the end of the stream; raises what ended it."""
         ended = self._ended.wait(timeout_seconds)
         if ended and self._error is not None:
             raise self._error

@@ -15,6 +15,7 @@ from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
@@ -79,6 +80,10 @@ class Components:
     @cached_property
     def ledger(self) -> Ledger:
         return Ledger(self.store, self.layout, self.clock, self.run_id)
+
+    @cached_property
+    def state(self) -> State:
+        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
 
     @cached_property
     def history(self) -> SizingHistory:

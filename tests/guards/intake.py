@@ -19,7 +19,7 @@ ATTEMPTS = (
     Guard(
         "a manifest that kills its driver each time runs out of attempts",
         "job/compaction.py",
-        "        if held >= self._rules.max_attempts:\n",
+        "        if held >= self.max_attempts:\n",
         "        if False:\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
