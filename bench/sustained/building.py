@@ -153,10 +153,8 @@ class Building:
 
 def _builder(parts: Components) -> Builder:
     return Builder(
-        store=parts.store,
-        layout=parts.layout,
+        state=parts.state,
         claimer=parts.claimer,
-        clock=parts.clock,
         allowed_prefixes=parts.settings.input.allowed_prefixes,
         target_bytes=parts.manifest_bytes,
         read_body=read_announcement,

@@ -147,11 +147,8 @@ class App(Components):
     def planner(self) -> Planner:
         settings = self.settings
         return Planner(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=self.on_crash_point,
@@ -186,7 +183,7 @@ class App(Components):
             layout=self.layout,
             ledger=self.ledger,
             claims=RedriveClaims(self.claims_if_any, self.clock, lease_seconds),
-            search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
         return Redriver(

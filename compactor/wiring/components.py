@@ -116,11 +116,8 @@ class Components:
     @cached_property
     def claimer(self) -> Claimer:
         return Claimer(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claims=self.claims,
-            clock=self.clock,
             lease_seconds=self.settings.builder.claim_lease_seconds,
         )
 
@@ -133,10 +130,8 @@ class Components:
     def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
         """What turns announced files into manifests."""
         return Builder(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=on_crash_point,
@@ -145,10 +140,8 @@ class Components:
     def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
         """What ends the waiting of pending parts."""
         return Sealer(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             target_bytes=self.manifest_bytes,
             max_wait_seconds=self.settings.builder.max_wait_seconds,
             on_crash_point=on_crash_point,

@@ -121,19 +121,19 @@ BUILDING = (
     Guard(
         "a builder that was given up promises nothing",
         "manifests/building/builder.py",
-        '        if not self._claimer.tie(manifest, "manifest" if is_full else "part"):\n',
+        '        if not self.claimer.bind(manifest, "manifest" if is_full else "part"):\n',
         "        if False:\n",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
         "a sealer that was given up removes nothing",
         "manifests/building/sealer.py",
-        '            if not self._claimer.tie(manifest, "manifest"):\n',
+        '            if not self.claimer.bind(manifest, "manifest"):\n',
         "            if False:\n",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
-        "what is written is not taken for safe before it is tied",
+        "what is written is not taken for safe before it is bound",
         "manifests/claiming.py",
         '            return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)\n',
         '            return "exists"\n',

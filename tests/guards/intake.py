@@ -71,7 +71,7 @@ PLACES = (
     Guard(
         "nothing outside the allowed prefixes is planned",
         "manifests/planning.py",
-        "        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):\n",
+        "        if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):\n",
         "        if False:\n",
         (_PLANNING,),
     ),

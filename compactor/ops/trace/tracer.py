@@ -8,6 +8,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
@@ -57,7 +58,8 @@ class Tracer:
         self._claims = claims
         self._clock = clock
         self._histories = Histories(store, layout, ledger, redrive_log)
-        self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
+        state = State(store=store, layout=layout, ledger=ledger, clock=clock)
+        self._search = FileSearch(state=state, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""

@@ -200,7 +200,7 @@ def test_a_file_that_another_builder_is_at_comes_again(harness: Harness) -> None
         build(harness, put("a.ndjson"), on_crash_point=die)
     report = build(harness, put("a.ndjson"), put("b.ndjson"))
     assert set(report.failed) == {"a"}
-    assert "claimed by another one until 12:05:00 UTC" in report.failed["a"]
+    assert "claimed by another builder until 12:05:00 UTC" in report.failed["a"]
     harness.clock.advance(301)
     assert build(harness, put("a.ndjson")).failed == {}
     seal(harness, after_seconds=60)
@@ -214,7 +214,7 @@ def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None
     builder = parts_of(harness, store).builder()
     report = builder.build({"a": put("2026-01-05-a.ndjson"), "b": put("2026-01-06-b.ndjson")})
     assert set(report.failed) == {"a"}
-    assert "trouble that should pass" in report.failed["a"]
+    assert "passing trouble" in report.failed["a"]
 
     class Closed(FaultyStore):
         def create(self, uri: str, _data: bytes) -> bool:
@@ -269,7 +269,7 @@ def test_a_late_sealer_removes_nothing(harness: Harness) -> None:
     held_up = []
 
     def be_late(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.GATHERED and not held_up:
+        if step is BuildCrashPoint.PARTS_CLAIMED and not held_up:
             harness.clock.advance(301)
             kept = pending(harness)[1]
             data = harness.store.read(kept)
