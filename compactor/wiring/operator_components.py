@@ -79,8 +79,7 @@ class OperatorComponents(Components):
 
     @cached_property
     def cleaner(self) -> Cleaner:
-        retention = Retention(self.store, self.layout, self.ledger, self.runs.living_among)
-        return Cleaner(self.store, self.layout, self.clock, retention)
+        return Cleaner(self.state, Retention(self.state, self.runs.living_among))
 
     @cached_property
     def claims_if_any(self) -> ClaimTable | None:
@@ -107,7 +106,7 @@ class OperatorComponents(Components):
             layout=self.layout,
             ledger=self.ledger,
             claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
-            search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
         return Redriver(

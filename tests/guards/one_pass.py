@@ -43,7 +43,7 @@ ONE_PASS = (
     ),
     Guard(
         "a file of an older schema version is recorded as such",
-        "job/compaction.py",
+        "job/staging.py",
         "    return None if output.schema.version == staged.schema.version else output.schema.version",
         "    return None",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import AccessError
 from compactor.core.records import Commit, DeadLetter
 from compactor.job.compaction import Ending
 
@@ -104,6 +105,25 @@ def test_bad_manifests_are_set_aside_beside_good_ones(new_scene):
     assert rows(scene) == ["g", "g"]
     assert left(scene) == [scene.app.layout.keep_marker]
     scene.check()
+
+
+@pytest.mark.parametrize("engine", ["spark"])
+def test_what_ends_the_stream_is_raised_as_it_is(new_scene):
+    """The error of a batch comes out of the stream without Spark's wrapping, and does not outlive its start."""
+    scene = new_scene()
+    scene.deliver("m1", [scene.write("a", b'{"n":"1"}')])
+    source, error = scene.app._spark_source(), AccessError("denied")
+
+    def fail(_uris):
+        raise error
+
+    source.start(fail, once=True)
+    with pytest.raises(AccessError) as caught:
+        source.wait(TIMEOUT_SECONDS)
+    assert caught.value is error
+    source.stop()
+    source.start(lambda _uris: None, once=True)
+    assert source.wait(TIMEOUT_SECONDS)
 
 
 def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):

@@ -48,9 +48,11 @@ class SparkManifestSource:
         self._max_manifests_per_trigger = max_manifests_per_trigger
         self._trigger_interval_seconds = trigger_interval_seconds
         self._query: StreamingQuery | None = None
+        self._batch_error: Exception | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
+        self._batch_error = None
         with loss_reported():
             self._query = self._started(on_batch, once=once)
 
@@ -69,7 +71,12 @@ class SparkManifestSource:
         )
 
         def deliver(batch: DataFrame, _batch_id: int) -> None:
-            on_batch([self._uri(row["file_path"]) for row in batch.collect()])
+            uris = [self._uri(row["file_path"]) for row in batch.collect()]
+            try:
+                on_batch(uris)
+            except Exception as exc:
+                self._batch_error = exc  # Spark wraps it in a text that holds a stack trace
+                raise
 
         writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self._new_checkpoint())
         if once:
@@ -77,11 +84,15 @@ class SparkManifestSource:
         return writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the stream to end. Whether it has; raises the error that ended it."""
+        """Wait for the stream to end; raises the error that ended it, a batch's own error without Spark's wrapping."""
         if self._query is None:
             return True
-        with summarised(), loss_reported():
-            return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
+        try:
+            with summarised(), loss_reported():
+                return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats
+        except Exception as exc:  # noqa: BLE001 - raised below, where it is no context of the batch's own error
+            error = self._batch_error or exc
+        raise error
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""
