@@ -1,4 +1,4 @@
-"""Looks at the job and does what has to be done; called once a minute, and whenever a run of Glue changes its state."""
+"""Runs one check of the control plane, every minute and at each state change of a Glue run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from compactor.wiring.functions import lasting_components
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Look at the job once.
+    """Check the job once.
 
     Args:
         event: From the schedule, or Glue's `Glue Job State Change`; both lead to the same.
 
     Returns:
-        What was decided, done and not done, for the log of whoever called.
+        What was decided, done and not done, for Lambda's log.
     """
     parts = lasting_components(ControlComponents)
     job_name = parts.settings.control.job_name
@@ -24,10 +24,10 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     if changed != job_name:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
-    step = parts.plane.step()
+    checked = parts.plane.check()
     parts.metrics.flush(FLUSH_SECONDS)
     return {
-        "decided": [f"{action.kind}: {action.reason}" for action in step.actions],
-        "done": list(step.done),
-        "failed": list(step.failed),
+        "decided": [f"{action.kind}: {action.reason}" for action in checked.actions],
+        "done": list(checked.done),
+        "failed": list(checked.failed),
     }

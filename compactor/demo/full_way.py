@@ -114,7 +114,7 @@ class FullWay:
         while True:
             step = ControlComponents(
                 self.app.settings, job=job, store=self.app.store, metrics=self.app.metrics
-            ).plane.step()
+            ).plane.check()
             action = step.actions[0]
             if action.kind is until:
                 click.echo(f"  {state:10}  {action.kind}: {action.reason}")

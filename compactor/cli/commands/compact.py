@@ -99,7 +99,7 @@ def _compacted(folder: FolderSettings, watch: Watch, *, deep: bool, dry_run: boo
     if dry_run:
         return closing
     closing.left = backlog = _backlog(app)
-    closing.resumed = max(0, max(backlog.manifests, backlog.begun) - len(plan.manifests))
+    closing.resumed = max(0, max(backlog.manifests, backlog.begun_manifests) - len(plan.manifests))
     if not backlog.is_empty:
         closing.run, closing.is_interrupted = _run(app, backlog, watch)
         closing.left = _backlog(app)
@@ -133,7 +133,7 @@ def _run(app: App, backlog: Backlog, watch: Watch) -> tuple[RunReport, bool]:
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
         service = _service(app, stack)
-        stack.enter_context(watch.bar(backlog.size_bytes))
+        stack.enter_context(watch.bar(backlog.input_bytes or 0))
         signals.attach(service.stop)
         return service.run(once=True), signals.requested
 
