@@ -1,5 +1,6 @@
 """What holds for all tests: those on Spark share one session, and every process of a test run adds to one tally."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.faults.tally import TALLY, Case, Kind
+from tests.support.json_documents import check_printed_documents
 
 SPARK = Path(__file__).parent / "spark"
 
 # How long an example takes says something about the machine, and nothing about the code.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _documents_match_their_schemas() -> Iterator[None]:
+    """Whatever test calls a command with `--json`, the document is held against its schema."""
+    with pytest.MonkeyPatch.context() as patch:
+        check_printed_documents(patch)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

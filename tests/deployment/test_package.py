@@ -15,6 +15,7 @@ from deploy.imported_modules import ROOT, imported_files
 from deploy.native_wheel import GLUE_GLIBC, build_native_wheel, glibc_line, glibc_of
 from deploy.package import MAX_ZIP_BYTES, build_functions, build_native, build_wheel
 from deploy.pins import FUNCTION_PACKAGES, job_modules, job_packages, pinned, pins
+from tools.json_schemas import NAMES
 
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
 
@@ -195,5 +196,6 @@ def test_what_pip_makes(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path)
     tops = {name.partition("/")[0].partition("-")[0] for name in content(wheel)}
     assert tops == {"compactor", "lambdas"}
+    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(content(wheel))
     first = wheel.read_bytes()
     assert build_wheel(tmp_path).read_bytes() == first

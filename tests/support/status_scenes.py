@@ -125,20 +125,16 @@ LATE = replace(
     oldest_pending_seconds=31.0,
 )
 OLD = replace(LATE, oldest_seconds=7_400.0, oldest_begun_seconds=7_200.0, oldest_begun="2026-01-02-00000040")
+MISSING_FILE = QuarantinedFile(
+    manifest_id="2026-01-02-00000040",
+    uri="s3://raw/2026-01-02/part-000017.ndjson.gz",
+    status=FileStatus.MISSING,
+    detail="it is gone",
+    committed_at=ago(1_200),
+    redriven=False,
+)
 QUARANTINED = FilesQuarantined(
-    64,
-    3,
-    {"missing": 2, "unreadable": 1},
-    (
-        QuarantinedFile(
-            manifest_id="2026-01-02-00000040",
-            uri="s3://raw/2026-01-02/part-000017.ndjson.gz",
-            status=FileStatus.MISSING,
-            detail="it is gone",
-            committed_at=ago(1_200),
-            redriven=False,
-        ),
-    ),
+    64, 3, {"missing": 2, "unreadable": 1}, (MISSING_FILE, replace(MISSING_FILE, redriven=None))
 )
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import NEEDS_OPERATOR, Accepted, Commit, DeadLetter, Done, RecentCommit
 from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
@@ -33,8 +34,7 @@ class Finished:
         is_clock_off: Its driver's clock was not believed.
     """
 
-    day: str
-    manifest_id: str
+    key: ManifestKey
     moment: datetime
     is_clock_off: bool
 

@@ -110,18 +110,18 @@ class ReportReader:
         return map_ordered(read, finished_in(self._store, self._layout, self._ledger, period, counts))
 
     def _read(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
-        day, manifest_id = listed.day, listed.manifest_id
-        done = self._ledger.record(self._layout.done(day, manifest_id), Done)
+        key = listed.key
+        done = self._ledger.record(self._layout.done(key), Done)
         moment = moment_of(done.done_at, listed.written_at)
         if not period.holds(moment):
             return None
-        finished = Finished(day, manifest_id, moment, is_clock_off=moment != done.done_at)
-        outcome = self._ledger.outcome(day, manifest_id)
+        finished = Finished(key, moment, is_clock_off=moment != done.done_at)
+        outcome = self._ledger.outcome(key)
         if isinstance(outcome, DeadLetter):
             return DeadLetterFacts(finished, outcome)
-        accepted = self._ledger.accepted(manifest_id)
+        accepted = self._ledger.accepted(key.id)
         if accepted is None:
-            return f"{self._layout.accepted(manifest_id)}: there is no such record; expected that of its acceptance"
+            return f"{self._layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         return commit_facts(finished, accepted, outcome, done)
 
     def _rejects(self, tallies: Tallies, *, with_samples: bool) -> tuple[RejectReason, ...]:

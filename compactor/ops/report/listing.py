@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.layout import Layout, base_name, redrive_number
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.ledger.ledger import Ledger
@@ -19,8 +20,7 @@ DAYS_AT_ONCE = 4
 class Listed:
     """A manifest that may have come to its end in the period; `written_at` is when the store wrote that down."""
 
-    day: str
-    manifest_id: str
+    key: ManifestKey
     written_at: datetime
 
 
@@ -59,24 +59,24 @@ def finished_in(
         counts: Is added to.
     """
 
-    def look(day: str) -> _Day:
-        return _listed_day(store, layout, day, period)
+    def look(date: str) -> _Day:
+        return _listed_date(store, layout, date, period)
 
-    for found in map_ordered(look, ledger.days(), threads=DAYS_AT_ONCE):
+    for found in map_ordered(look, ledger.dates(), threads=DAYS_AT_ONCE):
         counts.failed_attempts += found.counts.failed_attempts
         counts.redrives += found.counts.redrives
         yield from found.listed
 
 
-def _listed_day(store: ObjectStore, layout: Layout, day: str, period: Period) -> _Day:
+def _listed_date(store: ObjectStore, layout: Layout, date: str, period: Period) -> _Day:
     found = _Day()
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
-    for info in store.list(layout.ledger_day(day)):
+    for info in store.list(layout.ledger_folder_of(date)):
         if not near.holds(info.modified_at):
             continue
         name = base_name(info.uri)
         if name == "done.json":
-            found.listed.append(Listed(day, info.uri.rsplit("/", 2)[1], info.modified_at))
+            found.listed.append(Listed(ManifestKey(date, info.uri.rsplit("/", 2)[1]), info.modified_at))
         elif period.holds(info.modified_at):
             found.counts.failed_attempts += name.endswith("-failed.json")
             found.counts.redrives += redrive_number(name) is not None

@@ -54,7 +54,7 @@ def quarantined_files(
     """
 
     def files_of(finished: Finished) -> list[QuarantinedFile]:
-        outcome = ledger.outcome(finished.day, finished.manifest_id)
+        outcome = ledger.outcome(finished.key)
         return _files_of(finished, outcome, redrive_log) if isinstance(outcome, Commit) else []
 
     shown: list[QuarantinedFile] = []
@@ -64,12 +64,12 @@ def quarantined_files(
 
 
 def _files_of(finished: Finished, commit: Commit, redrive_log: RedriveLog) -> list[QuarantinedFile]:
-    redrives = _redrives(redrive_log, finished.manifest_id)
+    redrives = _redrives(redrive_log, finished.key.id)
     left = None if redrives is None else {each.uri for each in files_left(Scope("files"), commit, redrives)}
     return [
         QuarantinedFile(
             uri=report.uri,
-            manifest_id=finished.manifest_id,
+            manifest_id=finished.key.id,
             status=str(report.status),
             detail=report.detail,
             since=finished.moment,

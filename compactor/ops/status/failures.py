@@ -95,7 +95,7 @@ class FailureReader:
         try:
             commit = self.cache.commits.get(summary.manifest_id)
             if commit is None:
-                outcome = self.ledger.outcome(summary.date, summary.manifest_id)
+                outcome = self.ledger.outcome(summary.key)
                 if not isinstance(outcome, Commit):
                     return []
                 commit = self.cache.commits[summary.manifest_id] = outcome

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, Done, FileReport, FileStatus
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
@@ -186,7 +187,7 @@ def test_clocks_that_jump() -> None:
     for number, jump_hours in enumerate((-30, -1, 0, 1 / 60, 2, 48)):
         commit = day.commit(f"m{number}", 5 + number, wait_seconds=10, load=1)
         done_at = harness.clock.now() + timedelta(hours=jump_hours)
-        uri = harness.layout.done(commit.date, commit.manifest_id)
+        uri = harness.layout.done(commit.key)
         harness.store.put(
             uri, Done(manifest_id=commit.manifest_id, run_id="run", done_at=done_at).model_dump_json().encode()
         )
@@ -218,7 +219,7 @@ def test_records_that_were_copied() -> None:
     """Records that the store wrote long after the work, as a copy does, make no work of the time in between."""
     harness = Harness()
     commit = ReportDay(harness, files=1).commit("m", 5, wait_seconds=10, load=1)
-    uri = harness.layout.done(commit.date, "m")
+    uri = harness.layout.done(ManifestKey(commit.date, "m"))
     done = harness.store.read(uri)
     harness.clock.set(MIDNIGHT + timedelta(hours=15))
     harness.store.put(uri, done)
@@ -239,7 +240,7 @@ def test_what_was_not_looked_at() -> None:
     ]
     changed = FileReport(uri="s3://lake/raw/new", status=FileStatus.CHANGED, detail="another version")
     harness.store.put(
-        harness.layout.outcome(commit.date, "m"),
+        harness.layout.outcome(ManifestKey(commit.date, "m")),
         commit.model_copy(update={"files": [*commit.files, *gone, changed]}).model_dump_json().encode(),
     )
     for number in range(NEWEST_DEAD_LETTERS + 1):
@@ -305,7 +306,7 @@ def test_damaged_records_are_left_out_and_said() -> None:
     day = ReportDay(harness, files=1)
     for number in range(3):
         day.commit(f"m{number}", 5, wait_seconds=10, load=1)
-    damaged = harness.layout.outcome("2025-12-21", "m1")
+    damaged = harness.layout.outcome(ManifestKey("2025-12-21", "m1"))
     harness.store.put(damaged, b'{"kind": "commit"')
     report = report_on(harness)
     assert (report.figures.totals.manifests, report.figures.unreadable_records) == (2, 1)
@@ -323,7 +324,8 @@ def test_a_thousand_reasons() -> None:
         update={"rejects": {f"reason-{number}": 1 for number in range(1000)}, "rejected_lines": 1000}
     )
     harness.store.put(
-        harness.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": [many]}).model_dump_json().encode()
+        harness.layout.outcome(ManifestKey(commit.date, "m")),
+        commit.model_copy(update={"files": [many]}).model_dump_json().encode(),
     )
     found = report_on(harness).figures.rejects
     assert sum(each.lines for each in found) == 1000
@@ -424,7 +426,7 @@ def test_edges_of_a_period() -> None:
     harness = Harness()
     day = ReportDay(harness, files=1)
     commit = day.commit("m", 5, wait_seconds=10, load=1)
-    uri = harness.layout.done(commit.date, "m")
+    uri = harness.layout.done(ManifestKey(commit.date, "m"))
     done = harness.store.read(uri)
     harness.clock.advance(30)
     harness.store.put(uri, done)  # by the clock of the store it was done half a minute later

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileStatus
 from compactor.ops.report.markup import Markup, element, visible
 from compactor.ops.report.page import page
@@ -117,7 +118,8 @@ def test_hostile_names_stay_text() -> None:
         commit.files[1].model_copy(update={"status": FileStatus.MISSING, "detail": HOSTILE}),
     ]
     harness.store.put(
-        harness.layout.outcome(commit.date, "m"), commit.model_copy(update={"files": files}).model_dump_json().encode()
+        harness.layout.outcome(ManifestKey(commit.date, "m")),
+        commit.model_copy(update={"files": files}).model_dump_json().encode(),
     )
     day.dead_letter("bad", 6, HOSTILE, HOSTILE)
     day._columns([HOSTILE], at=7)
