@@ -9,7 +9,7 @@ from compactor.control.health import Condition, Word
 from compactor.core import manifest
 from compactor.core.errors import StuckError
 from compactor.core.records import FileStatus
-from compactor.cost.cost import Assumptions
+from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
@@ -102,8 +102,8 @@ def test_commands_and_parameters_exist() -> None:
 
 
 def test_costs_go_by_the_template() -> None:
-    """`compactor cost` reckons with as many alarms as there are, and with the memory of the functions."""
+    """`compactor cost` counts as many alarms as there are, and uses the memory of the functions."""
     found = resources(template(), parameters_of("prod")).values()
-    assert Assumptions().alarms == sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found)
+    assert sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found) == ALARMS
     sizes = [each["Properties"]["MemorySize"] for each in found if each["Type"] == "AWS::Lambda::Function"]
-    assert Assumptions().function_gb == max(sizes) / 1024
+    assert max(sizes) / 1024 == FUNCTION_GB

@@ -29,14 +29,14 @@ def spent(runs: Sequence[JobRun], recent: Sequence[RecentCommit], now: datetime)
     job = latest.size
     if job is None:  # which `priced` rules out
         return Spent(NOT_ON_GLUE)
-    measured = measured_cost(recent, job)
+    measured = measured_cost(recent, job.dollars_per_hour)
     return Spent(
         job=job,
         run_seconds=latest.lived_seconds(now),
         run_dollars=_dollars(latest, latest.started_at, now),
         day_dollars=sum(_dollars(run, max(run.started_at, now - _DAY), now) for run in priced),
         dollars_per_hour=job.dollars_per_hour,
-        dollars_per_terabyte=None if measured is None else measured.per_terabyte(measured.dollars_elapsed),
+        dollars_per_terabyte=None if measured is None else measured.dollars_per_terabyte_elapsed,
     )
 
 
