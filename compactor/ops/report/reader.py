@@ -1,7 +1,6 @@
-"""Reads what a report needs: the ledger is listed once, and only the records of the period are read."""
+"""Reads what a report needs: one listing of the ledger, and only the records of the period."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
@@ -11,7 +10,7 @@ from compactor.core.records import DeadLetter, Done
 from compactor.ledger.ledger import Ledger
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, Finished, commit_facts, moment_of
-from compactor.ops.report.figures import Figures, RejectReason, Sample, SchemaChange
+from compactor.ops.report.figures import Figures, RejectReason, Sample
 from compactor.ops.report.listing import Listed, ListedCounts, finished_in
 from compactor.ops.report.period import Period
 from compactor.ops.report.quarantined import dead_letter_lines, quarantined_files
@@ -19,39 +18,18 @@ from compactor.ops.report.samples import samples_of
 from compactor.ops.report.schema_changes import schema_changes
 from compactor.ops.report.tallies import ReasonTally, Tallies
 from compactor.schema.registry import EMPTY_SCHEMA, SchemaRegistry
-from compactor.schema.schema import SchemaVersion
 
 SHOWN_UNREADABLE = 10
 SAMPLED_REASONS = 20
-SAMPLES = 3  # of each reason, of as many manifests as there are
-
-
-@dataclass(slots=True)
-class _Unreadable:
-    """Records that could not be understood."""
-
-    records: int = 0
-    messages: list[str] = field(default_factory=list)
-
-    def add(self, message: str) -> None:
-        self.records += 1
-        if len(self.messages) < SHOWN_UNREADABLE:
-            self.messages.append(message)
+SAMPLES = 3  # of each reason, from as many manifests if possible
 
 
 class ReportReader:
-    """Gathers the figures of a period. Writes nothing.
+    """Reads the figures of a period. Writes nothing.
 
-    Costs one listing of the ledger, the folder of dead letters and the schema versions; three reads for each manifest
-    of the period; and at most some hundred more for what is shown line by line. Memory grows by the ids of the
-    manifests of a few days that are listed ahead, and by nothing else.
-
-    Args:
-        store: Where everything is.
-        layout: The places.
-        ledger: What became of each manifest.
-        registry: The schema versions.
-        redrive_log: What was put back.
+    Costs one listing of the ledger, the dead letters and the schema versions; three reads for each manifest of the
+    period; and at most some hundred more for what is shown line by line. Memory grows only by the ids of the manifests
+    of the few dates that are listed ahead.
     """
 
     def __init__(
@@ -63,43 +41,47 @@ class ReportReader:
         self._registry = registry
         self._redrive_log = redrive_log
 
-    def gather(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> Figures:
-        """Read the figures of a period.
-
-        Args:
-            period: What is asked for.
-            target_file_bytes: How large an output file should be.
-            with_samples: Read some rejected lines as well.
-        """
-        tallies, counts, unreadable = Tallies(period, target_file_bytes), ListedCounts(), _Unreadable()
+    def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> Figures:
+        """Read the figures of a period, with or without some of the rejected lines."""
+        tallies, counts = Tallies(period, target_file_bytes), ListedCounts()
+        unreadable, unreadable_records = list[str](), 0
         for found in self._finished(period, counts):
             if isinstance(found, CommitFacts):
                 tallies.add(found)
             elif isinstance(found, DeadLetterFacts):
                 tallies.add_dead_letter(found)
             elif found is not None:
-                unreadable.add(found)
-        changes, latest = self._schema(period, unreadable)
+                unreadable_records += 1
+                unreadable += [found][: SHOWN_UNREADABLE - len(unreadable)]
+        try:
+            changes, latest = schema_changes(self._store, self._layout, self._registry, period), self._registry.latest()
+        except (RecordUnreadable, ObjectNotFound) as exc:
+            # Nothing is said of any version: all later ones build on the damaged one.
+            changes, latest = (), EMPTY_SCHEMA
+            unreadable_records += 1
+            unreadable += [str(exc)][: SHOWN_UNREADABLE - len(unreadable)]
         return Figures(
             period=period,
             step_seconds=tallies.step_seconds,
             totals=tallies.totals(failed_attempts=counts.failed_attempts, redrives=counts.redrives),
             buckets=tallies.buckets(),
             sizes=tallies.sizes(),
-            rejects=self._rejects(tallies, with_samples=with_samples),
+            rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
             dead_letters=dead_letter_lines(tallies.dead_letters, self._redrive_log),
             dead_letters_by_reason=dict(tallies.dead_letters_by_reason),
-            dead_letters_kept=self._dead_letters_kept(),
+            dead_letters_kept=sum(
+                info.uri.endswith(".reason.json") for info in self._store.list(self._layout.failed_folder)
+            ),
             quarantined_files=quarantined_files(tallies.with_quarantined, self._ledger, self._redrive_log),
             schema_changes=changes,
             schema_version=latest.version,
             columns=len(latest.columns),
-            unreadable=tuple(unreadable.messages),
-            unreadable_records=unreadable.records,
+            unreadable=tuple(unreadable),
+            unreadable_records=unreadable_records,
         )
 
     def _finished(self, period: Period, counts: ListedCounts) -> Iterator[CommitFacts | DeadLetterFacts | str | None]:
-        """What each manifest of the period comes to; a message for one whose records cannot be read."""
+        """The facts of each manifest of the period; a message if its records cannot be read, None if it is outside."""
 
         def read(listed: Listed) -> CommitFacts | DeadLetterFacts | str | None:
             try:
@@ -124,32 +106,17 @@ class ReportReader:
             return f"{self._layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         return commit_facts(finished, accepted, outcome, done)
 
-    def _rejects(self, tallies: Tallies, *, with_samples: bool) -> tuple[RejectReason, ...]:
-        """All reasons, that of the most lines first; the first of them with samples."""
+    def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[RejectReason, ...]:
+        """All reasons, the most frequent first; the first `sampled` of them with samples."""
         ordered = sorted(tallies.reasons.items(), key=lambda item: (-item[1].lines, item[0]))
-        sampled = SAMPLED_REASONS if with_samples else 0
 
         def reason_of(item: tuple[int, tuple[str, ReasonTally]]) -> RejectReason:
             number, (reason, tally) = item
-            samples = self._samples(reason, tally) if number < sampled else ()
+            samples = self._samples(reason, list(tally.newest)) if number < sampled else []
             return RejectReason(reason, tally.lines, tally.manifests, tuple(samples))
 
         return tuple(map_ordered(reason_of, enumerate(ordered)))
 
-    def _samples(self, reason: str, tally: ReasonTally) -> list[Sample]:
-        manifests = list(tally.newest)
+    def _samples(self, reason: str, manifests: list[tuple[str, ...]]) -> list[Sample]:
         each = -(-SAMPLES // len(manifests))
-        found = [sample for files in manifests for sample in samples_of(self._store, files, reason, each)]
-        return found[:SAMPLES]
-
-    def _schema(self, period: Period, unreadable: _Unreadable) -> tuple[tuple[SchemaChange, ...], SchemaVersion]:
-        """What changed, and the latest version; nothing where a version is damaged, for all later ones build on it."""
-        try:
-            return schema_changes(self._store, self._layout, self._registry, period), self._registry.latest()
-        except (RecordUnreadable, ObjectNotFound) as exc:
-            unreadable.add(str(exc))
-            return (), EMPTY_SCHEMA
-
-    def _dead_letters_kept(self) -> int:
-        listed = self._store.list(self._layout.failed_folder)
-        return sum(info.uri.endswith(".reason.json") for info in listed)
+        return [sample for files in manifests for sample in samples_of(self._store, files, reason, each)][:SAMPLES]
