@@ -26,7 +26,7 @@ from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.ports import Absent, Disk
 from compactor.settings.settings import load_settings
 from compactor.wiring.doctor import look_around
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 ACCOUNT = "123456789012"
 ANSWER = 'openjdk version "{}" 2025-04-15'

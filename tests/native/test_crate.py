@@ -1,7 +1,6 @@
 """The crate of the native engine: tested by its own tests, and there wherever it can be built."""
 
 import os
-import shutil
 import subprocess
 from importlib import import_module
 from pathlib import Path
@@ -9,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from deploy.native_wheel import build_environment
+from tests.support.extras import CARGO
 
 ROOT = Path(__file__).resolve().parents[2]
 
-needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 
-
-@needs_cargo
+@CARGO.needed
 def test_the_module_is_there() -> None:
     """Where cargo is at hand, `make install` has built the native engine, so that no test silently goes without it."""
     assert import_module("compactor_native").__file__
 
 
-@needs_cargo
+@CARGO.needed
 @pytest.mark.timeout(1800)
 def test_the_tests_of_the_crate() -> None:
     """`cargo test` passes."""

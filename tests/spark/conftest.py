@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws.local_setup import make_buckets
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.adapters.spark.session import close_session, open_session
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
@@ -27,28 +24,12 @@ from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.settings.spark_conf import spark_properties
 from compactor.wiring.app import App
+from tests.support.aws_stand_in import REGION
+from tests.support.extras import NATIVE
 from tests.support.harness import commit_of_ratio
 
-REGION = "eu-west-1"
 MASTER = "local[2]"
 DAY = "2025-12-21"
-
-
-@pytest.fixture(scope="session")
-def aws_endpoint() -> Iterator[str]:
-    """A local stand-in for AWS. It stands before Spark starts, for a session knows one S3 only."""
-    # A line of log for every request would bury what a failed test has to say.
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("AWS_ACCESS_KEY_ID", "test")
-        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        environment.delenv("AWS_PROFILE", raising=False)
-        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-        server.start()
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-        server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -173,8 +154,8 @@ NewScene = Callable[..., Scene]
 @pytest.fixture(params=["spark", "native"])
 def engine(request: pytest.FixtureRequest) -> str:
     """The engine that scenes use. A module that is about one of them has a fixture of its own in place of this one."""
-    if request.param == "native" and not is_installed():
-        pytest.skip("the native kernel is not installed: no cargo")
+    if request.param == "native":
+        NATIVE.need()
     return str(request.param)
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.spark.bin_workers import SparkBinWorkers
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
@@ -10,9 +9,10 @@ from compactor.core.errors import AccessError
 from compactor.core.manifest import ManifestFile
 from compactor.engines.bin_task import BinTask
 from tests.spark.conftest import Scene
+from tests.support.extras import NATIVE
 from tests.support.native_rows import plan_of, schema_of
 
-pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+pytestmark = NATIVE.needed
 
 
 @pytest.fixture
