@@ -12,6 +12,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
+# Tests start many processes, each of which would otherwise compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw

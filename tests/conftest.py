@@ -56,6 +56,7 @@ def aws_endpoint() -> Iterator[str]:
         yield url
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one session in one process."""
     for item in items:

@@ -438,7 +438,7 @@ def test_an_endpoint_that_never_answers() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        account = AwsAccount(REGION, url, timeout_seconds=0.1, attempts=1)
+        account = AwsAccount(REGION, url, timeout_seconds=2, attempts=1)
         with pytest.raises(StoreUnavailable, match="Read timeout"):
             account.server_time("bucket")
 

@@ -154,9 +154,9 @@ def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatc
             run(Block("here", "sh", "compactor nothing"), {}, database)
 
 
-@pytest.mark.timeout(400)
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """The first screen, the walk to a job of one's own, and what an operator asks after it, as written."""
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder like a fresh clone after `make install`, with some events of the reader's own."""
     for name in ("config", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").mkdir()
@@ -164,12 +164,23 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
-    first, *others = blocks_of(README, "sh")
-    check_printed(first, shell(first.lines, tmp_path))
-    told = shell([line for block in others for line in block.lines], tmp_path)
+    return tmp_path
+
+
+def test_the_first_screen_of_the_readme_runs(checkout: Path) -> None:
+    """The first commands work as written, and print what stands below them."""
+    first = blocks_of(README, "sh")[0]
+    check_printed(first, shell(first.lines, checkout))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_the_commands_of_the_readme_run(checkout: Path) -> None:
+    """The walk to a job of one's own, and what an operator asks after it, as written."""
+    told = shell([line for block in blocks_of(README, "sh") for line in block.lines], checkout)
     assert "none" in told
-    assert list((tmp_path / "data" / "output").rglob("*.snappy.parquet"))
-    assert (tmp_path / "data" / "report.html").exists()
+    assert list((checkout / "data" / "output").rglob("*.snappy.parquet"))
+    assert (checkout / "data" / "report.html").exists()
 
 
 def shell(lines: list[str], folder: Path) -> str:
