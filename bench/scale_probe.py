@@ -18,6 +18,7 @@ from statistics import median
 
 from bench.scale_ledger import FIRST_DAY, write_decided
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.engines.engine import Engine
 from compactor.job.recovery import Recovery
 from compactor.job.service import Service
@@ -61,11 +62,11 @@ class Job:
         file = raw / f"{manifest_id}.ndjson"
         file.write_bytes(_LINES)
         named = (ManifestFile(uri=str(file), size_bytes=len(_LINES)),)
-        day = FIRST_DAY.isoformat()
-        manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self.app.clock.now(), files=named)
+        key = ManifestKey(FIRST_DAY.isoformat(), manifest_id)
+        manifest = Manifest(manifest_id=key.id, date=key.date, created_at=self.app.clock.now(), files=named)
         self.app.store.put(self.app.layout.manifest(manifest_id), manifest.to_json())
         self.poke()
-        _await(lambda: self.app.ledger.is_done(day, manifest_id), "a small manifest to be done")
+        _await(lambda: self.app.ledger.is_done(key), "a small manifest to be done")
 
     def stop(self) -> None:
         """End it."""
@@ -149,7 +150,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
     recovery = Recovery(app.store, app.layout, app.ledger, runner, app.cleaner)
     seconds = _seconds(recovery.recover)
-    if not all(app.ledger.is_done(FIRST_DAY.isoformat(), manifest_id) for manifest_id in ids):
+    if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):
         raise RuntimeError("recovery did not roll the open manifests forward")
     return seconds
 

@@ -13,6 +13,7 @@ from bench.inputs import check_room, ensure_input
 from bench.measure import Measurement, run_contender
 from bench.shape_table import Compared, ShapeRow
 from bench.shapes import Shape, Written, write_shape
+from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 
@@ -157,8 +158,8 @@ def compare(settings: Settings, sample: Written) -> Compared:
         sample: Its first manifest.
     """
     app = App(settings)
-    deep = app.verifier.verification([(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
-    shallow = app.verifier.verification([(DAY, _TIMED_ID)], whole_days=False)
+    deep = app.verifier.verification([ManifestKey(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
+    shallow = app.verifier.verification([ManifestKey(DAY, _TIMED_ID)], whole_days=False)
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")

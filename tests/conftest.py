@@ -14,6 +14,7 @@ from tests.faults.tally import TALLY, Case, Kind
 from tests.support.aws_stand_in import share_service_models, stand_in
 from tests.support.environment import clear_environment
 from tests.support.extras import missing_lines, missing_required, required
+from tests.support.json_documents import check_printed_documents
 from tests.support.jvm_starts import jvm_lines, jvm_starts, watch_jvm_starts
 from tests.support.stored import refuse_updates_in_ci
 
@@ -54,6 +55,14 @@ def aws_endpoint() -> Iterator[str]:
     """The URL of a local stand-in for AWS, one for all tests of a process. Names in it have to be new ones."""
     with stand_in() as url:
         yield url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _documents_match_their_schemas() -> Iterator[None]:
+    """Whatever test calls a command with `--json`, the document is held against its schema."""
+    with pytest.MonkeyPatch.context() as patch:
+        check_printed_documents(patch)
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook

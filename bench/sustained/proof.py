@@ -7,6 +7,7 @@ from pathlib import Path
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
 from compactor.core.layout import folder
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, Done, FileStatus
 from compactor.ledger.sizing import sizing_hits
 from compactor.wiring.app import App
@@ -59,10 +60,10 @@ class Prover:
         """Verify what is done by now, and remove the files of all that is as it should be."""
         # A manifest is archived last of all, when the job will not look at its files again.
         for info in list(self._app.store.list(self._app.layout.archive_folder)):
-            found = self._app.layout.archived_id(info.uri)
+            found = self._app.layout.archived_key(info.uri)
             if found is not None and info.uri not in self._seen:
                 self._seen.add(info.uri)
-                self._prove(*found)
+                self._prove(found)
 
     def finish(self, fed_files: int) -> None:
         """Prove that nothing is left or missing, once all that was fed should be done.
@@ -80,26 +81,26 @@ class Prover:
             if left:
                 faults.append(f"{place}: {len(left)} objects are left, such as {left[0]}; expected none")
 
-    def _prove(self, day: str, manifest_id: str) -> None:
-        faults = list(self._faults(day, manifest_id))
+    def _prove(self, key: ManifestKey) -> None:
+        faults = list(self._faults(key))
         if faults:
             self.proved.faults += faults
             return
-        commit = self._app.ledger.outcome(day, manifest_id)
+        commit = self._app.ledger.outcome(key)
         if isinstance(commit, Commit):
             self._count(commit)
             self._app.store.delete(file.final for file in (*commit.outputs, *commit.rejects))
             for file in commit.files:
                 Path(file.uri).unlink()  # the store would remove the folder as well, where the feeder goes on
 
-    def _faults(self, day: str, manifest_id: str) -> Iterator[str]:
+    def _faults(self, key: ManifestKey) -> Iterator[str]:
         """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.verifier.verification([(day, manifest_id)], whole_days=False)
+        report = self._app.verifier.verification([key], whole_days=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
-        commit = self._app.ledger.outcome(day, manifest_id)
+        commit = self._app.ledger.outcome(key)
         if report.unfinished or not isinstance(commit, Commit):
-            yield f"{manifest_id}: expected a commit that is done"
+            yield f"{key.id}: expected a commit that is done"
             return
         for file in commit.files:
             expected = self._lines_by_source[source_name(file.uri)]
@@ -116,7 +117,7 @@ class Prover:
         events = (
             {file.uri: file.event_time for file in accepted.manifest.files} if accepted and accepted.manifest else {}
         )
-        visible = app.ledger.record(app.layout.done(commit.date, commit.manifest_id), Done).done_at
+        visible = app.ledger.record(app.layout.done(commit.key), Done).done_at
         for file in commit.files:
             arrived = events[file.uri]
             if arrived is None:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, Literal, TextIO, cast
 
 import click
@@ -92,4 +93,22 @@ def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
     return cast("Callable[..., None]", run)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--json`, and `--json-schema`, which prints the schema of what `--json` prints."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+    schema = click.option(
+        "--json-schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_schema,
+        help="Print the JSON Schema of what --json prints, and exit.",
+    )
+    return as_json(schema(command))
+
+
+def _print_schema(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        file = files("compactor.cli") / "schemas" / f"{context.command.name}.schema.json"
+        click.echo(file.read_text(), nl=False)
+        context.exit()

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from compactor.core.errors import RecordUnreadable
 from compactor.core.manifest import Manifest
+from compactor.core.manifest_key import ManifestKey
 
 T = TypeVar("T")
 
@@ -112,6 +113,10 @@ class Accepted(Document):
     accepted_at: datetime
     manifest: Manifest | None = None
 
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
 
 class Attempt(Document):
     """Recorded before work starts, so that a manifest that kills its driver runs out of attempts.
@@ -195,6 +200,10 @@ class Commit(Document):
     started_at: datetime
     decided_at: datetime
 
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
+
 
 class DeadLetter(Document):
     """The outcome of a manifest that cannot be compacted.
@@ -213,6 +222,10 @@ class DeadLetter(Document):
     source_uri: str
     run_id: str
     decided_at: datetime
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
 
 
 Outcome = Annotated[Commit | DeadLetter, Field(discriminator="kind")]
@@ -328,3 +341,7 @@ class RecentCommit(Document):
     arrived_at: datetime | None = None
     rejects: dict[str, int] | None = None
     quarantined: dict[str, int] | None = None
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)

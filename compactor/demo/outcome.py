@@ -41,7 +41,7 @@ def read_outcome(app: App) -> Outcome:
     """Read it from the ledger and from the footers of the output."""
     manifests = list(app.ledger.manifests())
     verification = app.verifier.verification(manifests, whole_days=True)
-    outcomes = [app.ledger.state(day, manifest_id).outcome for day, manifest_id in manifests]
+    outcomes = [app.ledger.state(key).outcome for key in manifests]
     commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
     begun = min((commit.started_at for commit in commits), default=None)
     ended = max((commit.decided_at for commit in commits), default=None)

@@ -179,7 +179,7 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
         ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
-        ("Parquet in", layout.output_day(DAY)),
+        ("Parquet in", layout.output_folder_of(DAY)),
         ("rejects in", layout.rejects_folder),
         ("ledger in", layout.ledger_folder),
     ):

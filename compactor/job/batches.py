@@ -122,9 +122,7 @@ class BatchRunner:
                 repeats.append(delivery)
                 continue
             seen.add(accepted.manifest_id)
-            state = _tried(
-                partial(self._ledger.state, accepted.date, accepted.manifest_id), accepted.manifest_id, batch
-            )
+            state = _tried(partial(self._ledger.state, accepted.key), accepted.manifest_id, batch)
             if state is None:
                 continue
             if delivery.refusal is not None or state.outcome is not None:

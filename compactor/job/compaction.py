@@ -19,6 +19,7 @@ from compactor.core.errors import (
     TryAgainError,
 )
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Accepted, Attempt, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
@@ -89,13 +90,13 @@ class CompactionRules:
 class _Failure:
     """How an attempt ended."""
 
-    day: str
+    key: ManifestKey
     attempt: Attempt
     error: str
     passing: bool
 
     def put_on(self, ledger: Ledger) -> None:
-        ledger.fail(self.day, self.attempt, error=self.error, passing=self.passing)
+        ledger.fail(self.key, self.attempt, error=self.error, passing=self.passing)
 
 
 class ManifestCompactor:
@@ -144,7 +145,7 @@ class ManifestCompactor:
         """
         accepted = delivery.accepted
         self.record_failures()
-        state = self._ledger.state(accepted.date, accepted.manifest_id)
+        state = self._ledger.state(accepted.key)
         if delivery.refusal is not None and state.outcome is None:
             refusal = self._dead_letter(accepted, delivery.refusal.reason, delivery.refusal.message)
             result = self._decide(accepted, refusal, attempts=0)
@@ -168,7 +169,7 @@ class ManifestCompactor:
             return CompactionResult(manifest_id, Ending.ALREADY_DONE, state.outcome)
         if state.outcome is not None:
             return self._finished(accepted, state.outcome, attempts=0)
-        self._ledger.open(accepted.date, manifest_id)
+        self._ledger.open(accepted.key)
         self._on_crash_point(CrashPoint.OPENED, manifest_id)
         held = self._held(state.attempts)
         if held >= self._rules.max_attempts:
@@ -177,7 +178,7 @@ class ManifestCompactor:
                 accepted, self._dead_letter(accepted, "retries_exhausted", message), attempts=len(state.attempts)
             )
         after = max((each.attempt.number for each in state.attempts), default=0)
-        attempt = self._ledger.begin(accepted.date, manifest_id, after=after, alone=alone)
+        attempt = self._ledger.begin(accepted.key, after=after, alone=alone)
         self._on_crash_point(CrashPoint.ATTEMPTED, manifest_id)
         return self._attempt(accepted, attempt)
 
@@ -199,9 +200,9 @@ class ManifestCompactor:
             # Known before the store is asked for anything, which may fail as well.
             failed = accepted.manifest_id, attempt.number
             passing = self._is_passing(accepted.manifest_id, exc)
-            self._unrecorded[failed] = _Failure(accepted.date, attempt, _described(exc), passing)
+            self._unrecorded[failed] = _Failure(accepted.key, attempt, _described(exc), passing)
             # Another driver may have decided meanwhile, and cleaned this attempt's staging up under it.
-            decided = self._ledger.state(accepted.date, accepted.manifest_id).outcome
+            decided = self._ledger.state(accepted.key).outcome
             if decided is not None:
                 self._unrecorded.pop(failed, None)
                 return self._finished(accepted, decided, attempts=attempt.number)
@@ -275,22 +276,19 @@ class ManifestCompactor:
         outputs: list[VerifiedFile],
         rejects: list[VerifiedFile],
     ) -> Commit:
-        day, manifest_id = accepted.date, accepted.manifest_id
+        key = accepted.key
         return Commit(
-            manifest_id=manifest_id,
-            date=day,
+            manifest_id=key.id,
+            date=key.date,
             attempt=attempt.number,
             run_id=self._ledger.run_id,
             engine=self._engine.name,
             schema_version=staged.schema.version,
             outputs=[
-                _staged_file(file, self._layout.output_file(day, manifest_id, part), _own_version(output, staged))
+                _staged_file(file, self._layout.output_file(key, part), _own_version(output, staged))
                 for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
             ],
-            rejects=[
-                _staged_file(file, self._layout.rejects_file(day, manifest_id, part))
-                for part, file in enumerate(rejects)
-            ],
+            rejects=[_staged_file(file, self._layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
             files=list(staged.reports),
             rescued_values=staged.rescued_values,
             redone_bins=staged.redone_bins,

@@ -39,7 +39,7 @@ class Publisher:
         else:
             self._bury(accepted, outcome)
         self._on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
-        done_at = self._ledger.finish(outcome.date, outcome.manifest_id)
+        done_at = self._ledger.finish(outcome.key)
         self._on_crash_point(CrashPoint.DONE, accepted.manifest_id)
         self.clean_up(accepted, outcome)
         return done_at
@@ -55,7 +55,7 @@ class Publisher:
             self._store.copy(file.staged, file.final)
         except ObjectNotFound as exc:
             # Staging is only removed after done: then another driver was faster, and there is nothing left to publish.
-            if self._ledger.is_done(commit.date, commit.manifest_id):
+            if self._ledger.is_done(commit.key):
                 return False
             published = self._store.stat(file.final)
             if published is None or published.size_bytes != file.size_bytes:
@@ -92,7 +92,7 @@ class Publisher:
         self._store.delete([info.uri for info in self._store.list(self._layout.staging_of(manifest_id))])
         self._on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
-            target = self._layout.archived_manifest(outcome.date, manifest_id)
+            target = self._layout.archived_manifest(outcome.key)
             self._keep_original(accepted, accepted.source_uri, target)
         self.remove_delivery(accepted.source_uri, accepted.digest)
         self._on_crash_point(CrashPoint.ARCHIVED, manifest_id)

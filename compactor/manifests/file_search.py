@@ -8,6 +8,7 @@ from typing import Literal
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, is_delivery
 from compactor.core.manifest import MAX_MANIFEST_BYTES, ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
@@ -73,9 +74,9 @@ class FileSearch:
         self._allowed_prefixes = tuple(allowed_prefixes)
         self._skip_unreadable = skip_unreadable
 
-    def in_day(self, day: str, uris: Collection[str]) -> Iterator[Naming]:
-        """What the manifests of a day, the last ones first, say of files in their canonical spelling."""
-        manifests = list(self._ledger.manifests(day))
+    def on_date(self, date: str, uris: Collection[str]) -> Iterator[Naming]:
+        """What the manifests of a date, the last ones first, say of files in their canonical spelling."""
+        manifests = list(self._ledger.manifests(date))
         for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
             yield from found
 
@@ -85,25 +86,25 @@ class FileSearch:
         for found in map_ordered(partial(self._delivered, uris=uris), listed):
             yield from found
 
-    def _on_record(self, manifest: tuple[str, str], *, uris: Collection[str]) -> list[Naming]:
+    def _on_record(self, key: ManifestKey, *, uris: Collection[str]) -> list[Naming]:
         try:
-            return self._recorded(*manifest, uris)
+            return self._recorded(key, uris)
         except RecordUnreadable:
             if self._skip_unreadable:
                 return []
             raise
 
-    def _recorded(self, day: str, manifest_id: str, uris: Collection[str]) -> list[Naming]:
+    def _recorded(self, key: ManifestKey, uris: Collection[str]) -> list[Naming]:
         outcome: Commit | DeadLetter | None
         try:
-            outcome = self._ledger.outcome(day, manifest_id)
+            outcome = self._ledger.outcome(key)
         except ObjectNotFound:
             outcome = None
         if isinstance(outcome, Commit):
-            return list(_namings(manifest_id, outcome.files, uris, "compacted"))
-        accepted = self._ledger.accepted(manifest_id)
+            return list(_namings(key.id, outcome.files, uris, "compacted"))
+        accepted = self._ledger.accepted(key.id)
         files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
-        return list(_namings(manifest_id, files, uris, "in_work" if outcome is None else "dead_lettered"))
+        return list(_namings(key.id, files, uris, "in_work" if outcome is None else "dead_lettered"))
 
     def _delivered(self, info: ObjectInfo, *, uris: Collection[str]) -> list[Naming]:
         if info.size_bytes > MAX_MANIFEST_BYTES:
@@ -115,7 +116,7 @@ class FileSearch:
         found = list(_namings(manifest.manifest_id, manifest.files, uris, "waiting"))
         accepted = self._ledger.accepted(manifest.manifest_id) if found else None
         # What is on record already says more than what still lies in the prefix.
-        return found if accepted is None else self._on_record((accepted.date, accepted.manifest_id), uris=uris)
+        return found if accepted is None else self._on_record(accepted.key, uris=uris)
 
 
 def _namings(

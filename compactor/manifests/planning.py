@@ -128,9 +128,9 @@ class Planner:
         planned = ((file.uri, manifest.date) for manifest in plan.manifests for file in manifest.files)
         days = {canonical(uri): day for uri, day in planned if not (first_date(base_name(uri)) or first_date(uri))}
         found: set[str] = set()
-        for day in self._ledger.days() if days else ():
+        for day in self._ledger.dates() if days else ():
             others = {uri for uri, own_day in days.items() if own_day != day}
-            found.update(each.uri for each in self._search.in_day(day, others) if each.may_have(each.etag))
+            found.update(each.uri for each in self._search.on_date(day, others) if each.may_have(each.etag))
         return found
 
     def _unclaimed(self, day: str, files: Sequence[ManifestFile], plan: Plan, replaced: set[str]) -> list[ManifestFile]:
@@ -152,7 +152,7 @@ class Planner:
         if not by_uri:
             return set(), set()
         # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
-        found = chain(self._search.waiting(by_uri), self._search.in_day(day, by_uri))
+        found = chain(self._search.waiting(by_uri), self._search.on_date(day, by_uri))
         taken: set[str] = set()
         others: set[str] = set()
         for naming in found:

@@ -150,7 +150,7 @@ def lifecycle_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]
 def table_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
     """Tables look where the compactor writes."""
     day = "${file_date}"
-    places = {"EventsTable": code.layout.output_day(day), "RejectsTable": code.layout.rejects_day(day)}
+    places = {"EventsTable": code.layout.output_folder_of(day), "RejectsTable": code.layout.rejects_folder_of(day)}
     for name, place in places.items():
         table = found[name]["Properties"]["TableInput"]
         template = table["Parameters"]["storage.location.template"]

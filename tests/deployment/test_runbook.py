@@ -16,7 +16,7 @@ from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.status_scenes import SCENES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+OPERATIONS = (ROOT / "docs" / "operate.md").read_text()
 
 LIMITS = {
     "stuck": {"control.stall_seconds"},

@@ -56,7 +56,7 @@ def test_every_file_that_the_documents_name_exists() -> None:
 
 def test_the_internals_tell_every_step() -> None:
     """Each step of a manifest's life, of building and of a redrive has one row, and no row is about anything else."""
-    text = (ROOT / "docs" / "internals.md").read_text()
+    text = (ROOT / "docs" / "reference-internals.md").read_text()
     tables = [
         re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in re.split(r"^## ", text, flags=re.MULTILINE)
     ]
@@ -67,6 +67,23 @@ def test_every_page_is_in_the_index() -> None:
     """The index of the documents names each of them."""
     index = ROOT / "docs" / "README.md"
     assert {path.name for path in index.parent.glob("*.md")} - {index.name} <= set(links(index))
+
+
+def test_the_glossary_is_short() -> None:
+    """At most twenty words in the order of the alphabet, each in one sentence."""
+    rows = re.findall(r"^\| ([a-z -]+) \| (.+) \|$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    words = dict(rows[1:])
+    assert len(rows) - 1 == len(words) <= 20
+    assert list(words) == sorted(words)
+    assert [word for word, meaning in words.items() if not re.fullmatch(r"[A-Z][^.]*( `[^`]+`[^.]*)*\.", meaning)] == []
+
+
+def test_the_readme_is_short() -> None:
+    """It says what the project is and why before anything else, and ends with its limits."""
+    text = README.read_text()
+    assert len(text.splitlines()) <= 250
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert (headings[0], headings[-1]) == ("Why not something else?", "Limits")
 
 
 def test_every_module_of_the_layer_map_exists() -> None:

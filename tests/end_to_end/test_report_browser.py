@@ -53,7 +53,7 @@ def test_page_in_a_window(browser: Browser, saved: Path, report: Report, width: 
     shown = browser.value(
         "[...document.querySelectorAll('svg.chart')].filter(each => each.getClientRects().length).length"
     )
-    assert shown == 7
+    assert shown == 5
     text = browser.value("document.body.innerText")
     totals = report.figures.totals
     for number in (totals.input_bytes, totals.output_bytes, totals.lines, totals.rows, totals.rejected_lines):
@@ -89,7 +89,7 @@ def test_page_by_keyboard(browser: Browser, saved: Path) -> None:
     assert browser.value(focused) == "Skip to the report"
     assert browser.value("document.activeElement.getBoundingClientRect().left") >= 0
     browser.press("Tab")
-    assert browser.value(focused) == "Account"
+    assert browser.value(focused) == "Summary"
     assert browser.value("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
     for _ in range(60):
         if browser.value("document.activeElement.tagName") == "SUMMARY":

@@ -58,7 +58,7 @@ VERIFICATION = (
         "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
-        "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
+        "            self._ledger.finish(outcome.key)\n"
         "            self._publish(outcome)\n",
         (_COMPACTION + "::test_death_at_each_step",),
     ),
@@ -67,7 +67,7 @@ VERIFICATION = (
         "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
-        "            self._ledger.finish(outcome.date, outcome.manifest_id)\n"
+        "            self._ledger.finish(outcome.key)\n"
         "            self._publish(outcome)\n",
         (_CRASHES,),
     ),
@@ -120,7 +120,7 @@ ONCE = (
     Guard(
         "a driver that finds staging gone looks for done",
         "job/publication.py",
-        "            if self._ledger.is_done(commit.date, commit.manifest_id):\n",
+        "            if self._ledger.is_done(commit.key):\n",
         "            if False:\n",
         ("tests/unit/job/test_publication.py",),
     ),

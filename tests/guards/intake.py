@@ -12,7 +12,7 @@ ATTEMPTS = (
     Guard(
         "an attempt is on record before its work starts",
         "ledger/ledger.py",
-        "            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):\n",
+        "            if self._store.create(self._layout.attempt(key, number), _json(attempt)):\n",
         "            if True:\n",
         (_COMPACTION + "::test_life_in_order",),
     ),
@@ -54,7 +54,7 @@ ATTEMPTS = (
     Guard(
         "open manifests are found again after a death",
         "ledger/ledger.py",
-        "        self._store.create(self._layout.open_marker(manifest_id), _json(marker))\n",
+        "        self._store.create(self._layout.open_marker(key.id), _json(marker))\n",
         "        del marker\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),

@@ -16,6 +16,7 @@ from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.adapters.spark.session import close_session, open_session
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchResult
@@ -118,7 +119,7 @@ class Scene:
         return self.compacted(manifest_id)
 
     def outcome(self, manifest_id: str) -> Commit | DeadLetter:
-        return self.app.ledger.outcome(DAY, manifest_id)
+        return self.app.ledger.outcome(ManifestKey(DAY, manifest_id))
 
     def compacted(self, manifest_id: str = "m") -> Compacted:
         commit = self.outcome(manifest_id)

@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 120
 
 def outcomes(scene):
     """Every outcome on record, by manifest id."""
-    return {found: scene.app.ledger.outcome(day, found) for day, found in scene.app.ledger.manifests()}
+    return {key.id: scene.app.ledger.outcome(key) for key in scene.app.ledger.manifests()}
 
 
 def left(scene):

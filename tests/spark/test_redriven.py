@@ -37,4 +37,4 @@ def test_rejects_and_files(new_scene: NewScene, new_s3_scene: NewScene, place: s
     [row] = scene.compacted("m-r1").records
     assert row["text"] == "x" * 100
     assert not scene.check().needs_operator
-    assert [day for day, _ in scene.app.ledger.manifests()] == [DAY] * 3
+    assert [key.date for key in scene.app.ledger.manifests()] == [DAY] * 3

@@ -143,7 +143,7 @@ class Harness:
     def outcome(self, manifest_id: str) -> Commit | DeadLetter:
         accepted = self.ledger.accepted(manifest_id)
         assert accepted is not None
-        return self.ledger.outcome(accepted.date, manifest_id)
+        return self.ledger.outcome(accepted.key)
 
     def commit(self, manifest_id: str) -> Commit:
         outcome = self.outcome(manifest_id)

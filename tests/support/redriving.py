@@ -79,7 +79,7 @@ def plan(harness: Harness) -> int:
 
 def rows_of(harness: Harness) -> Counter[str]:
     """How often each input was compacted."""
-    outcomes = [harness.ledger.outcome(*each) for each in harness.ledger.manifests()]
+    outcomes = [harness.ledger.outcome(each) for each in harness.ledger.manifests()]
     return Counter(
         file.uri
         for outcome in outcomes

@@ -13,6 +13,7 @@ from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.formatting import by_name, count, size
 from compactor.core.layout import MANIFEST_ID
+from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.wiring.app import App
 
@@ -66,16 +67,16 @@ def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool)
         return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
 
 
-def _found(app: App, manifest_id: str) -> tuple[str, str]:
+def _found(app: App, manifest_id: str) -> ManifestKey:
     try:
         record = app.ledger.accepted(manifest_id)
     except RecordUnreadable:
         record = None
     waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
-    if record is not None and not (waits and not app.ledger.record_names(record.date, manifest_id)):
-        return record.date, manifest_id
+    if record is not None and not (waits and not app.ledger.record_names(record.key)):
+        return record.key
     for found in app.ledger.manifests():  # the record of its acceptance may be what is missing
-        if found[1] == manifest_id:
+        if found.id == manifest_id:
             return found
     state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")

@@ -57,7 +57,7 @@ class DailyRetention:
         except CompactorError as exc:  # the next one finds what this one leaves
             self._steps = None
             self._next_look = now + timedelta(seconds=AGAIN_SECONDS)
-            log_event("cleaning.failed", error=exc)
+            log_event("retention.failed", error=exc)
 
     def _go_on(self, steps: Iterator[None], now: datetime) -> None:
         for _ in steps:
@@ -66,7 +66,7 @@ class DailyRetention:
         self._remember(now)
         report = self._report
         log_event(
-            "cleaning.finished",
+            "retention.finished",
             removed=dict(report.removed),
             removed_bytes=report.removed_bytes,
             kept=dict(report.kept),

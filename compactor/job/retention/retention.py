@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, redriven_owner
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, DeadLetter, FileStatus
 from compactor.ledger.ledger import Ledger
@@ -33,10 +34,10 @@ class Retention:
 
     def why_keep_archived(self, uri: str) -> str:
         """About an archived manifest."""
-        owner = self._layout.archived_id(uri)
+        owner = self._layout.archived_key(uri)
         if owner is None:
             return "its name is that of no archived manifest"
-        found = self._done_commit(*owner)
+        found = self._done_commit(owner)
         return found if isinstance(found, str) else ""
 
     def why_keep_redriven(self, manifest_id: str) -> str:
@@ -44,7 +45,7 @@ class Retention:
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
             return accepted
-        commit = self._done_commit(accepted.date, manifest_id)
+        commit = self._done_commit(accepted.key)
         if isinstance(commit, str):
             return commit
         place = self._layout.redriven_folder
@@ -61,10 +62,10 @@ class Retention:
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
             return accepted
-        outcome = self._outcome(accepted.date, manifest_id)
+        outcome = self._outcome(accepted.key)
         if isinstance(outcome, str):
             return outcome
-        is_done = self._ledger.is_done(accepted.date, manifest_id)
+        is_done = self._ledger.is_done(accepted.key)
         return "its commit is not done" if isinstance(outcome, Commit) and not is_done else ""
 
     def why_keep_checkpoint(self, name: str) -> str:
@@ -79,17 +80,17 @@ class Retention:
             return "the record of its acceptance cannot be read"
         return accepted or "its manifest is not on record"
 
-    def _outcome(self, day: str, manifest_id: str) -> Commit | DeadLetter | str | None:
+    def _outcome(self, key: ManifestKey) -> Commit | DeadLetter | str | None:
         try:
-            return self._ledger.outcome(day, manifest_id)
+            return self._ledger.outcome(key)
         except ObjectNotFound:
             return None
         except RecordUnreadable:
             return "its outcome cannot be read"
 
-    def _done_commit(self, day: str, manifest_id: str) -> Commit | str:
+    def _done_commit(self, key: ManifestKey) -> Commit | str:
         """The commit of a manifest of which everything is in its final place, or why there is none."""
-        outcome = self._outcome(day, manifest_id)
+        outcome = self._outcome(key)
         if isinstance(outcome, Commit):
-            return outcome if self._ledger.is_done(day, manifest_id) else "its commit is not done"
+            return outcome if self._ledger.is_done(key) else "its commit is not done"
         return outcome if isinstance(outcome, str) else "its manifest is not committed"

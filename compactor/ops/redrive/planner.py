@@ -40,7 +40,7 @@ class Draft:
     Attributes:
         outcome: Of the manifest that the files are taken from.
         lineage: Of that manifest.
-        day: The date of the new manifest.
+        date: The date of the new manifest.
         alias: The id that the original of a dead letter gives itself, where the letter goes by another one.
         files: All that is not refused.
         untold: URIs of those that claims say nothing of.
@@ -50,7 +50,7 @@ class Draft:
 
     outcome: Commit | DeadLetter
     lineage: Lineage
-    day: str
+    date: str
     alias: str = ""
     files: list[ManifestFile] = field(default_factory=list)
     untold: set[str] = field(default_factory=set)
@@ -59,7 +59,7 @@ class Draft:
 
     def is_own(self, holder: str) -> bool:
         """Whether a claim of this holder is one of the family."""
-        return self.lineage.root in {holder, root_id(holder)} or holder == self.alias
+        return self.lineage.root.id in {holder, root_id(holder)} or holder == self.alias
 
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave files out, each with its reason."""
@@ -143,7 +143,7 @@ class RedrivePlanner:
     def _namings(self, days: Collection[str], wanted: Collection[str]) -> dict[str, list[Naming]]:
         found: dict[str, list[Naming]] = {}
         # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
-        searched = chain(self._search.waiting(wanted), *(self._search.in_day(day, wanted) for day in sorted(days)))
+        searched = chain(self._search.waiting(wanted), *(self._search.on_date(day, wanted) for day in sorted(days)))
         for naming in searched:
             found.setdefault(naming.uri, []).append(naming)
         return found
@@ -172,7 +172,7 @@ class RedrivePlanner:
             draft.files.append(ManifestFile(uri=report.uri))
             draft.reasons[report.uri] = str(report.status)
         # The next id has the same root, which is all that counts here.
-        new_id, folder = redriven_id(lineage.root, 1), self._layout.redriven_folder
+        new_id, folder = redriven_id(lineage.root.id, 1), self._layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self._allowed_prefixes, folder)]
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
@@ -232,7 +232,7 @@ class RedrivePlanner:
                 "id_already_used", f"the id {alias} was given up by its planner, and its files were planned again"
             )
         try:
-            outcome = self._ledger.outcome(holder.date, alias)
+            outcome = self._ledger.outcome(holder.key)
         except ObjectNotFound as exc:
             raise ManifestError(
                 "id_already_used", f"manifest {alias} is in work; expected it to be done first"
@@ -273,9 +273,9 @@ def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
 
 def _days(draft: Draft) -> set[str]:
     """The days whose manifests may have the files of a draft."""
-    day = datetime.fromisoformat(draft.day).replace(tzinfo=UTC)
+    day = datetime.fromisoformat(draft.date).replace(tzinfo=UTC)
     own = (date_of_file(file.uri, file.event_time or day) for file in draft.files if file.uri in draft.untold)
-    return {draft.day, draft.outcome.date, *own}
+    return {draft.date, draft.outcome.date, *own}
 
 
 def _conflicts(files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.layout import Layout, redrive_number, redriven_id, root_id
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Redrive
 from compactor.ledger.ledger import Ledger
@@ -18,12 +19,10 @@ class Lineage:
     """A manifest with all that was redriven from it, and from that again.
 
     Attributes:
-        root: The id of the first one.
-        day: The date of the root's records, which all redrives are recorded beside.
+        root: The first one; all redrives are recorded beside its records.
     """
 
-    root: str
-    day: str
+    root: ManifestKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,13 @@ class RedriveLog:
         """
         root = root_id(manifest_id)
         record = self._ledger.accepted(root)
-        lineage = None if record is None else Lineage(root, record.date)
+        lineage = None if record is None else Lineage(record.key)
         if root == manifest_id:
             return lineage
         if lineage is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(lineage)):
             return lineage
         own = self._ledger.accepted(manifest_id)
-        return None if own is None else Lineage(manifest_id, own.date)
+        return None if own is None else Lineage(own.key)
 
     def entries(self, lineage: Lineage) -> list[RedriveLogEntry]:
         """All redrives of a family, in their order."""
@@ -84,7 +83,7 @@ class RedriveLog:
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
-        while self._ledger.accepted(redriven_id(lineage.root, number)) is not None:
+        while self._ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
             number += 1
         # An id is only accepted after its redrive is on record, so whoever got ahead can be seen here.
         if number > newest + 1 and len(self._numbers(lineage)) != len(entries):
@@ -93,7 +92,7 @@ class RedriveLog:
 
     def record(self, lineage: Lineage, redrive: Redrive) -> bool:
         """Put a redrive on record, unless another one got its number. From here on it takes effect."""
-        uri = self._layout.redrive(lineage.day, lineage.root, redrive.number)
+        uri = self._layout.redrive(lineage.root, redrive.number)
         return self._store.create(uri, redrive.model_dump_json().encode())
 
     def deliver(self, redrive: Redrive) -> None:
@@ -101,11 +100,11 @@ class RedriveLog:
         self._store.create(self._layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
     def _redrives(self, lineage: Lineage) -> list[Redrive]:
-        places = (self._layout.redrive(lineage.day, lineage.root, number) for number in self._numbers(lineage))
+        places = (self._layout.redrive(lineage.root, number) for number in self._numbers(lineage))
         return [self._ledger.record(uri, Redrive) for uri in places]
 
     def _numbers(self, lineage: Lineage) -> list[int]:
-        names = self._ledger.record_names(lineage.day, lineage.root)
+        names = self._ledger.record_names(lineage.root)
         return sorted(number for name in names if (number := redrive_number(name)) is not None)
 
     def _fate(self, manifest_id: str) -> Fate:

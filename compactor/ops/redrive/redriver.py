@@ -68,7 +68,7 @@ class _Run:
     report: RedriveReport
 
     def refuse(self, source: Source, why: str) -> None:
-        self.report.refused.append(Refused(source.manifest_id, "", why))
+        self.report.refused.append(Refused(source.key.id, "", why))
 
 
 class Redriver:
@@ -137,7 +137,7 @@ class Redriver:
             if number is not None:
                 redrives = [entry.redrive for entry in entries if entry.in_effect]
                 left = left_of(run.scope, outcome, redrives)
-                return left, redrives, number, redriven_id(source.lineage.root, number)
+                return left, redrives, number, redriven_id(source.lineage.root.id, number)
 
     def _heal(self, run: _Run, entry: RedriveLogEntry) -> None:
         manifest_id = entry.redrive.manifest.manifest_id
@@ -152,7 +152,7 @@ class Redriver:
         drafts: list[tuple[Source, Draft]] = []
         for source in sources:
             try:
-                outcome = self._ledger.outcome(source.day, source.manifest_id)
+                outcome = self._ledger.outcome(source.key)
                 left, redrives, _, new_id = self._left(run, source, outcome)
                 if left:
                     _check_id(source, new_id)
@@ -177,14 +177,14 @@ class Redriver:
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        is_done = self._redrive_as(run, source, number, self._manifest(new_id, draft.day, files), counts)
+        is_done = self._redrive_as(run, source, number, self._manifest(new_id, draft.date, files), counts)
         if is_done:
             self._redrive_planner.remember(files, new_id)
         return is_done
 
     def _redrive_rejects(self, run: _Run, source: Source) -> None:
         try:
-            outcome = self._ledger.outcome(source.day, source.manifest_id)
+            outcome = self._ledger.outcome(source.key)
             while isinstance(outcome, Commit) and not self._redrive_lines(run, source, outcome):
                 pass
         except (InputError, StuckError, StagingError) as exc:
@@ -198,14 +198,14 @@ class Redriver:
         _check_id(source, new_id)
         if run.dry_run:
             files = sum(any(reason in left for reason in file.rejects) for file in commit.files)
-            run.report.redriven.append(Redriven(source.manifest_id, None, "rejects", dict(left), files))
+            run.report.redriven.append(Redriven(source.key.id, None, "rejects", dict(left), files))
             return True
         folder = self._layout.redriven_inputs(new_id, self._ledger.run_id)
         is_done = False
         try:
             written = self._written_lines(commit, left, folder)
             self._on_crash_point(RedriveCrashPoint.LINES_WRITTEN, new_id)
-            manifest = self._manifest(new_id, source.day, written.files)
+            manifest = self._manifest(new_id, source.key.date, written.files)
             is_done = self._redrive_as(run, source, number, manifest, dict(left), written.inputs)
         except StagingError:
             self._withdraw(folder)
@@ -224,8 +224,8 @@ class Redriver:
     def _withdraw(self, folder: str) -> None:
         self._store.delete([info.uri for info in self._store.list(folder)])
 
-    def _manifest(self, manifest_id: str, day: str, files: Sequence[ManifestFile]) -> Manifest:
-        return Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=tuple(files))
+    def _manifest(self, manifest_id: str, date: str, files: Sequence[ManifestFile]) -> Manifest:
+        return Manifest(manifest_id=manifest_id, date=date, created_at=self._clock.now(), files=tuple(files))
 
     def _redrive_as(
         self,
@@ -239,11 +239,11 @@ class Redriver:
         """Put a redrive on record and write its manifest; False if another redrive got the number."""
         kind, files = run.scope.kind, len(manifest.files)
         if run.dry_run:
-            run.report.redriven.append(Redriven(source.manifest_id, None, kind, counts, files))
+            run.report.redriven.append(Redriven(source.key.id, None, kind, counts, files))
             return True
         redrive = Redrive(
             kind=kind,
-            source=source.manifest_id,
+            source=source.key.id,
             number=number,
             counts=counts,
             inputs=list(inputs),
@@ -257,12 +257,12 @@ class Redriver:
         self._redrive_log.deliver(redrive)
         self._on_crash_point(RedriveCrashPoint.DELIVERED, manifest.manifest_id)
         new_id = manifest.manifest_id
-        log_event("manifest.redriven", source=source.manifest_id, manifest_id=new_id, kind=kind, counts=counts)
-        run.report.redriven.append(Redriven(source.manifest_id, manifest.manifest_id, kind, counts, files))
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=kind, counts=counts)
+        run.report.redriven.append(Redriven(source.key.id, manifest.manifest_id, kind, counts, files))
         return True
 
 
 def _check_id(source: Source, new_id: str) -> None:
     if not MANIFEST_ID.fullmatch(new_id):
-        ending = new_id.removeprefix(source.lineage.root)
+        ending = new_id.removeprefix(source.lineage.root.id)
         raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import Layout, base_name
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
@@ -21,13 +22,12 @@ class Source:
     """A manifest that something can be redriven from.
 
     Attributes:
-        day: Its date.
+        key: The manifest.
         lineage: What was redriven from it belongs to it as well.
         things: How much there is: one dead letter, or so many files or lines.
     """
 
-    day: str
-    manifest_id: str
+    key: ManifestKey
     lineage: Lineage
     things: int
 
@@ -100,9 +100,9 @@ class RedriveScan:
         else:
             yield from self._ledger.manifests(scope.date)
 
-    def _look(self, scope: Scope, day: str | None, manifest_id: str) -> Source | str:
+    def _look(self, scope: Scope, date: str | None, manifest_id: str) -> Source | str:
         """What a manifest has of a scope, or why there is nothing."""
-        found = self._outcome(day, manifest_id)
+        found = self._outcome(date, manifest_id)
         if isinstance(found, str):
             return found
         if scope.date not in {None, found.date}:
@@ -114,20 +114,20 @@ class RedriveScan:
         things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
         if not things and all(each.fate != "unwritten" for each in entries):
             return nothing_because(scope, found)
-        if not self._ledger.is_done(found.date, manifest_id):
+        if not self._ledger.is_done(found.key):
             return "it is decided but not done; expected the job to finish it first"
-        return Source(found.date, manifest_id, lineage, things)
+        return Source(found.key, lineage, things)
 
-    def _outcome(self, day: str | None, manifest_id: str) -> Commit | DeadLetter | str:
+    def _outcome(self, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
         """The outcome of a manifest, or why there is none."""
-        if day is None:
+        if date is None:
             accepted = self._ledger.accepted(manifest_id)
             if accepted is None:
                 return f"nothing is on record about it in {self._layout.state}; expected the id of a manifest"
             if accepted.kind == "revoked":
                 return "its id was given up by its planner, and its files were planned again"
-            day = accepted.date
+            date = accepted.date
         try:
-            return self._ledger.outcome(day, manifest_id)
+            return self._ledger.outcome(ManifestKey(date, manifest_id))
         except ObjectNotFound:
             return "it has no outcome yet; expected one that was compacted or set aside"

@@ -102,7 +102,7 @@ class FailureReader:
         try:
             commit = self._memory.commits.get(summary.manifest_id)
             if commit is None:
-                outcome = self._ledger.outcome(summary.date, summary.manifest_id)
+                outcome = self._ledger.outcome(summary.key)
                 if not isinstance(outcome, Commit):
                     return []
                 commit = self._memory.commits[summary.manifest_id] = outcome

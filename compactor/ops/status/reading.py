@@ -135,7 +135,7 @@ class StatusReader:
         return [found for found in map_ordered(self._arrivals_of, recent[-LATENCY_COMMITS:]) if found]
 
     def _arrivals_of(self, summary: RecentCommit) -> tuple[float, ...]:
-        manifest_id, day = summary.manifest_id, summary.date
+        manifest_id = summary.manifest_id
         known = self._memory.arrivals.get(manifest_id)
         if known is not None:
             return known
@@ -143,8 +143,8 @@ class StatusReader:
             accepted = self._ledger.accepted(manifest_id)
             if accepted is None:
                 return ()
-            done = self._ledger.record(self._layout.done(day, manifest_id), Done)
-            outcome = self._ledger.outcome(day, manifest_id)
+            done = self._ledger.record(self._layout.done(summary.key), Done)
+            outcome = self._ledger.outcome(summary.key)
         except (ObjectNotFound, StuckError):  # not done yet, or nobody can tell
             return ()
         found = arrival_seconds(accepted, outcome, done.done_at) if isinstance(outcome, Commit) else ()

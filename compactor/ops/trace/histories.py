@@ -62,14 +62,14 @@ class Histories:
         if accepted is None:
             uri = self._first_there([self._layout.manifest(manifest_id)])
             return History(manifest_id, uri, redriven_from=made_by) if uri or made_by else None
-        day = accepted.date
-        names = self._ledger.record_names(day, manifest_id)
+        key = accepted.key
+        names = self._ledger.record_names(key)
         return History(
             manifest_id,
             self._first_there(self._places(accepted)),
             accepted,
-            self._ledger.attempts(day, manifest_id, names),
-            self._ledger.outcome(day, manifest_id) if "outcome.json" in names else None,
+            self._ledger.attempts(key, names),
+            self._ledger.outcome(key) if "outcome.json" in names else None,
             "done.json" in names,
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
@@ -81,8 +81,8 @@ class Histories:
             return self._delivered_id(uri)
         if is_within(uri, self._layout.failed_folder):
             return base_name(uri).removesuffix(".json").removesuffix(".reason")
-        archived = self._layout.archived_id(uri)
-        return archived[1] if archived else None
+        archived = self._layout.archived_key(uri)
+        return archived.id if archived else None
 
     def _delivered_id(self, uri: str) -> str:
         """The id of an object in the watched prefix: that inside it where there is one, else that of its name."""
@@ -97,7 +97,7 @@ class Histories:
         manifest_id = accepted.manifest_id
         return [
             accepted.source_uri or self._layout.manifest(manifest_id),
-            self._layout.archived_manifest(accepted.date, manifest_id),
+            self._layout.archived_manifest(accepted.key),
             self._layout.failed_manifest(manifest_id),
         ]
 

@@ -86,9 +86,9 @@ class Tracer:
         """
         output, rejects = self._layout.output_owner(uri), self._layout.rejects_owner(uri)
         if output is not None:
-            return self._trace_written(Trace(uri=uri, kind="output"), output[1])
+            return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
-            return self._trace_written(Trace(uri=uri, kind="rejects"), rejects[1])
+            return self._trace_written(Trace(uri=uri, kind="rejects"), rejects.id)
         manifest_id = self._histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
@@ -159,7 +159,7 @@ class Tracer:
         searched: list[str] = []
         for day in self._days(own_day, days):
             searched.append(day)
-            if found := _best(self._search.in_day(day, wanted), info):
+            if found := _best(self._search.on_date(day, wanted), info):
                 return found
             # What waits is looked at after the file's own day, before all others.
             if len(searched) == 1 and (found := _best(self._search.waiting(wanted), info)):
@@ -171,7 +171,7 @@ class Tracer:
         return None
 
     def _days(self, own_day: str, days: int) -> Iterator[str]:
-        others = (day for day in reversed(list(self._ledger.days())) if day != own_day)
+        others = (day for day in reversed(list(self._ledger.dates())) if day != own_day)
         return islice(chain([own_day], others), max(days, 1))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:

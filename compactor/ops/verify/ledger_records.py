@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, base_name, redrive_number
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import (
@@ -63,62 +64,62 @@ class RecordVerifier:
         self._ledger = ledger
         self._redrive_log = RedriveLog(store, layout, ledger)
 
-    def examine(self, day: str, manifest_id: str) -> RecordFindings:
+    def examine(self, key: ManifestKey) -> RecordFindings:
         """Look at all records of a manifest that was begun."""
-        names = self._ledger.record_names(day, manifest_id)
+        names = self._ledger.record_names(key)
         while True:
-            found = self._examined(day, manifest_id, names)
+            found = self._examined(key, names)
             if not found.discrepancies:
                 return found
-            known, names = names, self._ledger.record_names(day, manifest_id)
+            known, names = names, self._ledger.record_names(key)
             if names == known:  # else a job went on with it meanwhile
                 return found
 
-    def _examined(self, day: str, manifest_id: str, names: Collection[str]) -> RecordFindings:
+    def _examined(self, key: ManifestKey, names: Collection[str]) -> RecordFindings:
+        manifest_id = key.id
         found = RecordFindings(is_done="done.json" in names)
         faults = found.discrepancies
         accepted = self._record(manifest_id, self._layout.accepted(manifest_id), Accepted, faults)
-        folder = self._layout.ledger_records(day, manifest_id)
+        folder = self._layout.ledger_records(key)
         for name in sorted(names):
             kind = _kind(name)
             if kind is not None:
                 self._record(manifest_id, folder + name, kind, faults)
-        uri = self._layout.outcome(day, manifest_id)
+        uri = self._layout.outcome(key)
         if base_name(uri) in names:
-            found.outcome = _read(manifest_id, uri, lambda: self._ledger.outcome(day, manifest_id), faults)
+            found.outcome = _read(manifest_id, uri, lambda: self._ledger.outcome(key), faults)
         elif found.is_done:
             faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
         if found.outcome is not None:
-            faults += self._outcome_faults(day, manifest_id, found.outcome, accepted, names)
+            faults += self._outcome_faults(key, found.outcome, accepted, names)
             found.redriven = self._redriven(found.outcome)
-        if not found.is_done and not self._goes_on(day, manifest_id, accepted):
-            missing = self._layout.done(day, manifest_id) if found.outcome else uri
+        if not found.is_done and not self._goes_on(key, accepted):
+            missing = self._layout.done(key) if found.outcome else uri
             expected = "a record, or a manifest that is open or waits"
             faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
         return found
 
     def _outcome_faults(
         self,
-        day: str,
-        manifest_id: str,
+        key: ManifestKey,
         outcome: Commit | DeadLetter,
         accepted: Accepted | None,
         names: Collection[str],
     ) -> Iterator[Discrepancy]:
-        uri = self._layout.outcome(day, manifest_id)
-        if (outcome.date, outcome.manifest_id) != (day, manifest_id):
+        uri = self._layout.outcome(key)
+        if outcome.key != key:
             found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
-            yield Discrepancy(manifest_id, uri, f"the outcome of manifest {manifest_id} of {day}", found)
+            yield Discrepancy(key.id, uri, f"the outcome of manifest {key.id} of {key.date}", found)
         if not isinstance(outcome, Commit):
             return
-        attempt = self._layout.attempt(day, manifest_id, outcome.attempt)
+        attempt = self._layout.attempt(key, outcome.attempt)
         if base_name(attempt) not in names:
-            yield Discrepancy(manifest_id, attempt, "the attempt that was committed", "no such record")
+            yield Discrepancy(key.id, attempt, "the attempt that was committed", "no such record")
         if accepted is not None and accepted.manifest is not None:
             named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
             if named != reported:
                 found = f"{len(reported)} files, {len(set(reported) - set(named))} of them others"
-                yield Discrepancy(manifest_id, uri, f"the {len(named)} files of the manifest", found)
+                yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
     def _redriven(self, outcome: Commit | DeadLetter) -> frozenset[str]:
         manifest_id = outcome.manifest_id
@@ -133,12 +134,12 @@ class RecordVerifier:
         taken = taken_from(manifest_id, entries)
         return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
-    def _goes_on(self, day: str, manifest_id: str, accepted: Accepted | None) -> bool:
+    def _goes_on(self, key: ManifestKey, accepted: Accepted | None) -> bool:
         """Whether a job will still bring a manifest to done."""
-        if self._store.stat(self._layout.archived_manifest(day, manifest_id)) is not None:
+        if self._store.stat(self._layout.archived_manifest(key)) is not None:
             return False  # it was archived after it was done
-        waiting = accepted.source_uri if accepted else self._layout.manifest(manifest_id)
-        return any(self._store.stat(uri) is not None for uri in (self._layout.open_marker(manifest_id), waiting))
+        waiting = accepted.source_uri if accepted else self._layout.manifest(key.id)
+        return any(self._store.stat(uri) is not None for uri in (self._layout.open_marker(key.id), waiting))
 
     def lost_of_archived(self, folder: str) -> Iterator[Discrepancy]:
         """Archived manifests of which there is no record at all.
@@ -146,12 +147,12 @@ class RecordVerifier:
         Args:
             folder: The archive, or one day of it.
         """
-        owners = (self._layout.archived_id(info.uri) for info in self._store.list(folder))
+        owners = (self._layout.archived_key(info.uri) for info in self._store.list(folder))
         for found in map_ordered(self._lost, filter(None, owners)):
             yield from found
 
-    def _lost(self, owner: tuple[str, str]) -> list[Discrepancy]:
-        return [] if self._ledger.record_names(*owner) else [self._no_records(*owner)]
+    def _lost(self, key: ManifestKey) -> list[Discrepancy]:
+        return [] if self._ledger.record_names(key) else [self._no_records(key)]
 
     def lost_of_accepted(self) -> Iterator[Discrepancy | None]:
         """Accepted manifests of which there is no other record, but for archived ones; None for one that goes on."""
@@ -166,21 +167,21 @@ class RecordVerifier:
         accepted = self._record(manifest_id, uri, Accepted, faults)
         if accepted is None:
             # Where there are other records, these have shown it already; there is no telling without the date.
-            begun = any(found == manifest_id for _, found in self._ledger.manifests())
+            begun = any(found.id == manifest_id for found in self._ledger.manifests())
             return [] if begun else [*faults]
-        if accepted.kind in {"revoked", "part"} or self._ledger.record_names(accepted.date, manifest_id):
+        if accepted.kind in {"revoked", "part"} or self._ledger.record_names(accepted.key):
             return []
-        if self._store.stat(self._layout.archived_manifest(accepted.date, manifest_id)) is not None:
+        if self._store.stat(self._layout.archived_manifest(accepted.key)) is not None:
             return []
-        if self._goes_on(accepted.date, manifest_id, accepted):
+        if self._goes_on(accepted.key, accepted):
             return [None]
-        if self._ledger.record_names(accepted.date, manifest_id):
+        if self._ledger.record_names(accepted.key):
             return []  # a job went all the way meanwhile
-        return [self._no_records(accepted.date, manifest_id)]
+        return [self._no_records(accepted.key)]
 
-    def _no_records(self, day: str, manifest_id: str) -> Discrepancy:
-        where = self._layout.ledger_records(day, manifest_id)
-        return Discrepancy(manifest_id, where, "the records of an accepted manifest", "no records")
+    def _no_records(self, key: ManifestKey) -> Discrepancy:
+        where = self._layout.ledger_records(key)
+        return Discrepancy(key.id, where, "the records of an accepted manifest", "no records")
 
     def _record(self, manifest_id: str, uri: str, kind: type[Record], faults: list[Discrepancy]) -> Record | None:
         return _read(manifest_id, uri, lambda: self._ledger.record(uri, kind), faults)

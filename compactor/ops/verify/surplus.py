@@ -5,13 +5,14 @@ from itertools import groupby, takewhile
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, folder, is_data
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.ledger import Ledger
 from compactor.ops.verify.report import Discrepancy
 
-Owner = tuple[str, str] | None
+Owner = ManifestKey | None
 _Group = tuple[Owner, list[ObjectInfo]]
 
 
@@ -40,21 +41,19 @@ class SurplusFinder:
         )
         yield from self._surplus(self._store.list(self._layout.rejects_folder), self._layout.rejects_owner)
 
-    def of_day(self, day: str) -> Iterator[Discrepancy]:
+    def of_date(self, date: str) -> Iterator[Discrepancy]:
         """Look into the folders of one day."""
-        yield from self._surplus(self._store.list(self._layout.output_day(day)), self._layout.output_owner)
-        yield from self._surplus(self._store.list(self._layout.rejects_day(day)), self._layout.rejects_owner)
+        yield from self._surplus(self._store.list(self._layout.output_folder_of(date)), self._layout.output_owner)
+        yield from self._surplus(self._store.list(self._layout.rejects_folder_of(date)), self._layout.rejects_owner)
 
-    def of_manifest(self, day: str, manifest_id: str) -> Iterator[Discrepancy]:
+    def of_manifest(self, key: ManifestKey) -> Iterator[Discrepancy]:
         """Look at the files that are called like those of one manifest, in the folders of its day."""
         for place, owner_of in (
-            (self._layout.output_day(day), self._layout.output_owner),
-            (self._layout.rejects_day(day), self._layout.rejects_owner),
+            (self._layout.output_folder_of(key.date), self._layout.output_owner),
+            (self._layout.rejects_folder_of(key.date), self._layout.rejects_owner),
         ):
-            called_alike = _beginning_with(self._store, place, f"{manifest_id}-")
-            yield from self._surplus(
-                [info for info in called_alike if owner_of(info.uri) == (day, manifest_id)], owner_of
-            )
+            called_alike = _beginning_with(self._store, place, f"{key.id}-")
+            yield from self._surplus([info for info in called_alike if owner_of(info.uri) == key], owner_of)
 
     def _surplus(self, listed: Iterable[ObjectInfo], owner_of: Callable[[str], Owner]) -> Iterator[Discrepancy]:
         data = (info for info in listed if is_data(info.uri))
@@ -64,9 +63,8 @@ class SurplusFinder:
 
     def _surplus_of(self, group: _Group) -> list[Discrepancy]:
         owner, infos = group
-        manifest_id = owner[1] if owner else ""
         try:
-            outcome = self._ledger.outcome(*owner) if owner and manifest_id else None
+            outcome = self._ledger.outcome(owner) if owner and owner.id else None
         except ObjectNotFound:
             outcome = None
         except RecordUnreadable:
@@ -74,7 +72,10 @@ class SurplusFinder:
         named = _named(outcome)
         return [
             Discrepancy(
-                manifest_id if outcome else "", info.uri, "no such file: no commit names it", f"{info.size_bytes} bytes"
+                owner.id if owner and outcome else "",
+                info.uri,
+                "no such file: no commit names it",
+                f"{info.size_bytes} bytes",
             )
             for info in infos
             if canonical(info.uri) not in named

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 
 from compactor.core.errors import (
     ObjectChanged,
@@ -15,6 +15,7 @@ from compactor.core.errors import (
     StuckError,
 )
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter, StagedFile
@@ -72,7 +73,7 @@ class Verifier:
 
     def verification(
         self,
-        manifests: Iterable[tuple[str, str]],
+        manifests: Iterable[ManifestKey],
         *,
         whole_days: bool,
         deep_check: DeepCheck | None = None,
@@ -81,34 +82,34 @@ class Verifier:
         """Check manifests.
 
         Args:
-            manifests: Their dates and ids, day by day.
+            manifests: Date by date.
             whole_days: These are all manifests of their days, so any other file in the days' folders is one too many.
             deep_check: Compares contents as well.
             on_manifest: Told of each manifest that was checked.
         """
         report = VerifyReport()
-        for day, of_day in groupby(manifests, key=itemgetter(0)):
+        for date, of_date in groupby(manifests, key=attrgetter("date")):
             if whole_days:
-                self._check_manifests(report, of_day, deep_check, on_manifest)
-                self._check_day(report, day)
+                self._check_manifests(report, of_date, deep_check, on_manifest)
+                self._check_date(report, date)
             else:
-                named = list(of_day)
+                named = list(of_date)
                 self._check_manifests(report, named, deep_check, on_manifest)
-                for _, manifest_id in named:
-                    report.discrepancies.extend(self._surplus.of_manifest(day, manifest_id))
+                for key in named:
+                    report.discrepancies.extend(self._surplus.of_manifest(key))
         return report
 
     def verify_date(
         self,
-        day: str,
+        date: str,
         *,
         deep_check: DeepCheck | None = None,
         on_manifest: Callable[[str], None] = lambda _: None,
     ) -> VerifyReport:
         """Check all manifests of a day and the folders of that day, also of one that the ledger knows nothing of."""
         report = VerifyReport()
-        self._check_manifests(report, self._ledger.manifests(day), deep_check, on_manifest)
-        self._check_day(report, day)
+        self._check_manifests(report, self._ledger.manifests(date), deep_check, on_manifest)
+        self._check_date(report, date)
         return report
 
     def verify_all(
@@ -126,14 +127,14 @@ class Verifier:
                 report.discrepancies.append(lost)
         return report
 
-    def _check_day(self, report: VerifyReport, day: str) -> None:
-        report.discrepancies.extend(self._surplus.of_day(day))
-        report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_day(day)))
+    def _check_date(self, report: VerifyReport, date: str) -> None:
+        report.discrepancies.extend(self._surplus.of_date(date))
+        report.discrepancies.extend(self._records.lost_of_archived(self._layout.archive_folder_of(date)))
 
     def _check_manifests(
         self,
         report: VerifyReport,
-        manifests: Iterable[tuple[str, str]],
+        manifests: Iterable[ManifestKey],
         deep_check: DeepCheck | None,
         on_manifest: Callable[[str], None],
     ) -> None:
@@ -141,9 +142,9 @@ class Verifier:
             self._add(report, examined, deep_check)
             on_manifest(examined.manifest_id)
 
-    def _examined(self, manifest: tuple[str, str]) -> _Examined:
-        records = self._records.examine(*manifest)
-        found = _Examined(manifest[1], records, records.discrepancies)
+    def _examined(self, key: ManifestKey) -> _Examined:
+        records = self._records.examine(key)
+        found = _Examined(key.id, records, records.discrepancies)
         if isinstance(records.outcome, Commit):
             if records.is_done:
                 self._examine_files(records.outcome, found)

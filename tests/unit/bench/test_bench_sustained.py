@@ -114,7 +114,7 @@ def done(app: App, messages: list[str]) -> Commit:
     build(app, messages)
     manifests = [info.uri for info in app.store.list(app.layout.manifests_folder)]
     app.batch_runner(PlainEngine(app.store)).run(manifests)
-    commit = app.ledger.outcome(*next(iter(app.ledger.manifests())))
+    commit = app.ledger.outcome(next(iter(app.ledger.manifests())))
     assert isinstance(commit, Commit)
     return commit
 

@@ -366,7 +366,7 @@ def test_parts_from_the_settings() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("maintenance_window", "Sunday", "a day and an hour in UTC as Glue writes them, such as Sun:10, or nothing"),
+        ("maintenance_window", "Sunday", "a day and an hour in UTC as Glue writes them, such as Sun:10, or empty"),
         ("mode", "sometimes", "'always', 'on_work' or 'never'"),
         ("hang_seconds", 10.0, "at least 60.0"),
         ("breaker_failures", 0, "at least 1"),

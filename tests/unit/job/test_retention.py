@@ -9,6 +9,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError, StoreUnavailable
 from compactor.core.layout import redriven_id
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Accepted, DeadLetter, RunHeartbeat
 from compactor.job.retention.cleaner import (
@@ -24,6 +25,8 @@ from compactor.job.retention.daily import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SEC
 from compactor.job.service import Service
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
+
+M0 = ManifestKey(DAY, "m0")
 
 DAY_SECONDS = 24 * 3600.0
 
@@ -85,15 +88,15 @@ def test_dry_run_removes_nothing() -> None:
 
 
 def _no_outcome(harness: Harness) -> None:
-    harness.store.delete([harness.layout.outcome(DAY, "m0")])
+    harness.store.delete([harness.layout.outcome(M0)])
 
 
 def _bad_outcome(harness: Harness) -> None:
-    harness.store.put(harness.layout.outcome(DAY, "m0"), b"{")
+    harness.store.put(harness.layout.outcome(M0), b"{")
 
 
 def _not_done(harness: Harness) -> None:
-    harness.store.delete([harness.layout.done(DAY, "m0")])
+    harness.store.delete([harness.layout.done(M0)])
 
 
 def _dead_letter(harness: Harness) -> None:
@@ -107,7 +110,7 @@ def _dead_letter(harness: Harness) -> None:
         run_id=outcome.run_id,
         decided_at=outcome.decided_at,
     )
-    harness.store.put(harness.layout.outcome(DAY, "m0"), letter.model_dump_json().encode())
+    harness.store.put(harness.layout.outcome(M0), letter.model_dump_json().encode())
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_archived_manifest_that_has_to_stay(damage: Callable[[Harness], None], r
     harness = world_after(31 * DAY_SECONDS, manifests=2)
     damage(harness)
     report = clean(harness)
-    stays = harness.layout.archived_manifest(DAY, "m0")
+    stays = harness.layout.archived_manifest(M0)
     assert (archived(harness), report.kept) == ([stays], {reason: 1})
     assert [(each.where, each.reason) for each in report.kept_named] == [(stays, reason)]
 
@@ -313,16 +316,16 @@ def test_a_long_archive_is_streamed() -> None:
 def test_deletion_in_chunks() -> None:
     """Many archived manifests go a chunk at a time; who stops in between has removed only what may go."""
     harness = world_after(0)
-    data = harness.store.read(harness.layout.archived_manifest(DAY, "m0"))
+    data = harness.store.read(harness.layout.archived_manifest(M0))
     outcome, done = (
-        harness.store.read(harness.layout.outcome(DAY, "m0")),
-        harness.store.read(harness.layout.done(DAY, "m0")),
+        harness.store.read(harness.layout.outcome(M0)),
+        harness.store.read(harness.layout.done(M0)),
     )
     for number in range(500):
         manifest_id = f"n{number}"
-        harness.store.put(harness.layout.archived_manifest(DAY, manifest_id), data)
-        harness.store.put(harness.layout.outcome(DAY, manifest_id), outcome)
-        harness.store.put(harness.layout.done(DAY, manifest_id), done)
+        harness.store.put(harness.layout.archived_manifest(ManifestKey(DAY, manifest_id)), data)
+        harness.store.put(harness.layout.outcome(ManifestKey(DAY, manifest_id)), outcome)
+        harness.store.put(harness.layout.done(ManifestKey(DAY, manifest_id)), done)
     harness.clock.advance(31 * DAY_SECONDS)
     report = CleaningReport()
     steps = harness.app().cleaner.clean(report, archive_days=30)
@@ -363,7 +366,7 @@ def test_a_run_cleans_once_a_day() -> None:
     found = looks(harness, 20, LOOK_SECONDS / 4)
     assert found[:4] == [1, 1, 1, 1]  # not at start-up
     assert found[-1] == 0
-    again = harness.layout.archived_manifest(DAY, "m0")
+    again = harness.layout.archived_manifest(M0)
     harness.store.put(again, b"{}")
     harness.clock.advance(-1)
     object.__setattr__(harness.settings.retention, "archive_days", 0)
@@ -453,6 +456,6 @@ def test_accepted_alone_is_no_commit() -> None:
     """An archived manifest that was accepted and nothing more stays."""
     harness = Harness()
     harness.ledger.accept(Accepted(manifest_id="m0", kind="refused", date=DAY, accepted_at=harness.clock.now()))
-    harness.store.put(harness.layout.archived_manifest(DAY, "m0"), b"{}")
+    harness.store.put(harness.layout.archived_manifest(M0), b"{}")
     harness.clock.advance(31 * DAY_SECONDS)
     assert clean(harness).kept == {"its manifest is not committed": 1}

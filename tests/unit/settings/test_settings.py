@@ -15,6 +15,7 @@ from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 from compactor.wiring.remote_settings import settings_at
 
@@ -56,7 +57,10 @@ def test_defaults() -> None:
 def test_layout_follows_the_settings() -> None:
     """The places are the ones in the settings, template and codec included."""
     settings = parse_settings(document(output__folder="date={date}", output__compression="zstd"))
-    assert settings.layout().output_file("2025-12-21", "m", 0) == "s3://own/output/date=2025-12-21/m-00000.zstd.parquet"
+    assert (
+        settings.layout().output_file(ManifestKey("2025-12-21", "m"), 0)
+        == "s3://own/output/date=2025-12-21/m-00000.zstd.parquet"
+    )
 
 
 def test_settings_can_be_sent_to_another_process() -> None:
@@ -72,8 +76,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("paths__output", "s3://own/out*", "without *"),
     ("paths__output", "s3://own/a//b", "without empty, . or .. segments"),
     ("paths__output", "s3://own/a/../b", "without empty, . or .. segments"),
-    ("paths__output", "s3://", "no bucket name"),
-    ("paths__output", "s3://a b/c", "no bucket name"),
+    ("paths__output", "s3://", "is not a bucket name"),
+    ("paths__output", "s3://a b/c", "is not a bucket name"),
     ("paths__output", "hdfs://host/a", "expected s3://bucket/prefix, file:///folder or a path"),
     ("paths__output", "file://host/a", "without a host"),
     ("paths__output", "file:/a", "expected s3://bucket/prefix, file:///folder or a path"),
@@ -84,7 +88,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("input__allowed_prefixes", ["s3://raw", 7], "input.allowed_prefixes[1]: 7 -> expected a string"),
     ("input__allowed_prefixes", ["http://raw"], 'input.allowed_prefixes[0]: "http://raw" -> expected s3://'),
     ("input__discovery", "some", "input.discovery: \"some\" -> expected 'full' or 'declared'"),
-    ("input__discovery", "declared", 'schema.file: "" -> expected a schema file, as input.discovery is'),
+    ("input__discovery", "declared", 'schema.file: "" -> expected a schema file, because input.discovery is'),
     ("input__max_line_bytes", 0, "input.max_line_bytes: 0 -> expected at least 1"),
     ("input__max_line_bytes", 1024**3 + 1, "input.max_line_bytes: 1073741825 -> expected at most 1073741824"),
     ("input__max_line_bytes", "5", 'input.max_line_bytes: "5" -> expected a whole number'),

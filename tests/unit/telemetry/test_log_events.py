@@ -66,10 +66,10 @@ def test_nothing_in_the_catalogue_is_unused() -> None:
     [
         'log_event("batch.finnished")',
         'log_event("run.asked_to_stop", what=1)',
-        'log_event("cleaning.failed")',
-        'log_event("cleaning.failed", **fields)',
-        'log_event("cleaning.failed", error=str(exc)[:500])',
-        'log_event("cleaning.failed", error=f"{exc}")',
+        'log_event("retention.failed")',
+        'log_event("retention.failed", **fields)',
+        'log_event("retention.failed", error=str(exc)[:500])',
+        'log_event("retention.failed", error=f"{exc}")',
         "log_event(name)",
     ],
 )
@@ -114,8 +114,8 @@ def test_an_event_says_what_it_means(name: str) -> None:
 
 def test_the_document_shows_the_catalogue() -> None:
     """The tables in the document are those of the code, to the letter."""
-    document = (ROOT / "docs" / "logs.md").read_text()
-    assert with_tables(document) == document, "python -m tools.events_table docs/logs.md"
+    document = (ROOT / "docs" / "reference-logs.md").read_text()
+    assert with_tables(document) == document, "python -m tools.events_table docs/reference-logs.md"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

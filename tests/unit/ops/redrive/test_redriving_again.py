@@ -8,6 +8,7 @@ import pytest
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.selection import Kind, Scope
@@ -44,7 +45,7 @@ def test_dead_letter_again(harness: Harness) -> None:
             exhaust(harness)
     harness.run_once()
     harness.check_exact()
-    names = harness.ledger.record_names(DAY, source)
+    names = harness.ledger.record_names(ManifestKey(DAY, source))
     assert {name for name in names if name.startswith("redrive-")} == {f"redrive-{number}.json" for number in (1, 2, 3)}
 
 
@@ -170,7 +171,7 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     exhaust(harness)
     harness.deliver("m2", FLAWED)
     harness.run_once()
-    place = harness.layout.outcome(DAY, "m2")
+    place = harness.layout.outcome(ManifestKey(DAY, "m2"))
     kept = harness.store.read(place)
     harness.store.put(place, b"{")
     report = redrive(harness, "manifests")

@@ -10,6 +10,7 @@ from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.runs import JobRun
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
@@ -210,7 +211,7 @@ def test_damaged_record_of_a_redrive() -> None:
     app.redriver().redrive(app.redrive_scan.scan(Scope("files")), dry_run=False)
     assert status(harness).quarantined_files.open == 0
     [commit] = harness.ledger.recent()
-    harness.store.put(harness.layout.redrive(commit.date, "m", 1), b"{")
+    harness.store.put(harness.layout.redrive(ManifestKey(commit.date, "m"), 1), b"{")
     assert status(harness).quarantined_files.by_status == {"missing": 1}
 
 
@@ -308,7 +309,7 @@ def test_the_first_that_was_begun() -> None:
     """The manifest that was begun first is named, whatever its id."""
     harness = Harness()
     for manifest_id in ("z", "a"):
-        harness.ledger.open(DAY, manifest_id)
+        harness.ledger.open(ManifestKey(DAY, manifest_id))
         harness.clock.advance(30)
     backlog = status(harness).backlog
     assert (backlog.begun_manifests, backlog.oldest_begun, backlog.oldest_begun_seconds) == (2, "z", 60)

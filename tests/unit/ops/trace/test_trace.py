@@ -7,6 +7,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.layout import redriven_id
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.selection import Kind, Scope
@@ -84,7 +85,7 @@ def test_along_the_life(harness: Harness, step: CrashPoint | None, trace_state: 
     manifest = trace_manifest(harness, "m1")
     assert (manifest.trace_state, manifest.kind, manifest.manifest_uri) == (trace_state, "manifest", found.manifest_uri)
     is_archived = step is CrashPoint.CLOSED
-    place = harness.layout.archived_manifest(DAY, "m1") if is_archived else harness.layout.manifest("m1")
+    place = harness.layout.archived_manifest(ManifestKey(DAY, "m1")) if is_archived else harness.layout.manifest("m1")
     assert found.manifest_uri == place
 
 
@@ -256,7 +257,7 @@ def test_output_of_nobody(harness: Harness, name: str) -> None:
     """A file in the output that no commit names is unknown, and it says where one was expected."""
     harness.deliver("m1", GOOD)
     harness.run_once()
-    found = trace(harness, harness.layout.output_day(DAY) + name)
+    found = trace(harness, harness.layout.output_folder_of(DAY) + name)
     assert (found.trace_state, found.kind) == (TraceState.UNKNOWN, "output")
     assert "expected a commit that names it" in found.searched
 
@@ -267,7 +268,7 @@ def test_objects_of_manifests(harness: Harness) -> None:
     uri = harness.put_manifest("anything.json", data)
     assert (trace(harness, uri).manifest_id, trace(harness, uri).exists) == ("m1", True)
     harness.run_once()
-    found = trace(harness, harness.layout.archived_manifest(DAY, "m1"))
+    found = trace(harness, harness.layout.archived_manifest(ManifestKey(DAY, "m1")))
     assert (found.kind, found.manifest_id, found.trace_state) == ("manifest", "m1", TraceState.DONE)
     bad = harness.put_manifest("bad.json", b"{")
     harness.run_once()
@@ -284,7 +285,7 @@ def test_other_days_are_searched(harness: Harness) -> None:
         manifest = harness.manifest(f"m{age}", [named]).model_copy(update={"date": day})
         harness.put_manifest(f"m{age}.json", manifest.to_json())
     harness.run_once()
-    assert list(harness.ledger.days()) == ["2025-12-29", "2025-12-30", "2025-12-31", "2026-01-01", DAY]
+    assert list(harness.ledger.dates()) == ["2025-12-29", "2025-12-30", "2025-12-31", "2026-01-01", DAY]
     assert [trace(harness, f"/w/raw/{age}.ndjson", days=3).manifest_id for age in range(5)] == [
         "m0",
         "m1",
@@ -302,7 +303,7 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     harness.deliver("m1", GOOD)
     harness.deliver("m2", GOOD)
     harness.run_once()
-    harness.store.put(harness.layout.outcome(DAY, "m2"), b"{")
+    harness.store.put(harness.layout.outcome(ManifestKey(DAY, "m2")), b"{")
     assert trace(harness, "/w/raw/m1-0.ndjson").trace_state is TraceState.DONE
 
 
