@@ -18,6 +18,7 @@ READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
+HOUSE := tests/unit/house
 RELEASE := lint test-full test-faults test-large test-guards soak
 
 .DEFAULT_GOAL := help
@@ -35,7 +36,7 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 ##@ Work on it
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
 test-all: $(READY) $(VERSITYGW) ## Run all that a release has to pass, for hours, and sum up (MINUTES=20 of soak)
@@ -44,7 +45,7 @@ test-all: $(READY) $(VERSITYGW) ## Run all that a release has to pass, for hours
 test-full: $(READY) ## Run the tests with those that are too long for `make test`; Hypothesis looks for new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --hypothesis-profile exploring \
-		-m "not large and not faults" --ignore tests/faults $(PYTEST_ARGS)
+		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-large: $(READY) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
@@ -67,11 +68,12 @@ fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
-lint: $(INSTALLED) ## Check format, style and types
+lint: $(INSTALLED) ## Check format, style, types, layers, and that nothing unused or too long is left
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
 	@$(BIN)/mypy
+	@$(BIN)/pytest --numprocesses 0 $(HOUSE)
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
 		cargo fmt --manifest-path $(CRATE) --check && \
 		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \

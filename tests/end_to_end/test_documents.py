@@ -96,10 +96,9 @@ def test_every_module_of_the_layer_map_exists() -> None:
         assert any(re.fullmatch(name.replace("*", ".*"), module) for name in named), f"{module} is not on the map"
 
 
-@pytest.mark.parametrize("path", documents(), ids=name_of)
-def test_every_example_is_of_a_kind_that_is_tried(path: Path) -> None:
+def test_every_example_is_of_a_kind_that_is_tried() -> None:
     """Each fenced block has a tag that says how it is checked; data can be read as what it says it is."""
-    for block in blocks(path):
+    for block in [block for path in documents() for block in blocks(path)]:
         assert block.tag in TAGS, f"{block.where}: {block.tag}"
         if block.tag == "toml":
             tomllib.loads(block.text)
@@ -107,20 +106,18 @@ def test_every_example_is_of_a_kind_that_is_tried(path: Path) -> None:
             json.loads(block.text)
 
 
-@pytest.mark.parametrize("path", documents(), ids=name_of)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere() -> None:
     """A link within the repository leads to a file, and to a heading of it if it names one."""
-    for link in links(path):
+    for path, link in [(path, link) for path in documents() for link in links(path)]:
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
         assert target.exists(), f"{name_of(path)} links to {link}"
         assert not anchor or anchor in anchors(target), f"{name_of(path)} links to {link}"
 
 
-@pytest.mark.parametrize("path", [each for each in documents() if blocks_of(each, "sh aws")], ids=name_of)
-def test_commands_that_need_an_account_exist(path: Path) -> None:
+def test_commands_that_need_an_account_exist() -> None:
     """What is not run is at least there: target, command or operation, and each of its options."""
-    for block in blocks_of(path, "sh aws"):
+    for block in [block for path in documents() for block in blocks_of(path, "sh aws")]:
         for line in block.lines:
             check_command(line)
 
