@@ -26,11 +26,11 @@ def is_even(sizes: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("ratio", [None, 0.999], ids=["measured", "learned"])
-def test_many_small_files_become_files_of_the_target_size(new_scene, ratio):
+def test_many_small_files_become_files_of_the_target_size(new_workspace, ratio):
     """Their number follows from the input and the ratio, measured on a sample or learned; their sizes are alike."""
-    scene = new_scene(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})
+    workspace = new_workspace(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})
     files = {f"{number:02d}": body(number, MIB // 10) for number in range(40)}
-    sizes = [file.size_bytes for file in scene.compact(files).commit.outputs]
+    sizes = [file.size_bytes for file in workspace.compact(files).commit.outputs]
     assert len(sizes) == (round(sum(sizes) / MIB) if ratio is None else 4)
     assert is_even(sizes)
 
