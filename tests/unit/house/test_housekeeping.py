@@ -61,7 +61,7 @@ BROUGHT = {
 NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, a wheel of its own"}
 
 TOOLS = {
-    "boto3-stubs": 'module = ["pyarrow',  # mypy takes the types of boto3 from it
+    "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "import-linter": "$(BIN)/lint-imports",
     "maturin": 'build-backend = "maturin"',
     "mypy": "$(BIN)/mypy",
