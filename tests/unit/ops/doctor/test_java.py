@@ -48,7 +48,7 @@ def program(folder: Path, text: str) -> Path:
 
 
 def test_no_java(tmp_path: Path) -> None:
-    """Without PATH entry and JAVA_HOME the fault says that both were looked for."""
+    """Without java on the PATH and JAVA_HOME the fault names both."""
     fault = java_fault({"PATH": str(tmp_path)})
     assert fault == "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME"
 
