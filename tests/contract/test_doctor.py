@@ -84,7 +84,7 @@ class Site:
         return found
 
     def fault(self) -> Finding:
-        """The one thing that is at fault."""
+        """The only fault."""
         return only_fault(self.findings())
 
     def objects(self) -> list[str]:
@@ -236,7 +236,7 @@ def test_denied_prefix(site: Site, denied: Callable[..., None]) -> None:
 
 
 def test_input_that_may_not_be_read(site: Site, denied: Callable[..., None]) -> None:
-    """Input that may be listed but not read is a fault of its own."""
+    """Input that can be listed but not read is a fault."""
     denied(["s3:GetObject"], f"arn:aws:s3:::{site.name}-raw/*")
     found = site.fault()
     assert found.name == "input"
@@ -263,7 +263,7 @@ def test_clock_off_by_an_hour(site: Site) -> None:
 
 
 def test_unknown_setting_and_wrong_type(site: Site) -> None:
-    """Faults of the settings: all at once, each with what was expected, and what was meant."""
+    """All faults of the settings are reported at once, each with what was expected or meant."""
     site.write(stream='max_atempts = 3\nmanifests_in_flight = "two"', outptu="")
     place = f"{site.config}: "
     faults = [(each.found.removeprefix(place), each.next_move) for each in site.findings() if each.state == "fault"]
@@ -275,7 +275,7 @@ def test_unknown_setting_and_wrong_type(site: Site) -> None:
 
 
 def test_missing_table(site: Site) -> None:
-    """A table that is not there: its name and key."""
+    """For a missing table, the fault names the table and its setting."""
     site.write(builder='claims = "no-such-table"')
     found = site.fault()
     assert (found.name, found.found) == ("claims", "no-such-table does not exist")
@@ -382,7 +382,7 @@ def test_unreadable_events(site: Site) -> None:
 
 
 def test_table_of_another_shape(site: Site) -> None:
-    """A table with another key is at fault; one whose items are never removed is a warning."""
+    """A table with another key is a fault; one whose items never expire is a warning."""
     make_table(site, f"{site.name}-key", "id")
     make_table(site, f"{site.name}-ttl")
     site.write(builder=f'claims = "{site.name}-key"')
@@ -394,7 +394,7 @@ def test_table_of_another_shape(site: Site) -> None:
 
 
 def test_no_credentials(site: Site) -> None:
-    """Without credentials that is the one fault, and what needs them is not tried."""
+    """Missing credentials are one fault; the checks that need them are skipped."""
     nowhere = str(site.folder / "nowhere")
     site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
     site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
@@ -404,7 +404,7 @@ def test_no_credentials(site: Site) -> None:
 
 
 def test_no_region(site: Site) -> None:
-    """Without a region places are tried all the same, and the rest says what it waits for."""
+    """Without a region, places are still tried; the other checks are skipped and name the cause."""
     nowhere = str(site.folder / "nowhere")
     site.env.update(AWS_REGION=None, AWS_DEFAULT_REGION=None, AWS_CONFIG_FILE=nowhere)
     site.write(aws=f'endpoint_url = "{site.endpoint}"')
@@ -415,7 +415,7 @@ def test_no_region(site: Site) -> None:
 
 
 def test_credentials_that_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that S3 does not know are one fault, not one for each place."""
+    """Keys that S3 refuses are one fault, not one for each place."""
     monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
     found = site.fault()
     assert found.name == "credentials"

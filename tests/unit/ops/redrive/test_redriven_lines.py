@@ -65,7 +65,7 @@ def written(store: MemoryStore, uris: list[str], reasons: frozenset[str] = REASO
 
 @given(files=st.lists(LINES, min_size=1, max_size=3))
 def test_any_lines(tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]) -> None:
-    """Whatever was rejected comes back byte for byte, in its order, one file for each source, over-long lines whole."""
+    """Whatever was rejected comes back byte for byte, in its order, one file for each source, long lines whole."""
     contents = {f"/w/raw/{number}": b"\n".join(lines) for number, lines in enumerate(files)}
     expected = {uri: lines for uri, content in contents.items() if (lines := rejected_lines(content))}
     store = MemoryStore()

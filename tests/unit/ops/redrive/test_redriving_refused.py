@@ -37,7 +37,7 @@ def harness() -> Harness:
 
 @pytest.mark.parametrize(("found", "why"), [("nothing", "no such object"), ("other", "hold 1 lines, expected 2 as")])
 def test_rejects_that_do_not_add_up(harness: Harness, found: str, why: str) -> None:
-    """Rejects that are not what the commit says are not redriven, and nothing is left of the try."""
+    """Rejects that differ from the commit are refused, and no file is left behind."""
     harness.deliver("m1", FLAWED)
     harness.deliver("m2", b"bad\n")
     harness.run_once()
@@ -52,7 +52,7 @@ def test_rejects_that_do_not_add_up(harness: Harness, found: str, why: str) -> N
 
 
 def test_still_wrong(harness: Harness) -> None:
-    """A dead letter is read again by the settings of today: refused while it is wrong, redriven when it is not."""
+    """A dead letter is checked by the settings of today: refused while it is wrong, redriven when it is not."""
     harness.store.put("/w/elsewhere/a", GOOD)
     harness.put_manifest("m1.json", b'{"fileLocations": [{"URIPrefixes": ["/w/elsewhere/a"]}]}')
     harness.put_manifest("m2.json", b"{")
@@ -147,7 +147,7 @@ def test_revoked_id(harness: Harness) -> None:
 
 @pytest.mark.parametrize("with_claims", [True, False])
 def test_id_already_used(harness: Harness, with_claims: bool) -> None:
-    """Of a manifest whose id was used already only those files are redriven that the other one has not compacted."""
+    """Of a dead letter whose id was used before, files that the other manifest has compacted are refused."""
     files = [harness.file(name, GOOD) for name in ("a", "b", "c")]
     harness.claims.claim([*map(claim_key, files)], "m1", now=harness.clock.now(), lease_seconds=1)
     harness.put_manifest("m1.json", harness.manifest("m1", files[:2]).to_json())
@@ -162,7 +162,7 @@ def test_id_already_used(harness: Harness, with_claims: bool) -> None:
 
 
 def test_the_same_manifest_in_the_right_place(harness: Harness) -> None:
-    """A manifest that was delivered to the wrong folder, and to the right one as well, is not compacted twice."""
+    """A manifest that was delivered to a wrong folder and to the right one is not compacted twice."""
     file = harness.file("a", GOOD)
     data = harness.manifest("m1", [file]).to_json()
     harness.put_manifest("sub/m1.json", data)
@@ -193,7 +193,7 @@ def test_what_cannot_be_redriven(harness: Harness) -> None:
 
 
 def test_not_done_yet(harness: Harness) -> None:
-    """A dead letter that its driver did not bring to its place yet is left to the job."""
+    """A dead letter that is decided but not done is left to the job."""
 
     def die(found: CrashPoint, _manifest_id: str) -> None:
         if found == CrashPoint.DECIDED:
@@ -211,7 +211,7 @@ def test_not_done_yet(harness: Harness) -> None:
 
 
 def test_an_id_without_room(harness: Harness) -> None:
-    """An id that cannot become longer is refused in words."""
+    """An id without room for the number of a redrive is refused."""
     long_id = "m" * 199
     harness.put_manifest("long.json", harness.manifest(long_id, [harness.file("a", GOOD)]).to_json())
     exhaust(harness)
@@ -219,7 +219,7 @@ def test_an_id_without_room(harness: Harness) -> None:
 
 
 def test_a_closed_file_stays_for_later(harness: Harness) -> None:
-    """A file that may still not be read is refused, and the other files of its manifest are redriven."""
+    """A file that is still forbidden is refused, and the other files of its manifest are redriven."""
     harness.deliver("m1", GOOD, FLAWED, GOOD.replace(b'"1"', b'"9"'))
     denied = [f"/w/raw/m1-{number}.ndjson" for number in (1, 2)]
     store = FaultyStore(harness.store)

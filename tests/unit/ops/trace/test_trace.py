@@ -235,7 +235,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
 
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])
 def test_where_output_comes_from(harness: Harness, compression: str) -> None:
-    """An output or rejects file names its manifest and inputs, also when the codec in its name is not today's."""
+    """An output or rejects file names its manifest and inputs, even if the codec in its name is not the current one."""
     harness.deliver("m1", GOOD, FLAWED)
     harness.run_once()
     commit = harness.commit("m1")
@@ -278,7 +278,7 @@ def test_objects_of_manifests(harness: Harness) -> None:
 
 
 def test_other_days_are_searched(harness: Harness) -> None:
-    """A file without claim is found in a manifest of another day, the newest first, as far back as was asked."""
+    """A file without a claim is found in a manifest of another date, newest first, as far back as asked."""
     for age in range(5):
         day = (date.fromisoformat(DAY) - timedelta(days=age)).isoformat()
         named = harness.file(f"{age}.ndjson", GOOD)

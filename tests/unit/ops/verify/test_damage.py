@@ -42,7 +42,7 @@ class Damage:
 
 @pytest.fixture(params=["memory", "disk"])
 def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
-    """Two manifests, done: four rows in two files and two rejects in the first, two rows in the second."""
+    """Two manifests that are done: one of four rows in two files and two rejects, one of two rows."""
     schema = {"metadata_columns": ["_source_file"]}
     in_memory = request.param == "memory"
     made = Harness(schema=schema) if in_memory else Harness(schema=schema, root=str(tmp_path), store=LocalStore())
@@ -87,7 +87,7 @@ def copied(harness: Harness, uri: str, target: str) -> set[str]:
 
 
 def rewrite(harness: Harness, uri: str, change: Change) -> None:
-    """Change a table so that only its values tell: the commit is made to name its new size."""
+    """Change the values of a table, and the size in the commit, so that only values differ."""
     sink = pa.BufferOutputStream()
     pq.write_table(change(pq.read_table(io.BytesIO(harness.store.read(uri)))), sink)
     harness.store.put(uri, sink.getvalue().to_pybytes())
@@ -309,7 +309,7 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:
-    """Two rows that changed places between the files of one manifest are where they were: somewhere in its output."""
+    """Two rows that change places between the output files of one manifest are no discrepancy."""
     first, second = (file.final for file in commit(harness).outputs)
     tables = [pq.read_table(io.BytesIO(harness.store.read(uri))) for uri in (first, second)]
     rewrite(harness, first, lambda table: pa.concat_tables([table.slice(0, 1), tables[1].slice(0, 1)]))
@@ -318,6 +318,6 @@ def test_rows_that_changed_places(harness: Harness) -> None:
 
 
 def test_no_damage(harness: Harness) -> None:
-    """Where nothing is damaged nothing is named, by day, in all, or by value."""
+    """Without damage there is no discrepancy: by date, in all, and by value."""
     for report in (shallow(harness), of_day(harness), of_day(harness, OTHER_DAY), harness.verification()):
         assert (report.discrepancies, report.needs_operator) == ([], False)
