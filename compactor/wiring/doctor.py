@@ -16,7 +16,7 @@ from compactor.core.ports import Clock
 from compactor.ops.doctor import machine_checks
 from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
 from compactor.ops.doctor.findings import Finding
-from compactor.ops.doctor.java import look_for_java
+from compactor.ops.doctor.java import find_java
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.runner import Check, run_checks
 from compactor.settings.sections import Builder, Convert, Stream
@@ -56,7 +56,7 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str]) -> list[C
     engine = settings.convert.engine if settings else Convert().engine
     checks = [
         Check("python", lambda: machine_checks.python(sys.version_info[:3])),
-        Check("java", lambda: machine_checks.java(look_for_java(env, JAVA_SECONDS))),
+        Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS))),
         Check("spark", lambda: machine_checks.spark(this_machine.find_spark())),
         Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)),
         Check("native", lambda: machine_checks.native(engine, is_installed=is_installed())),

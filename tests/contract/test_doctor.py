@@ -41,7 +41,7 @@ def client_of(service: str, endpoint: str) -> Any:
 
 @dataclass(frozen=True)
 class Site:
-    """A set-up with all that can be named in settings, at the stand-in, and the environment of an operator."""
+    """Everything that settings can name, in a local AWS, and the environment of an operator."""
 
     endpoint: str
     folder: Path
@@ -56,7 +56,7 @@ class Site:
         return client_of(service, self.endpoint)
 
     def write(self, **changes: str) -> None:
-        """Write the settings, with lines for some of the sections changed."""
+        """Write the settings, with the lines of some sections changed."""
         name, queues = self.name, f"{self.endpoint}/{ACCOUNT}/{self.name}"
         sections = {
             "paths": f'manifests = "s3://{name}-own/manifests"\noutput = "s3://{name}-lake/events"\n'
@@ -84,7 +84,7 @@ class Site:
         return found
 
     def fault(self) -> Finding:
-        """The one thing that is at fault."""
+        """The only fault."""
         return only_fault(self.findings())
 
     def objects(self) -> list[str]:
@@ -160,7 +160,7 @@ def only_fault(findings: list[Finding]) -> Finding:
 
 
 def test_all_is_well(site: Site) -> None:
-    """Where nothing is wrong, nothing is said to be, all of it was looked at, and nothing is left behind."""
+    """Where nothing is wrong, every check is made and is ok, and no object is left behind."""
     before = site.objects()
     found = site.findings()
     assert {each.state for each in found} == {"ok"}, found
@@ -174,7 +174,7 @@ def test_all_is_well(site: Site) -> None:
 
 
 def test_no_java(site: Site) -> None:
-    """No Java: where it was looked for, and what to install."""
+    """Without Java the fault says where it was searched, and what to install."""
     (site.folder / "empty").mkdir()
     site.env["PATH"] = str(site.folder / "empty")
     found = site.fault()
@@ -183,7 +183,7 @@ def test_no_java(site: Site) -> None:
 
 
 def test_wrong_java(site: Site) -> None:
-    """A Java that Spark does not run on: which, and where."""
+    """For a Java that Spark does not run on, the fault names its version and its path."""
     install_java(site.folder / "bin", ANSWER.format("11.0.2"))
     found = site.fault()
     assert found.name == "java"
@@ -192,7 +192,7 @@ def test_wrong_java(site: Site) -> None:
 
 
 def test_missing_bucket(site: Site) -> None:
-    """A bucket that is not there: its name, the key that names it, and the place in it is not tried."""
+    """For a missing bucket, the fault names the bucket and its setting; the place in it is not tried."""
     places = f'manifests = "s3://{site.name}-own/manifests"\nstate = "s3://{site.name}-own/state"'
     site.write(paths=f'{places}\noutput = "s3://{site.name}-no/events"')
     findings = site.findings()
@@ -205,7 +205,7 @@ def test_missing_bucket(site: Site) -> None:
 
 @pytest.fixture
 def denied(site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Denies the operator some actions on some resources, by a policy that the stand-in enforces."""
+    """Denies the operator some actions on some resources, by a policy that the local AWS enforces."""
 
     def deny(actions: list[str], resource: str) -> None:
         iam = site.client("iam")
@@ -224,7 +224,7 @@ def denied(site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_denied_prefix(site: Site, denied: Callable[..., None]) -> None:
-    """A prefix that may not be written to: what is refused, and the permission that is missing."""
+    """For a prefix that is write-protected, the fault names what is refused and the missing permission."""
     denied(["s3:PutObject"], f"arn:aws:s3:::{site.name}-own/state/*")
     found = site.fault()
     assert found.name == "state"
@@ -236,7 +236,7 @@ def test_denied_prefix(site: Site, denied: Callable[..., None]) -> None:
 
 
 def test_input_that_may_not_be_read(site: Site, denied: Callable[..., None]) -> None:
-    """Input that may be listed but not read is a fault of its own."""
+    """Input that can be listed but not read is a fault."""
     denied(["s3:GetObject"], f"arn:aws:s3:::{site.name}-raw/*")
     found = site.fault()
     assert found.name == "input"
@@ -245,7 +245,7 @@ def test_input_that_may_not_be_read(site: Site, denied: Callable[..., None]) -> 
 
 
 def test_looking_may_be_denied(site: Site, denied: Callable[..., None]) -> None:
-    """Who may not describe a table may still use it: a warning."""
+    """Credentials that may not describe a table may still use it: a warning."""
     denied(["dynamodb:DescribeTable"], "*")
     [claims] = [each for each in site.findings() if each.name == "claims"]
     assert claims.state == "warning"
@@ -253,7 +253,7 @@ def test_looking_may_be_denied(site: Site, denied: Callable[..., None]) -> None:
 
 
 def test_clock_off_by_an_hour(site: Site) -> None:
-    """A clock that is wrong: by how much, which way; what needs it is not tried."""
+    """For a wrong clock, the fault says by how much and which way; checks that need it are skipped."""
     findings = examined(site, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
     found = only_fault(findings)
     assert found.name == "clock"
@@ -263,7 +263,7 @@ def test_clock_off_by_an_hour(site: Site) -> None:
 
 
 def test_unknown_setting_and_wrong_type(site: Site) -> None:
-    """Faults of the settings: all at once, each with what was expected, and what was meant."""
+    """All faults of the settings are reported at once, each with what was expected or meant."""
     site.write(stream='max_atempts = 3\nmanifests_in_flight = "two"', outptu="")
     place = f"{site.config}: "
     faults = [(each.found.removeprefix(place), each.next_move) for each in site.findings() if each.state == "fault"]
@@ -275,7 +275,7 @@ def test_unknown_setting_and_wrong_type(site: Site) -> None:
 
 
 def test_missing_table(site: Site) -> None:
-    """A table that is not there: its name and key."""
+    """For a missing table, the fault names the table and its setting."""
     site.write(builder='claims = "no-such-table"')
     found = site.fault()
     assert (found.name, found.found) == ("claims", "no-such-table does not exist")
@@ -283,8 +283,8 @@ def test_missing_table(site: Site) -> None:
 
 
 def test_no_network_endpoint(site: Site) -> None:
-    """An endpoint where nobody answers is one fault; all that needs it is left out and says so."""
-    with socket.socket() as taken:  # bound, and nobody listens
+    """An endpoint without a server is one fault; the checks that need it are skipped and say so."""
+    with socket.socket() as taken:  # bound, without a listener
         taken.bind(("127.0.0.1", 0))
         site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{taken.getsockname()[1]}"')
         findings = site.findings()
@@ -299,7 +299,7 @@ def test_no_network_endpoint(site: Site) -> None:
 
 
 def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is too full: how much is free and needed, why, and what to do."""
+    """For a full disk, the fault says how much is free and needed, and what to do."""
     monkeypatch.setattr(this_machine, "disk_of", lambda _: Disk("1", 400 * 1024**2))
     found = site.fault()
     assert found.name == "disk"
@@ -317,7 +317,7 @@ def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_wrong_glue_job(site: Site, job: dict[str, Any], said: str) -> None:
-    """A job that breaks what the control plane rests on is at fault."""
+    """A job that breaks what the control plane depends on is a fault."""
     make_job(site, f"{site.name}-wrong", **job)
     site.write(control=f'job_name = "{site.name}-wrong"')
     found = site.fault()
@@ -326,7 +326,7 @@ def test_wrong_glue_job(site: Site, job: dict[str, Any], said: str) -> None:
 
 
 def test_missing_services(site: Site) -> None:
-    """Queue, topic and job that are named and not there are each at fault, one line each."""
+    """A queue, a topic and a job that settings name and that are missing are one fault each."""
     url = f"{site.endpoint}/{ACCOUNT}/no-such"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:no-such"
     site.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
@@ -353,7 +353,7 @@ def test_settings_in_s3(site: Site) -> None:
 
 
 def test_what_settings_do_not_name(site: Site) -> None:
-    """What is not named is skipped; claims that plan will miss are a warning, and a job may run elsewhere."""
+    """What settings do not name is skipped; missing claims are a warning, and a job may run elsewhere."""
     site.write(control="", builder="", metrics='sink = "log"')
     found = {each.name: each.state for each in site.findings() if each.state != "ok"}
     assert found == {
@@ -382,7 +382,7 @@ def test_unreadable_events(site: Site) -> None:
 
 
 def test_table_of_another_shape(site: Site) -> None:
-    """A table with another key is at fault; one whose items are never removed is a warning."""
+    """A table with another key is a fault; one whose items never expire is a warning."""
     make_table(site, f"{site.name}-key", "id")
     make_table(site, f"{site.name}-ttl")
     site.write(builder=f'claims = "{site.name}-key"')
@@ -394,7 +394,7 @@ def test_table_of_another_shape(site: Site) -> None:
 
 
 def test_no_credentials(site: Site) -> None:
-    """Without credentials that is the one fault, and what needs them is not tried."""
+    """Missing credentials are one fault; the checks that need them are skipped."""
     nowhere = str(site.folder / "nowhere")
     site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
     site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
@@ -404,7 +404,7 @@ def test_no_credentials(site: Site) -> None:
 
 
 def test_no_region(site: Site) -> None:
-    """Without a region places are tried all the same, and the rest says what it waits for."""
+    """Without a region, places are still tried; the other checks are skipped and name the cause."""
     nowhere = str(site.folder / "nowhere")
     site.env.update(AWS_REGION=None, AWS_DEFAULT_REGION=None, AWS_CONFIG_FILE=nowhere)
     site.write(aws=f'endpoint_url = "{site.endpoint}"')
@@ -415,7 +415,7 @@ def test_no_region(site: Site) -> None:
 
 
 def test_credentials_that_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that S3 does not know are one fault, not one for each place."""
+    """Keys that S3 refuses are one fault, not one for each place."""
     monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
     found = site.fault()
     assert found.name == "credentials"
@@ -433,7 +433,7 @@ def test_leaving_this_machine_out(site: Site) -> None:
 
 
 def test_an_endpoint_that_never_answers() -> None:
-    """A server that takes the connection and says nothing is given up on."""
+    """A server that accepts the connection and never answers runs into the timeout."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -444,7 +444,7 @@ def test_an_endpoint_that_never_answers() -> None:
 
 
 class Stranger(BaseHTTPRequestHandler):
-    """A proxy that knows nothing of S3."""
+    """A proxy that does not speak S3."""
 
     def do_GET(self) -> None:
         self.send_error(404)
@@ -454,19 +454,19 @@ class Stranger(BaseHTTPRequestHandler):
 
 
 def test_something_else_that_answers(site: Site) -> None:
-    """A server that is none of S3 is said to be so, and not taken for one where everything is missing."""
+    """A server other than S3 is recognized, and not taken for an S3 where everything is missing."""
     with HTTPServer(("127.0.0.1", 0), Stranger) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{server.server_port}"')
         found = site.fault()
         server.shutdown()
     assert found.name == "endpoint"
-    assert "something else answers there, a proxy perhaps (HTTP 404" in found.found
+    assert "another server answers there, perhaps a proxy (HTTP 404" in found.found
     assert "NO_PROXY" in found.next_move
 
 
-def test_the_time_is_told_for_any_bucket(site: Site) -> None:
-    """The server tells its time also where there is no such bucket."""
+def test_server_time_of_any_bucket(site: Site) -> None:
+    """S3 tells its time even for a missing bucket."""
     account = AwsAccount(REGION, site.endpoint, timeout_seconds=3, attempts=1)
     assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
     assert account.describe("s3", "head_bucket", Bucket="no-such-bucket") is Absent.MISSING

@@ -9,6 +9,7 @@ from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.measurements import MEASUREMENTS
 from tests.guards.one_pass import ONE_PASS
 from tests.guards.records import CREATE_ONLY, VERSIONS
+from tests.guards.redriving import REDRIVING
 
 __all__ = ["GUARDS", "Guard"]
 
@@ -25,4 +26,5 @@ GUARDS = (
     *MEASUREMENTS,
     *ONE_PASS,
     *DOCTOR,
+    *REDRIVING,
 )

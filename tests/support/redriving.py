@@ -1,4 +1,4 @@
-"""What is set aside in tests of redriving, how it is put back, and whether every line is there once."""
+"""Dead letters, quarantined files and rejected lines to redrive, and the check that every line is there once."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from compactor.engines.engine import Staged, StageRequest
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.selection import Kind, Scope
-from tests.support import fakes as twins
+from tests.support import fakes
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 
 LEASE_SECONDS = 600.0
@@ -21,7 +21,7 @@ SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
 
 
 class FailingEngine:
-    """An engine for which every manifest is too much."""
+    """An engine that fails on every manifest."""
 
     name = "failing"
 
@@ -32,8 +32,8 @@ class FailingEngine:
         raise ValueError(f"{request.manifest.manifest_id} is too much")
 
 
-def new_world() -> Harness:
-    """A world in which one attempt is enough to set a manifest aside."""
+def new_harness() -> Harness:
+    """A harness in which a manifest becomes a dead letter after one attempt."""
     return Harness(
         stream={"max_attempts": 1}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
     )
@@ -66,14 +66,14 @@ def whys(report: RedriveReport) -> list[str]:
 
 
 def exhaust(harness: Harness) -> None:
-    """Have every manifest that waits become a dead letter."""
-    for _ in range(3):  # together, then each alone, and then it is seen that it was tried often enough
+    """Run until every manifest that waits is a dead letter."""
+    for _ in range(3):  # together, then each alone, and the third run finds that the attempts are used up
         harness.runner(engine=FailingEngine()).run(harness.waiting())
     assert harness.waiting() == []
 
 
 def plan(harness: Harness) -> int:
-    """Plan all input; how many files were not planned before."""
+    """Plan all input; returns how many files were not planned before."""
     return sum(len(manifest.files) for manifest in harness.app().planner.plan("/w/raw").manifests)
 
 
@@ -90,7 +90,7 @@ def rows_of(harness: Harness) -> Counter[str]:
 
 
 def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
-    """All files of redriven lines that the trail of a manifest names."""
+    """All files of redriven lines in the lineage of a manifest."""
     redrive_log = harness.app().redrive_log
     lineage = redrive_log.lineage_of(manifest_id)
     assert lineage is not None
@@ -98,7 +98,7 @@ def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
 
 
 def dead_letter(harness: Harness) -> str:
-    """Two files, planned, whose manifest is a dead letter; its id."""
+    """The id of a planned manifest of two files that is a dead letter."""
     for number, content in enumerate((GOOD, FLAWED)):
         harness.file(f"{DAY}-{number}.ndjson", content)
     plan(harness)
@@ -109,7 +109,7 @@ def dead_letter(harness: Harness) -> str:
 
 
 def quarantined(harness: Harness) -> str:
-    """A planned manifest of which one file was missing, and is back since; the manifest's id."""
+    """The id of a planned manifest of which one file was missing, and is back now."""
     for number, content in enumerate((GOOD, FLAWED)):
         harness.file(f"{DAY}-{number}.ndjson", content)
     plan(harness)
@@ -121,13 +121,13 @@ def quarantined(harness: Harness) -> str:
 
 
 def rejected(harness: Harness, *contents: bytes) -> str:
-    """A planned manifest whose over-long lines were rejected by a limit that is higher since; its id."""
+    """The id of a planned manifest whose long lines were rejected, by a limit that is higher now."""
     for number, content in enumerate(contents or (GOOD + LONG + b"\n", LONG)):
         harness.file(f"{DAY}-{number}.ndjson", content)
     plan(harness)
     [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins, "LIMITS", SHORT_LINES)
+        patch.setattr(fakes, "LIMITS", SHORT_LINES)
         harness.run_once()
     assert harness.rejects()
     return manifest_id
@@ -149,6 +149,6 @@ def check(harness: Harness, kind: Kind) -> None:
     found = Counter(row["id"] for info in harness.store.list("/w/output/") for row in harness.table(info.uri))
     assert found == {"1": 1, "2": 1, "long": 2}
     assert rows.total() == found.total()
-    # What was read of the sources stays as it is; nothing that was redriven was rejected again.
+    # The rejects of the sources stay; nothing that was redriven was rejected again.
     assert {uri for uri, _, _ in harness.rejects()} == {f"/w/raw/{DAY}-0.ndjson", f"/w/raw/{DAY}-1.ndjson"}
     assert harness.waiting() == []

@@ -64,19 +64,19 @@ class AwsAccount:
             with translated(f"S3 at {self.endpoint}"):
                 answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ResponseParserError as exc:
-            raise self._no_s3("its answer is no XML") from exc
+            raise self._no_s3("its answer is not XML") from exc
         except CompactorError as exc:
             # A refusal is an answer too, and it has a date.
             if not isinstance(exc.__cause__, ClientError):
                 raise
             answer = exc.__cause__.response
             if (code := error_code(exc.__cause__)).isdigit() and code != _CRASHED:
-                raise self._no_s3(f"HTTP {code}, and nothing that S3 would say") from exc
+                raise self._no_s3(f"HTTP {code}, which S3 never sends") from exc
         try:
-            told = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+            time = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
         except (KeyError, ValueError) as exc:
             raise self._no_s3("its answer has no date") from exc
-        return told.astimezone(UTC)
+        return time.astimezone(UTC)
 
     def region(self) -> str | None:
         with translated("region"):
@@ -111,7 +111,7 @@ class AwsAccount:
         return answer
 
     def _no_s3(self, why: str) -> AccessError:
-        return AccessError(f"S3 at {self.endpoint}: something else answers there, a proxy perhaps ({why})")
+        return AccessError(f"S3 at {self.endpoint}: another server answers there, perhaps a proxy ({why})")
 
     def _client(self, service: str, *, is_signed: bool = True) -> Any:
         found = self._clients.get((service, is_signed))

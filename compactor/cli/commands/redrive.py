@@ -7,11 +7,11 @@ import click
 from rich.console import Console
 
 from compactor.cli.commands.plan import date_option
+from compactor.cli.commands.verify import ManifestId
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json, shallow
 from compactor.core.formatting import by_name, count
-from compactor.core.layout import MANIFEST_ID
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import ScanResult
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
@@ -21,17 +21,9 @@ ASKED_ABOVE = 1_000
 SHOWN = 20
 
 
-def _manifest_ids(_context: click.Context, _argument: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
-        if not MANIFEST_ID.fullmatch(value):
-            form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-            raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
-    return values
-
-
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
-@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, callback=_manifest_ids)
+@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=ManifestId())
 @click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")

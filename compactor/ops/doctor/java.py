@@ -43,10 +43,10 @@ class Java:
 
 def java_fault(env: Mapping[str, str]) -> str | None:
     """What is wrong with the Java that Spark would start, or None."""
-    return look_for_java(env).fault
+    return find_java(env).fault
 
 
-def look_for_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
+def find_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
     """Find the Java that Spark would start, and ask for its version.
 
     Args:

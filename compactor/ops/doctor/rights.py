@@ -170,6 +170,6 @@ def _next_move(place: str, key: str, refused: Mapping[Right, str]) -> str:
 
 
 def _reason(exc: CompactorError) -> str:
-    """What went wrong, without the name of the object and without what was expected, which goes without saying here."""
-    text = " ".join(str(exc).split()).partition("; expected to be allowed")[0]
+    """What went wrong, without the name of the object that was tried."""
+    text = " ".join(str(exc).split())
     return text.partition(": ")[2] or text

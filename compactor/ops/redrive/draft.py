@@ -48,7 +48,7 @@ class Draft:
 
     def refuse_held(self, holders: Mapping[str, str]) -> None:
         """Leave out files that other manifests have claimed, by URI with the holder."""
-        self.refuse({uri: f"manifest {holder} holds the claim of it" for uri, holder in holders.items()})
+        self.refuse({uri: f"manifest {holder} has claimed it" for uri, holder in holders.items()})
 
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
         """Leave out those of some files that another manifest has; `found` has the namings by canonical URI."""

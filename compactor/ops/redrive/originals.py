@@ -52,7 +52,7 @@ class Originals:
             raise ManifestError(letter.reason, f"{uri}: the original is gone; expected it to be kept") from exc
 
     def commit_of(self, manifest_id: str) -> Commit | None:
-        """The commit of the manifest that has an id first; None if there is no such manifest, or it is a dead letter.
+        """The commit under an id; None if no manifest has that id, or if it is a dead letter.
 
         Raises:
             ManifestError: That id is revoked, or its manifest is not done yet.

@@ -46,7 +46,7 @@ class Histories:
     redrive_log: RedriveLog
 
     def of(self, manifest_id: str) -> History | None:
-        """The history of a manifest; None if nothing is known of it."""
+        """The history of a manifest; None if it has no record and no object."""
         accepted = self.ledger.accepted(manifest_id)
         entries = self.redrive_log.entries_about(manifest_id)
         made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)

@@ -30,7 +30,7 @@ class TraceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TracedRedrive:
-    """A redrive of what was traced, or of a part of it.
+    """A redrive of what was traced, or of a part.
 
     Attributes:
         manifest_id: The new manifest.

@@ -35,7 +35,7 @@ class Tracer:
     """Follows files and manifests. Writes nothing.
 
     Attributes:
-        claims: Tells the manifest of a planned file; None if nothing is ever planned.
+        claims: The claims of planned files; None if nothing is ever planned.
         clock: Its date is that of a file that is gone and has no date in its name.
         allowed_prefixes: Folders that may have input.
     """
@@ -151,7 +151,7 @@ class Tracer:
         return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
 
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
-        """The naming of a file that tells most, from the first place that has one; adds what was searched."""
+        """The most specific naming of a file, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
         own_day = date_of_file(trace.uri, info.modified_at if info else self.clock.now())
         searched: list[str] = []
@@ -173,7 +173,7 @@ class Tracer:
         return islice(chain([own_day], others), max(days, 1))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
-        """The history of a manifest, or of the last manifest that redrives this file of it."""
+        """The history of a manifest, or of the last manifest that redrives the file."""
         history = self._histories.of(manifest_id)
         seen = {manifest_id}
         while history is not None and (entry := _redriven_as(history, uri)) is not None:
@@ -214,7 +214,7 @@ class Tracer:
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
-    """The naming that tells most; one of the current version comes first."""
+    """The most specific naming; one of the current version comes first."""
 
     def rank(naming: Naming) -> tuple[bool, int]:
         is_other = info is not None and naming.etag is not None and naming.etag != info.etag
@@ -234,7 +234,7 @@ def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
 
 
 def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
-    """Whether a redrive has a file, or lines of it."""
+    """Whether a redrive has a file, or rejected lines from it."""
     redrive = entry.redrive
     uris = (
         (each.source_uri for each in redrive.inputs)

@@ -116,7 +116,7 @@ class RecordVerifier:
         if accepted is not None and accepted.manifest is not None:
             named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
             if named != reported:
-                found = f"{len(reported)} files, {len(set(reported) - set(named))} of them others"
+                found = f"{len(reported)} files, {len(set(reported) - set(named))} of other names"
                 yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
     def _redriven(self, outcome: Commit | DeadLetter) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Promises of the doctor's parts: each place is really tried and left as it was, and one failure hides no other."""
+"""The checks of the doctor: each place is tried and left as it was, and no failure hides another one."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ class Refusing(MemoryStore):
 
 
 class Overwriting(MemoryStore):
-    """A server that takes no notice of If-None-Match."""
+    """A server that ignores If-None-Match."""
 
     def create(self, uri: str, data: bytes) -> bool:
         self.put(uri, data)
@@ -64,14 +64,14 @@ def tried(store: MemoryStore, rights: tuple[Any, ...] = ALL, trial_id: str = "1"
 
 
 def test_a_place_that_may_be_used() -> None:
-    """All that is needed was tried, and nothing is left."""
+    """Every right is tried, and no object is left."""
     store = MemoryStore()
     assert tried(store) == ok("s3://own/state: can list, read, write, create-only write, delete")
     assert not list(store.list("s3://own/"))
 
 
 def test_each_right_is_refused_by_itself() -> None:
-    """What is refused is said with what else was not tried; the rest is tried all the same."""
+    """The finding names the rights that are refused and those that were not tried; all others are tried."""
     denied = AccessError("s3://own/state/x: PutObject was answered with AccessDenied: no")
     found = tried(
         Refusing(put=denied, list=AccessError("s3://own/state/: ListObjectsV2 was answered with AccessDenied"))
@@ -87,7 +87,7 @@ def test_each_right_is_refused_by_itself() -> None:
 
 
 def test_what_may_not_be_deleted() -> None:
-    """Where deleting is needed it is a fault that it is denied; output needs none, and does not fill up by it."""
+    """Denied deletion is a fault where the compactor deletes; output needs no deletion, and does not fill up."""
     denied = AccessError("s3://own/state/: not deleted: AccessDenied: no")
     assert "cannot delete: not deleted: AccessDenied: no" in tried(Refusing(delete=denied)).found
     store = Refusing(delete=denied)
@@ -108,7 +108,7 @@ def test_a_server_without_create_only_writes() -> None:
 
 
 def test_a_store_that_does_not_answer_is_asked_no_more() -> None:
-    """A store that is not there is one failure, not one for each right."""
+    """A store that does not answer is one failure, not one for each right."""
     with pytest.raises(StoreUnavailable):
         tried(Refusing(put=StoreUnavailable("timed out")))
 
@@ -143,7 +143,7 @@ def test_a_probe_is_not_taken_for_data() -> None:
 
 
 def config_of(folder: Path, **changes: str) -> Path:
-    """Settings on plain folders."""
+    """Settings with local folders."""
     places = {name: f"{folder}/own/{name}" for name in PLACES} | changes
     path = folder / "settings.toml"
     lines = [f'{name} = "{place}"' for name, place in places.items()]
@@ -157,7 +157,7 @@ def call(*arguments: str) -> Result:
 
 
 def test_folders_stay_as_they_were(tmp_path: Path) -> None:
-    """Folders that were not there are not there afterwards; an empty one that was is still the same one."""
+    """The doctor leaves no new folder behind, and does not replace an empty one."""
     output = tmp_path / "own" / "output"
     output.mkdir(parents=True)
     before = output.stat().st_ino
@@ -205,7 +205,7 @@ def test_without_settings() -> None:
 
 
 def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
-    """A file that is not there is the one fault."""
+    """A missing settings file is one fault."""
     result = call("--config", str(tmp_path / "no.toml"))
     assert result.exit_code == 2
     assert "FAULT    settings" in result.stdout
@@ -231,7 +231,7 @@ def test_faults_of_settings_are_taken_apart() -> None:
 
 
 def test_a_fault_of_settings_says_where_they_are() -> None:
-    """The file is named once."""
+    """Every finding about settings names the file once."""
     found = settings_findings(["a.b: 5 -> expected a string", "c.toml: bad -> expected TOML"], "c.toml")
     assert [each.found for each in found] == ["c.toml: a.b: 5", "c.toml: bad"]
 
@@ -256,14 +256,14 @@ def test_clocks(seconds: float, state: str, said: str) -> None:
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
-    """A time between question and answer is right, however long the answer took."""
+    """A server time between request and answer is right, however long the answer took."""
     asked = datetime(2026, 1, 1, tzinfo=UTC)
     told, heard = asked + timedelta(minutes=10), asked + timedelta(minutes=20)
     assert clock_finding(asked, told, heard).state == "ok"
 
 
 def test_machines() -> None:
-    """An old Python, no Spark and a missing engine are faults; another Spark and jars from afar are warnings."""
+    """An old Python, no Spark and a missing engine are faults; another Spark and missing jars are warnings."""
     assert python((3, 10, 9)).state == "fault"
     assert spark(None).state == "fault"
     assert spark(SparkFound("3.5.1", "shipped")).state == "warning"
@@ -307,7 +307,7 @@ def raising(error: Exception) -> Finding:
 
 
 def test_one_failure_hides_no_other() -> None:
-    """A check that fails in any way is a fault with a next move; those that do not need it go on."""
+    """A check that fails in any way is a fault with a next action; the others go on."""
     errors = [
         AccessError("denied"),
         StoreUnavailable("timed\nout"),
@@ -322,7 +322,7 @@ def test_one_failure_hides_no_other() -> None:
 
 
 def test_what_needs_a_failed_check_is_skipped() -> None:
-    """It is skipped with the name of the first cause, also where that is far up."""
+    """A check is skipped with the name of the root cause, even through other skipped checks."""
     checks = [
         Check("root", lambda: fault("broken", "fix it")),
         Check("warned", lambda: warning("odd", "check it")),

@@ -1,4 +1,4 @@
-"""Promises about Java: what it says of itself is understood, and what is missing is said in one line."""
+"""The check of Java: it reads every spelling of a version, and reports a fault in one line."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_only_17_and_21_will_do(text: str, major: int | None) -> None:
 
 
 def program(folder: Path, text: str) -> Path:
-    """A `java` that answers so."""
+    """A `java` that prints this answer."""
     folder.mkdir(parents=True)
     java = folder / "java"
     java.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{text}\nEND\n")
@@ -48,13 +48,13 @@ def program(folder: Path, text: str) -> Path:
 
 
 def test_no_java(tmp_path: Path) -> None:
-    """Without PATH entry and JAVA_HOME the fault says that both were looked for."""
+    """Without java on the PATH and JAVA_HOME the fault names both."""
     fault = java_fault({"PATH": str(tmp_path)})
     assert fault == "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME"
 
 
 def test_java_home_without_java(tmp_path: Path) -> None:
-    """A JAVA_HOME that leads nowhere is named, whatever is on the PATH: Spark would follow it."""
+    """The fault names a JAVA_HOME that does not exist, whatever is on the PATH: Spark would use it."""
     program(tmp_path / "good", 'openjdk version "17.0.9"')
     fault = java_fault({"PATH": f"{tmp_path / 'good'}:/usr/bin:/bin", "JAVA_HOME": "/nowhere"})
     assert fault is not None
@@ -62,7 +62,7 @@ def test_java_home_without_java(tmp_path: Path) -> None:
 
 
 def test_java_home_comes_first(tmp_path: Path) -> None:
-    """Where both are set, the Java of JAVA_HOME is the one that is judged, as it is the one that Spark starts."""
+    """If both are set, the Java of JAVA_HOME is checked, because Spark starts that one."""
     program(tmp_path / "old", 'java version "1.8.0_392"')
     program(tmp_path / "home" / "bin", 'openjdk version "21.0.1"')
     path = f"{tmp_path / 'old'}:/usr/bin:/bin"

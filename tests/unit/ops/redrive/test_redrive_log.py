@@ -1,4 +1,4 @@
-"""The trail of redrives: one record a number, ids that lead back to their root, and no number that was used."""
+"""The log of redrives: one record a number, ids that lead back to their root, and no number twice."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from tests.support.harness import DAY, GOOD, Harness
 
 M1 = ManifestKey(DAY, "m1")
 
-FAMILY = Lineage(M1)
+LINEAGE = Lineage(M1)
 
 
 @pytest.fixture
 def harness() -> Harness:
-    """A world with a manifest m1 on record."""
+    """The harness with a manifest m1 on record."""
     harness = Harness()
     harness.deliver("m1", GOOD)
     harness.run_once()
@@ -49,21 +49,21 @@ def accept(harness: Harness, manifest_id: str, kind: str = "manifest") -> None:
 
 
 def test_one_record_a_number(harness: Harness) -> None:
-    """Of two redrives with one number the first one counts; its record is never changed."""
+    """Of two redrives with one number the first counts; its record never changes."""
     first = redrive(harness, 1)
-    assert redrive_log(harness).record(FAMILY, first)
-    assert not redrive_log(harness).record(FAMILY, first.model_copy(update={"run_id": "another"}))
-    assert [entry.redrive for entry in redrive_log(harness).entries(FAMILY)] == [first]
+    assert redrive_log(harness).record(LINEAGE, first)
+    assert not redrive_log(harness).record(LINEAGE, first.model_copy(update={"run_id": "another"}))
+    assert [entry.redrive for entry in redrive_log(harness).entries(LINEAGE)] == [first]
 
 
 def test_fates(harness: Harness) -> None:
-    """A redrive is unwritten, waits, is accepted, or void; only a void one is out of effect."""
+    """A redrive is unwritten, waiting, accepted or revoked; only a revoked one has no effect."""
     for number in (1, 2, 3, 4):
-        redrive_log(harness).record(FAMILY, redrive(harness, number))
+        redrive_log(harness).record(LINEAGE, redrive(harness, number))
     redrive_log(harness).deliver(redrive(harness, 2))
     accept(harness, "m1-r3")
     accept(harness, "m1-r4", "revoked")
-    entries = redrive_log(harness).entries(FAMILY)
+    entries = redrive_log(harness).entries(LINEAGE)
     assert [entry.fate for entry in entries] == ["unwritten", "waiting", "accepted", "revoked"]
     assert [entry.in_effect for entry in entries] == [True, True, True, False]
     assert was_redriven("m1", entries)
@@ -72,33 +72,33 @@ def test_fates(harness: Harness) -> None:
 
 
 def test_next_number(harness: Harness) -> None:
-    """The next number is behind the newest, and its id is used by nothing, not even by a void one."""
-    assert redrive_log(harness).next_number(FAMILY, []) == 1
+    """The next number comes after the newest, and its id was never used, nor revoked."""
+    assert redrive_log(harness).next_number(LINEAGE, []) == 1
     accept(harness, "m1-r1", "revoked")
     accept(harness, "m1-r2")
-    assert redrive_log(harness).next_number(FAMILY, []) == 3
-    redrive_log(harness).record(FAMILY, redrive(harness, 3))
-    assert redrive_log(harness).next_number(FAMILY, redrive_log(harness).entries(FAMILY)) == 4
+    assert redrive_log(harness).next_number(LINEAGE, []) == 3
+    redrive_log(harness).record(LINEAGE, redrive(harness, 3))
+    assert redrive_log(harness).next_number(LINEAGE, redrive_log(harness).entries(LINEAGE)) == 4
 
 
-def test_next_number_after_somebody_got_ahead(harness: Harness) -> None:
-    """Whoever has not seen a redrive that was accepted meanwhile is told to look again, and gets no further number."""
-    stale = redrive_log(harness).entries(FAMILY)
-    redrive_log(harness).record(FAMILY, redrive(harness, 1))
+def test_next_number_after_a_faster_redrive(harness: Harness) -> None:
+    """A redrive that read the log before a faster one was accepted gets no number: it must read again."""
+    stale = redrive_log(harness).entries(LINEAGE)
+    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
     accept(harness, "m1-r1")
-    assert redrive_log(harness).next_number(FAMILY, stale) is None
+    assert redrive_log(harness).next_number(LINEAGE, stale) is None
 
 
-def test_families(harness: Harness) -> None:
-    """A redriven id leads to its root; an id that only looks like one, and has records, is a root of its own."""
-    redrive_log(harness).record(FAMILY, redrive(harness, 1))
+def test_lineages(harness: Harness) -> None:
+    """A redriven id leads to its root; an id with records that only looks like one is its own root."""
+    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
     accept(harness, "m1-r7")
     accept(harness, "m2-r1")
     assert {
         name: redrive_log(harness).lineage_of(name) for name in ("m1", "m1-r1", "m1-r7", "m2-r1", "m1-r2", "m3")
     } == {
-        "m1": FAMILY,
-        "m1-r1": FAMILY,
+        "m1": LINEAGE,
+        "m1-r1": LINEAGE,
         "m1-r7": Lineage(ManifestKey(DAY, "m1-r7")),
         "m2-r1": Lineage(ManifestKey(DAY, "m2-r1")),
         "m1-r2": None,
@@ -107,8 +107,8 @@ def test_families(harness: Harness) -> None:
 
 
 def test_records_of_redrives_are_no_attempts(harness: Harness) -> None:
-    """The ledger's state of a manifest is what it was before something was redriven from it."""
+    """A redrive does not change the state of its source in the ledger."""
     before = harness.ledger.state(M1)
-    redrive_log(harness).record(FAMILY, redrive(harness, 1))
+    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
     assert harness.ledger.state(M1) == before
     assert list(harness.ledger.manifests()) == [(DAY, "m1")]

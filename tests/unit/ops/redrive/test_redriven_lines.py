@@ -65,7 +65,7 @@ def written(store: MemoryStore, uris: list[str], reasons: frozenset[str] = REASO
 
 @given(files=st.lists(LINES, min_size=1, max_size=3))
 def test_any_lines(tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]) -> None:
-    """Whatever was rejected comes back byte for byte, in its order, one file for each source, over-long lines whole."""
+    """Whatever was rejected comes back byte for byte, in its order, one file for each source, long lines whole."""
     contents = {f"/w/raw/{number}": b"\n".join(lines) for number, lines in enumerate(files)}
     expected = {uri: lines for uri, content in contents.items() if (lines := rejected_lines(content))}
     store = MemoryStore()
@@ -99,7 +99,7 @@ def test_several_files_of_rejects(tmp_path: Path) -> None:
 
 
 def test_order_that_cannot_be_trusted(tmp_path: Path) -> None:
-    """Rejects of one file in two places, or out of order, are no ground to write lines from."""
+    """Rejects of one file in two places, or out of order, are an error."""
     store = MemoryStore()
     uris = [rejects_of(store, tmp_path, {"/w/raw/a": b"bad\n", f"/w/raw/{name}": b"bad\n"}, name) for name in "bc"]
     with pytest.raises(StagingError, match="/w/raw/a are in two places"):
@@ -116,7 +116,7 @@ def test_order_that_cannot_be_trusted(tmp_path: Path) -> None:
 
 
 def test_damaged_rejects() -> None:
-    """Rejects that are gone or cut short are told as such."""
+    """The error for rejects that are gone or truncated names their file."""
     store = MemoryStore()
     store.put("/w/cut.parquet", b"PAR1")
     for uri in ("/w/gone.parquet", "/w/cut.parquet"):

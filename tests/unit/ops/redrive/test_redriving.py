@@ -1,4 +1,4 @@
-"""Redriving: what was set aside is put back, every line once, whoever dies, comes late or redrives as well."""
+"""Redriving: every line comes back once, whatever dies, is late, or redrives at the same time."""
 
 import threading
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from tests.support.redriving import (
     check,
     each_kind,
     exhaust,
+    new_harness,
     new_ids,
-    new_world,
     plan,
     redrive,
     redriven_inputs,
@@ -25,12 +25,12 @@ from tests.support.redriving import (
 
 @pytest.fixture
 def harness() -> Harness:
-    return new_world()
+    return new_harness()
 
 
 @each_kind
-def test_put_back(harness: Harness, kind: Kind) -> None:
-    """What was set aside is put back as a manifest of its own, and then every line is there once."""
+def test_redrive(harness: Harness, kind: Kind) -> None:
+    """A redrive is a manifest of its own; after it, every line is there once."""
     source = CASES[kind](harness)
     report = redrive(harness, kind)
     assert (new_ids(report), report.refused) == ([f"{source}-r1"], [])
@@ -41,7 +41,7 @@ def test_put_back(harness: Harness, kind: Kind) -> None:
 @each_kind
 @pytest.mark.parametrize("compacted_before", [False, True])
 def test_twice_in_a_row(harness: Harness, kind: Kind, compacted_before: bool) -> None:
-    """What was redriven is not redriven again, whether the job came to it or not."""
+    """What was redriven is not redriven again, whether or not the job has compacted it."""
     source = CASES[kind](harness)
     redrive(harness, kind)
     if compacted_before:
@@ -72,31 +72,31 @@ def test_dry_run(harness: Harness, kind: Kind) -> None:
 
 
 def pause(at: RedriveCrashPoint) -> tuple[threading.Event, threading.Event, OnRedriveCrashPoint]:
-    """Events that tell of a redrive that came to a step, and let it go on; and what it is to call."""
+    """Pauses a redrive at a point: the events `paused` and `overtaken`, and the callback."""
     paused, overtaken = threading.Event(), threading.Event()
 
-    def wait(step: RedriveCrashPoint, _manifest_id: str) -> None:
-        if step == at and not paused.is_set():
+    def wait(point: RedriveCrashPoint, _manifest_id: str) -> None:
+        if point == at and not paused.is_set():
             paused.set()
             assert overtaken.wait(30)
 
     return paused, overtaken, wait
 
 
-STEPS: dict[Kind, Sequence[RedriveCrashPoint]] = {
+POINTS: dict[Kind, Sequence[RedriveCrashPoint]] = {
     "manifests": (RedriveCrashPoint.CLAIMED, RedriveCrashPoint.RECORDED, RedriveCrashPoint.DELIVERED),
     "files": (RedriveCrashPoint.CLAIMED, RedriveCrashPoint.RECORDED, RedriveCrashPoint.DELIVERED),
     "rejects": (RedriveCrashPoint.LINES_WRITTEN, RedriveCrashPoint.RECORDED, RedriveCrashPoint.DELIVERED),
 }
-at_each_step = pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in STEPS for step in STEPS[kind]])
+at_each_point = pytest.mark.parametrize(("kind", "point"), [(kind, point) for kind in POINTS for point in POINTS[kind]])
 
 
-@at_each_step
+@at_each_point
 @pytest.mark.parametrize("meanwhile", ["redrive", "redrive_and_run", "lease_ends_and_plan"])
-def test_two_at_once(harness: Harness, kind: Kind, step: RedriveCrashPoint, meanwhile: str) -> None:
+def test_two_at_once(harness: Harness, kind: Kind, point: RedriveCrashPoint, meanwhile: str) -> None:
     """Two redrives at once, or a planner beside one that is slow: every line once."""
     CASES[kind](harness)
-    paused, overtaken, wait = pause(step)
+    paused, overtaken, wait = pause(point)
     reports = []
     thread = threading.Thread(target=lambda: reports.append(redrive(harness, kind, on_crash_point=wait)))
     thread.start()
@@ -128,14 +128,14 @@ def test_two_at_once(harness: Harness, kind: Kind, step: RedriveCrashPoint, mean
     check(harness, kind)
 
 
-@at_each_step
+@at_each_point
 @pytest.mark.parametrize("next_is", ["redrive", "plan", "plan_after_lease"])
-def test_death(harness: Harness, kind: Kind, step: RedriveCrashPoint, next_is: str) -> None:
-    """A redrive that dies after any step: the next one, or a planner, puts all right, and every line is there once."""
+def test_death(harness: Harness, kind: Kind, point: RedriveCrashPoint, next_is: str) -> None:
+    """After a redrive that dies at any point, the next one or a planner completes it: every line is there once."""
     CASES[kind](harness)
 
     def die(found: RedriveCrashPoint, _manifest_id: str) -> None:
-        if found == step:
+        if found == point:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -146,7 +146,7 @@ def test_death(harness: Harness, kind: Kind, step: RedriveCrashPoint, next_is: s
         harness.run_once()
     report = redrive(harness, kind)
     if next_is == "redrive":
-        assert len(report.redriven) + len(report.healed) == (step != RedriveCrashPoint.DELIVERED)
+        assert len(report.redriven) + len(report.healed) == (point != RedriveCrashPoint.DELIVERED)
     harness.run_once()
     redrive(harness, kind)
     harness.clock.advance(LEASE_SECONDS + 1)
@@ -155,8 +155,8 @@ def test_death(harness: Harness, kind: Kind, step: RedriveCrashPoint, next_is: s
     check(harness, kind)
 
 
-def test_void_in_part(harness: Harness) -> None:
-    """Where a planner gave a redrive up for one of its files, the other ones can be redriven again."""
+def test_revoked_in_part(harness: Harness) -> None:
+    """If a planner revokes a redrive for one of its files, the other files can be redriven again."""
     for folder in "xy":
         harness.file(f"{folder}/{DAY}.ndjson", GOOD)
     plan(harness)
@@ -179,7 +179,7 @@ def test_void_in_part(harness: Harness) -> None:
 
 @each_kind
 def test_healing_writes_the_same_bytes(harness: Harness, kind: Kind) -> None:
-    """The manifest of a redrive on record is written byte for byte, by whoever finds that it is missing."""
+    """A later redrive writes the missing manifest of an earlier one, byte for byte."""
     source = CASES[kind](harness)
     harness.clock.advance(0.123456)
     redrive(harness, kind)

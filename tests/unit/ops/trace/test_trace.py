@@ -12,7 +12,7 @@ from compactor.core.records import Accepted
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.trace.trace import Trace, TraceState
-from tests.support import fakes as twins
+from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -38,11 +38,11 @@ def redrive(harness: Harness, kind: Kind, *manifest_ids: str) -> None:
     assert report.redriven
 
 
-def stopped_at(harness: Harness, step: CrashPoint, *contents: bytes) -> str:
-    """A manifest whose driver died at a step; the URI of its first file."""
+def stopped_at(harness: Harness, point: CrashPoint, *contents: bytes) -> str:
+    """A manifest whose driver died at this point; returns the URI of its first file."""
 
     def die(found: CrashPoint, _manifest_id: str) -> None:
-        if found == step:
+        if found == point:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -59,7 +59,7 @@ def dead_letter(harness: Harness) -> str:
 
 @pytest.mark.parametrize("with_claims", [False, True])
 @pytest.mark.parametrize(
-    ("step", "state"),
+    ("point", "state"),
     [
         (None, TraceState.WAITING),
         (CrashPoint.ACCEPTED, TraceState.WAITING),
@@ -71,12 +71,12 @@ def dead_letter(harness: Harness) -> str:
         (CrashPoint.CLOSED, TraceState.DONE),
     ],
 )
-def test_along_the_life(harness: Harness, step: CrashPoint | None, state: TraceState, with_claims: bool) -> None:
-    """A file is where its manifest is, found by its claim or, without claims, by looking; so is the manifest."""
-    if step is None:
+def test_along_the_life(harness: Harness, point: CrashPoint | None, state: TraceState, with_claims: bool) -> None:
+    """A file is where its manifest is, found by its claim or by a search; so is the manifest."""
+    if point is None:
         harness.deliver("m1", GOOD, FLAWED)
     else:
-        stopped_at(harness, step, GOOD, FLAWED)
+        stopped_at(harness, point, GOOD, FLAWED)
     file = harness.named("/w/raw/m1-0.ndjson")
     if with_claims:
         harness.claims.claim([claim_key(file)], "m1", now=harness.clock.now(), lease_seconds=1)
@@ -84,7 +84,7 @@ def test_along_the_life(harness: Harness, step: CrashPoint | None, state: TraceS
     assert (found.state, found.manifest_id, found.exists) == (state, "m1", True)
     manifest = trace_manifest(harness, "m1")
     assert (manifest.state, manifest.kind, manifest.manifest_uri) == (state, "manifest", found.manifest_uri)
-    is_archived = step is CrashPoint.CLOSED
+    is_archived = point is CrashPoint.CLOSED
     place = harness.layout.archived_manifest(ManifestKey(DAY, "m1")) if is_archived else harness.layout.manifest("m1")
     assert found.manifest_uri == place
 
@@ -102,7 +102,7 @@ def test_outputs_and_rejects(harness: Harness) -> None:
 
 
 def test_unknown(harness: Harness) -> None:
-    """A file that no manifest names is unknown, whether it exists or not, and tells what was searched."""
+    """A file that no manifest names is unknown, whether it exists or not; the trace says what was searched."""
     harness.file(f"{DAY}-a", GOOD)
     there, gone = trace(harness, f"/w/raw/{DAY}-a"), trace(harness, "/w/raw/b", with_claims=True)
     assert [(each.state, each.exists) for each in (there, gone)] == [
@@ -130,8 +130,8 @@ def test_claimed(harness: Harness) -> None:
     )
 
 
-def test_set_aside(harness: Harness) -> None:
-    """A file that was set aside alone tells why and what to do, also when it is gone."""
+def test_quarantined(harness: Harness) -> None:
+    """The trace of a quarantined file says why and what to do, even if the file is gone."""
     uri = harness.deliver("m1", GOOD, GOOD)
     harness.store.delete(["/w/raw/m1-0.ndjson"])
     harness.runner().run([uri])
@@ -160,9 +160,9 @@ def test_dead_lettered(harness: Harness) -> None:
 
 
 def test_attempts(harness: Harness) -> None:
-    """All attempts at a manifest are told with their errors, also after it came to an end."""
+    """All attempts at a manifest are listed with their errors, even after it is done."""
     harness.deliver("m1", GOOD)
-    store = twins.FaultyStore(harness.store)
+    store = FaultyStore(harness.store)
     store.unavailable_at(1, "upload")
     store.unavailable_at(1, "read_range")
     assert harness.runner(store=store).run(harness.waiting()).failures
@@ -190,7 +190,7 @@ def test_redriven_letter(harness: Harness) -> None:
 
 
 def test_redriven_file(harness: Harness) -> None:
-    """A redriven file is followed to the manifest that has its rows; the manifest it was set aside in says so."""
+    """A redriven file is followed to the manifest with its rows; the one that quarantined it lists the redrive."""
     harness.deliver("m1", GOOD, FLAWED)
     harness.store.delete(["/w/raw/m1-0.ndjson"])
     harness.run_once()
@@ -218,12 +218,12 @@ def test_redriven_rejects(harness: Harness) -> None:
 
 
 def test_redrive_that_was_never_written(harness: Harness) -> None:
-    """A redrive whose manifest is missing tells how to write it."""
+    """The next action for a redrive without its manifest is to redrive again."""
     uri = dead_letter(harness)
     app = harness.app()
 
-    def die(step: RedriveCrashPoint, _manifest_id: str) -> None:
-        if step == RedriveCrashPoint.RECORDED:
+    def die(point: RedriveCrashPoint, _manifest_id: str) -> None:
+        if point == RedriveCrashPoint.RECORDED:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -235,7 +235,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
 
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])
 def test_where_output_comes_from(harness: Harness, compression: str) -> None:
-    """An output or rejects file names its manifest and inputs, also when the codec in its name is not today's."""
+    """An output or rejects file names its manifest and inputs, even if the codec in its name is not the current one."""
     harness.deliver("m1", GOOD, FLAWED)
     harness.run_once()
     commit = harness.commit("m1")
@@ -253,8 +253,8 @@ def test_where_output_comes_from(harness: Harness, compression: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["m1-00099.snappy.parquet", "stranger.parquet", "m2-00000.snappy.parquet"])
-def test_output_of_nobody(harness: Harness, name: str) -> None:
-    """A file in the output that no commit names is unknown, and it says where one was expected."""
+def test_output_of_no_commit(harness: Harness, name: str) -> None:
+    """A file in the output that no commit names is unknown, and the trace says where one was expected."""
     harness.deliver("m1", GOOD)
     harness.run_once()
     found = trace(harness, harness.layout.output_folder_of(DAY) + name)
@@ -278,7 +278,7 @@ def test_objects_of_manifests(harness: Harness) -> None:
 
 
 def test_other_days_are_searched(harness: Harness) -> None:
-    """A file without claim is found in a manifest of another day, the newest first, as far back as was asked."""
+    """A file without a claim is found in a manifest of another date, newest first, as far back as asked."""
     for age in range(5):
         day = (date.fromisoformat(DAY) - timedelta(days=age)).isoformat()
         named = harness.file(f"{age}.ndjson", GOOD)

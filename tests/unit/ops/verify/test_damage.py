@@ -25,13 +25,13 @@ Change = Callable[[pa.Table], pa.Table]
 
 @dataclass(frozen=True)
 class Damage:
-    """One way to damage a small world.
+    """One way to damage a small ledger.
 
     Attributes:
         name: What is done.
         do: Does it; gives back the places that have to be named.
         deep: Only `--deep` can see it.
-        by_day: An audit of that day alone sees all of it.
+        by_day: Whether the verification of that date alone finds all of it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Damage:
 
 @pytest.fixture(params=["memory", "disk"])
 def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
-    """Two manifests, done: four rows in two files and two rejects in the first, two rows in the second."""
+    """Two manifests that are done: one of four rows in two files and two rejects, one of two rows."""
     schema = {"metadata_columns": ["_source_file"]}
     in_memory = request.param == "memory"
     made = Harness(schema=schema) if in_memory else Harness(schema=schema, root=str(tmp_path), store=LocalStore())
@@ -87,7 +87,7 @@ def copied(harness: Harness, uri: str, target: str) -> set[str]:
 
 
 def rewrite(harness: Harness, uri: str, change: Change) -> None:
-    """Change a table so that only its values tell: the commit is made to name its new size."""
+    """Change the values of a table, and the size in the commit, so that only values differ."""
     sink = pa.BufferOutputStream()
     pq.write_table(change(pq.read_table(io.BytesIO(harness.store.read(uri)))), sink)
     harness.store.put(uri, sink.getvalue().to_pybytes())
@@ -167,7 +167,7 @@ def schema(harness: Harness) -> str:
 
 
 def no_folder(*further: Callable[[Harness], str]) -> Callable[[Harness], set[str]]:
-    """No records at all; what they named is then one too many."""
+    """No records at all; the files that they named are surplus then."""
 
     def do(harness: Harness) -> set[str]:
         files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
@@ -218,12 +218,12 @@ DAMAGES = [
                 lambda w, at=place: copied(w, at(w), at(w).replace("-00000.", "-00007.")),
             ),
             Damage(
-                f"{kind}: doubled on a day that nobody knows",
+                f"{kind}: doubled on a date without records",
                 lambda w, at=place: copied(w, at(w), at(w).replace(DAY, OTHER_DAY)),
                 by_day=False,
             ),
             Damage(
-                f"{kind}: doubled under a name that is nobody's",
+                f"{kind}: doubled under a name of no manifest",
                 lambda w, at=place: copied(w, at(w), at(w).replace("m1-00000", "copy")),
             ),
             Damage(
@@ -268,7 +268,7 @@ DAMAGES = [
     Damage("corrupt schema version", corrupt(schema)),
 ]
 COUNTED_OUT = {"missing outcome.json"}
-"""What a commit that is gone named is one too many."""
+"""The files of a commit that is gone are surplus."""
 
 ONE = {
     "output: deleted",
@@ -284,7 +284,7 @@ ONE = {
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
 def test_damage_is_named(harness: Harness, damage: Damage) -> None:
-    """Each damage is found and named, nothing sound is; what only values tell is found by a deep audit alone."""
+    """Each damage is named, and nothing sound is; damage to values is found only by a deep verification."""
     files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
     named = damage.do(harness)
     if damage.name in COUNTED_OUT:
@@ -296,12 +296,12 @@ def test_damage_is_named(harness: Harness, damage: Damage) -> None:
     assert named <= wheres(deep)
     assert {each.manifest_id for each in deep.discrepancies} <= {"m1", ""}
     assert deep.needs_operator
-    assert (deep.manifests + deep.unfinished) >= 1  # the other manifest was audited all the same
+    assert (deep.manifests + deep.unfinished) >= 1  # the other manifest was verified all the same
 
 
 @pytest.mark.parametrize("damage", [each for each in DAMAGES if each.name in ONE], ids=lambda damage: damage.name)
 def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
-    """An audit of the damaged manifest alone names the damage; that of its neighbour names nothing."""
+    """The verification of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
     assert wheres(app.verifier.verify([M1], whole_dates=False)) == named
@@ -309,7 +309,7 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:
-    """Two rows that changed places between the files of one manifest are where they were: somewhere in its output."""
+    """Two rows that change places between the output files of one manifest are no discrepancy."""
     first, second = (file.final for file in commit(harness).outputs)
     tables = [pq.read_table(io.BytesIO(harness.store.read(uri))) for uri in (first, second)]
     rewrite(harness, first, lambda table: pa.concat_tables([table.slice(0, 1), tables[1].slice(0, 1)]))
@@ -318,6 +318,6 @@ def test_rows_that_changed_places(harness: Harness) -> None:
 
 
 def test_no_damage(harness: Harness) -> None:
-    """Where nothing is damaged nothing is named, by day, in all, or by value."""
+    """Without damage there is no discrepancy: by date, in all, and by value."""
     for report in (shallow(harness), of_day(harness), of_day(harness, OTHER_DAY), harness.verification()):
         assert (report.discrepancies, report.needs_operator) == ([], False)

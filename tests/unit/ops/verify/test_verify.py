@@ -99,7 +99,7 @@ def _no_rejects(harness: Harness, commit: Commit) -> str:
 
 @pytest.mark.parametrize("damage", [_delete, _truncate, _fewer_rows, _other_columns, _surplus, _no_rejects])
 def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) -> None:
-    """A file that is gone, cut, short of rows or columns, or one too many is named without reading any input."""
+    """A file that is gone, cut, short of rows or columns, or surplus is named without reading any input."""
     harness = compacted()
     where = damage(harness, harness.commit("m1"))
     report = shallow(harness)
@@ -133,7 +133,7 @@ def changed(table: pa.Table, name: str, value: object) -> pa.Table:
 @pytest.mark.parametrize("metadata", METADATA)
 @pytest.mark.parametrize("column", ["id", "amount", "late"])
 def test_changed_value(metadata: tuple[str, ...], column: str) -> None:
-    """One other value in one row is found by a deep audit, and its file named where rows tell their file."""
+    """One other value in one row is found by a deep verification, with its file if rows name their file."""
     harness = compacted(metadata)
     rewrite(harness, harness.commit("m1").outputs[0].final, lambda table: changed(table, column, "other"))
     [found] = contents(harness)
@@ -184,11 +184,11 @@ def test_input_gone(metadata: tuple[str, ...], replaced: bool) -> None:
 
 
 def test_unfinished_and_dead() -> None:
-    """What is not done, or was set aside, is counted and is no discrepancy; only the latter needs an operator."""
+    """Unfinished manifests and dead letters are counted and no discrepancies; only dead letters need an operator."""
     harness = compacted()
 
-    def die(step: CrashPoint, _manifest_id: str) -> None:
-        if step == CrashPoint.PUBLISHED:
+    def die(point: CrashPoint, _manifest_id: str) -> None:
+        if point == CrashPoint.PUBLISHED:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -202,7 +202,7 @@ def test_unfinished_and_dead() -> None:
 
 
 def test_job_that_goes_on_meanwhile() -> None:
-    """Output that a job publishes while the audit runs is not taken for surplus."""
+    """Output that a job publishes during a verification is not taken for surplus."""
     harness = compacted()
     app = harness.app()
 
@@ -218,7 +218,7 @@ def test_job_that_goes_on_meanwhile() -> None:
 
 
 class Meanwhile(FaultyStore):
-    """A store at one call of which something else happens first."""
+    """A store in which something else happens right before one call."""
 
     def __init__(self, store: ObjectStore, call: int, happen: Callable[[], object]) -> None:
         super().__init__(store)
@@ -232,15 +232,15 @@ class Meanwhile(FaultyStore):
             return super()._call(method, uri, work)
 
 
-@pytest.mark.parametrize("step", [*CrashPoint][2:])
+@pytest.mark.parametrize("point", [*CrashPoint][2:])
 @pytest.mark.parametrize("refused", [False, True])
-def test_job_at_every_moment(step: CrashPoint, refused: bool) -> None:
-    """A manifest at any step, which a job brings to its end at any moment of the audit, is no discrepancy."""
+def test_job_at_every_moment(point: CrashPoint, refused: bool) -> None:
+    """A manifest at any point, which a job brings to its end at any moment of the verification, is no discrepancy."""
     for call in range(0, 45, 4):
         harness = compacted()
 
         def die(reached: CrashPoint, _manifest_id: str) -> None:
-            if reached == step:
+            if reached == point:
                 raise DiedError
 
         uri = harness.put_manifest("m2.json", b"[]") if refused else harness.deliver("m2", GOOD, FLAWED)
@@ -256,12 +256,12 @@ def test_job_at_every_moment(step: CrashPoint, refused: bool) -> None:
 
 
 def test_forgotten_manifest() -> None:
-    """An accepted manifest that nobody will go on with is named; one that is open or waits is merely not done."""
+    """An accepted manifest that no job will finish is a discrepancy; one that is open or waits is unfinished."""
     harness = compacted()
     uri = harness.deliver("m2", GOOD)
 
-    def die(step: CrashPoint, _manifest_id: str) -> None:
-        if step == CrashPoint.OPENED:
+    def die(point: CrashPoint, _manifest_id: str) -> None:
+        if point == CrashPoint.OPENED:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -279,8 +279,8 @@ def test_lost_staging() -> None:
     """A committed file that is neither staged nor published is named, while its manifest is not done yet."""
     harness = compacted()
 
-    def die(step: CrashPoint, _manifest_id: str) -> None:
-        if step == CrashPoint.PUBLISHED_ONE:
+    def die(point: CrashPoint, _manifest_id: str) -> None:
+        if point == CrashPoint.PUBLISHED_ONE:
             raise DiedError
 
     with pytest.raises(DiedError):
@@ -293,8 +293,8 @@ def test_lost_staging() -> None:
     assert ([each.where for each in report.discrepancies], report.unfinished) == ([second.staged], 1)
 
 
-def test_void_id_and_redriven_dead_letter() -> None:
-    """An id that its planner gave up is nothing to look for; a dead letter that was put back needs nobody."""
+def test_revoked_id_and_redriven_dead_letter() -> None:
+    """A revoked id is not missed; a dead letter that was redriven needs no operator."""
     harness = compacted()
     harness.ledger.accept(Accepted(manifest_id="given-up", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
     harness.put_manifest("bad.json", b"{")
@@ -323,8 +323,8 @@ def redriven(harness: Harness, key: ManifestKey, kind: str, files: Sequence[Mani
     harness.store.put(harness.layout.redrive(key, 1), redrive.model_dump_json().encode())
 
 
-def test_files_set_aside_are_listed() -> None:
-    """A file that was set aside whole is listed with its manifest, its status and what was found."""
+def test_quarantined_files_are_listed() -> None:
+    """A quarantined file is listed with its manifest, its status and what was found."""
     harness = Harness()
     files = [harness.file("there.ndjson", GOOD), harness.file("gone.ndjson", GOOD)]
     harness.put_manifest("m1.json", harness.manifest("m1", files).to_json())
@@ -341,7 +341,7 @@ def test_files_set_aside_are_listed() -> None:
 
 
 def test_markers_and_other_tables_are_no_surplus() -> None:
-    """Markers of folders, hidden names and what lies outside the folders of days are nobody's output."""
+    """Markers, hidden names and files outside the folders of dates are not output."""
     harness = compacted()
     day = harness.layout.output_folder_of(DAY)
     for name in ("", "_SUCCESS", ".part.crc", "below_$folder$"):
@@ -353,8 +353,8 @@ def test_markers_and_other_tables_are_no_surplus() -> None:
     assert harness.verification().discrepancies == []
 
 
-def test_memory_of_an_audit_is_bounded() -> None:
-    """No more of the ledger is read ahead than a fixed number of manifests."""
+def test_memory_is_bounded() -> None:
+    """At most a fixed number of manifests is read in advance."""
     harness = Harness()
     for number in range(3 * THREADS):
         harness.deliver(f"m{number:03d}", GOOD)
@@ -367,17 +367,15 @@ def test_memory_of_an_audit_is_bounded() -> None:
             begun.append(key.id)
             yield key
 
-    map_ordered: list[int] = []
+    in_advance: list[int] = []
     done = count(1)
-    app.verifier.verify(
-        manifests(), whole_dates=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
-    )
-    assert len(begun) == len(map_ordered) == 3 * THREADS
-    assert max(map_ordered) <= 2 * THREADS
+    app.verifier.verify(manifests(), whole_dates=True, on_manifest=lambda _: in_advance.append(len(begun) - next(done)))
+    assert len(begun) == len(in_advance) == 3 * THREADS
+    assert max(in_advance) <= 2 * THREADS
 
 
 def test_one_manifest_only() -> None:
-    """An audit of one manifest does not take the files of others for surplus."""
+    """The verification of one manifest does not take the files of others for surplus."""
     harness = compacted()
     harness.deliver("m2", GOOD)
     harness.run_once()

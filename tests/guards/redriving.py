@@ -1,0 +1,44 @@
+"""Redrives lose no line and double none, and verification names surplus files."""
+
+from tests.guards.guard import Guard
+
+_AGAIN = "tests/unit/ops/redrive/test_redriving_again.py"
+_REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
+
+REDRIVING = (
+    Guard(
+        "a file that is quarantined again after its redrive can be redriven again",
+        "ops/redrive/draft.py",
+        "own = [each for each in redrives if each.source == self.outcome.manifest_id]",
+        "own = list(redrives)",
+        (_AGAIN + "::test_a_file_that_is_missing_again",),
+    ),
+    Guard(
+        "without claims the date in a file's name is searched as well",
+        "ops/redrive/draft.py",
+        "return {self.date, self.outcome.date, *own}",
+        "return {self.date, self.outcome.date}",
+        (_REFUSED + "::test_a_file_of_another_date_without_claims",),
+    ),
+    Guard(
+        "a file that is claimed during a redrive is refused by name",
+        "ops/redrive/planner.py",
+        "        draft.refuse_held(lost)\n",
+        "",
+        (_REFUSED + "::test_a_file_that_is_claimed_meanwhile",),
+    ),
+    Guard(
+        "a redrive writes the missing manifest of an earlier one",
+        "ops/redrive/redriver.py",
+        'if entry.fate != "unwritten" or manifest_id in run.report.healed:',
+        "if True:",
+        ("tests/unit/ops/redrive/test_redriving.py::test_healing_writes_the_same_bytes",),
+    ),
+    Guard(
+        "a surplus file is not ascribed to a manifest without an outcome",
+        "ops/verify/surplus.py",
+        'owner.id if owner and outcome else "",',
+        'owner.id if owner else "",',
+        ("tests/unit/ops/verify/test_verify.py::test_surplus_files",),
+    ),
+)
