@@ -35,8 +35,8 @@ def test_many_small_files_become_files_of_the_target_size(new_scene, ratio):
     assert is_even(sizes)
 
 
-@pytest.mark.parametrize("gathering", ["coalesce", "rebalance"])
-def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
+@pytest.mark.parametrize("partitioning", ["coalesce", "rebalance"])
+def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitioning):
     """Rows go to exactly as many files as planned, whether they are shuffled or not."""
     sources = {}
     for number in range(24):
@@ -53,7 +53,7 @@ def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
         processed_at=now,
         target=f"{tmp_path}/out/",
         files=3,
-        gathering=gathering,
+        partitioning=partitioning,
         compression="snappy",
     )
     rows = convert(spark, task)
