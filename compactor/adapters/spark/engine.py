@@ -128,7 +128,7 @@ class SparkEngine:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
             f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
-            f"of {inspection.records} inspected records, or files changed each of {ROUNDS} times"
+            f"of {inspection.records} inspected records, or files changed in each of {ROUNDS} rounds"
         )
 
     def _convert(
