@@ -1,25 +1,17 @@
 """One task of the native engine: reads the files of a bin once and stages their rows and rejects."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from uuid import uuid4
 
-from compactor.core.errors import (
-    FileError,
-    ManifestError,
-    ObjectChanged,
-    ObjectNotFound,
-    StagingError,
-    StoreUnavailable,
-)
+from compactor.core.errors import FileError, ManifestError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.bin_outputs import BinOutputs
 from compactor.engines.kernel import Kernel, NewKernel, RowPlan
-from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile, scratch_errors
 from compactor.ndjson.inspection import BLANK_LINE, MAX_KEYS, refusals
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
@@ -110,6 +102,7 @@ class _Rescan:
     unreadable: Mapping[int, _Walked]
 
 
+@scratch_errors()
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
     """Do a task. A second run of it touches nothing that the first one reported.
 
@@ -128,14 +121,11 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
         StagingError: Files change again and again, or the kernel has a fault.
     """
     unreadable: Mapping[int, _Walked] = {}
-    try:
-        for number in range(MAX_PASSES):
-            outcome = _Pass(store, task, new_kernel, number).run(unreadable)
-            if isinstance(outcome, BinResult):
-                return outcome
-            unreadable = outcome.unreadable
-    except OSError as exc:  # stores raise errors of their own, so it is the scratch folder: a full disk, for example
-        raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
+    for number in range(MAX_PASSES):
+        outcome = _Pass(store, task, new_kernel, number).run(unreadable)
+        if isinstance(outcome, BinResult):
+            return outcome
+        unreadable = outcome.unreadable
     raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} change again and again")
 
 

@@ -1,18 +1,17 @@
 """Inspects files for the Spark engine: stages their rejects, and repaired copies of files that Spark would misread."""
 
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from compactor.core.errors import ObjectChanged, StoreUnavailable
+from compactor.core.errors import ObjectChanged
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.spark_names import spark_reads_as_is, spark_reads_name
-from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile
+from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, scratch_errors
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rejects import RejectsWriter
@@ -71,6 +70,7 @@ class InspectTaskResult:
     rejects_uri: str | None
 
 
+@scratch_errors()
 def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
@@ -84,13 +84,6 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    try:
-        return _inspect_files(store, task)
-    except OSError as exc:  # stores raise errors of their own, so it is the scratch folder: a full disk, for example
-        raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
-
-
-def _inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     with FileWalk(store, task.manifest_id, task.on_changed_file) as walk:
         path = walk.scratch / "rejects.parquet"
         with RejectsWriter(path) as rejects:

@@ -96,7 +96,7 @@ class NativeEngine:
             rounds += 1
             if rounds == ROUNDS:
                 where = f"manifest {request.manifest.manifest_id}"
-                raise StagingError(f"{where}: files brought new keys each of {ROUNDS} times they were read")
+                raise StagingError(f"{where}: files had new keys each of the {ROUNDS} times they were read")
             schema = request.columns_for(missing_keys(bins))
             again = [bins[number].inputs for number in lacking]
             for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):

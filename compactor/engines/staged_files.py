@@ -43,7 +43,7 @@ def verify_staged(
     rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
     for output, file in zip(staged.outputs, outputs, strict=True):
         if output.schema.columns != staged.schema.columns[: len(output.schema.columns)]:
-            raise StagingError(f"{where}: {file.uri} has columns that are not those with which the schema begins")
+            raise StagingError(f"{where}: {file.uri} has columns that are not the first ones of the schema")
         columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
         _check_columns(f"{where}: {file.uri}", file.facts, columns, types)
     _check_rows(where, "rows", outputs, sum(report.records for report in staged.reports))
@@ -54,13 +54,13 @@ def verify_staged(
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
     named, reported = [file.uri for file in manifest.files], [report.uri for report in reports]
     if named != reported:
-        raise StagingError(f"{where}: {len(reported)} files reported, expected its {len(named)} in its order")
+        raise StagingError(f"{where}: {len(reported)} files reported, expected the {len(named)} of the manifest in its order")
     for report in reports:
         accounted = report.records + report.rejected_lines + report.blank_lines
         if accounted != report.lines:
-            raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
+            raise StagingError(f"{where}: {report.uri} has {report.lines} lines, of which {accounted} are accounted for")
         if report.status != FileStatus.COMPACTED and report.lines:
-            raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines that were taken in")
+            raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines")
 
 
 def _check_columns(where: str, facts: ParquetFacts, columns: Sequence[str], types: Sequence[str]) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Generic, Literal, Self, TypeVar
 
-from compactor.core.errors import AccessError, FileError, ObjectChanged, ObjectNotFound
+from compactor.core.errors import AccessError, FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
@@ -59,6 +59,15 @@ class WalkedFile(Generic[T]):
 
 ReadFile = Callable[[OpenedFile, Callable[[Reject], None]], tuple[LineCounts, T]]
 """Reads one file to its end and passes its rejects to the given function. May raise `FileError` and store errors."""
+
+
+@contextmanager
+def scratch_errors() -> Iterator[None]:
+    """Report an `OSError`, which stores never raise, as trouble of the scratch folder: a full disk, for example."""
+    try:
+        yield
+    except OSError as exc:
+        raise StoreUnavailable(f"scratch files in {gettempdir()}: {exc}") from exc
 
 
 class FileWalk:

@@ -92,7 +92,7 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
         ValueError: The text is not a type. The message says what was expected.
     """
     if epoch is not None and text != "timestamp":
-        raise ValueError(f'no epoch, which only a timestamp has, beside type "{text}"')
+        raise ValueError(f'no epoch with type "{text}": only a timestamp has one')
     match text:
         case "string" | "long" | "double" | "boolean" | "date" | "timestamp":
             return ColumnType(text, epoch=epoch)

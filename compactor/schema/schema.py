@@ -107,11 +107,6 @@ class SchemaVersion(BaseModel):
         return any(column.key is None for column in self.columns)
 
 
-def merge_keys(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The keys of several files, each once, in first-seen order."""
-    return tuple(dict.fromkeys(key for keys in lists for key in keys))
-
-
 def first_sources(files: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
     """The keys of several files in first-seen order, each with the URI of the first file that has it.
 

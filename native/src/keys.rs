@@ -15,7 +15,7 @@ pub struct Keys {
     order: Vec<u32>,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 
 impl Keys {
     pub fn new(columns: impl Iterator<Item = Vec<u8>>) -> Self {
@@ -53,7 +53,7 @@ impl Keys {
         }
         for number in &mut self.order {
             if *number as usize >= len {
-                *number = NOBODY;
+                *number = NO_KEY;
             }
         }
     }
@@ -68,7 +68,7 @@ impl Keys {
     /// Remembers which key stood at a place.
     pub fn expect(&mut self, place: usize, number: usize) {
         if place >= self.order.len() {
-            self.order.resize(place + 1, NOBODY);
+            self.order.resize(place + 1, NO_KEY);
         }
         self.order[place] = self.expectable(number);
     }
@@ -78,7 +78,7 @@ impl Keys {
     fn expectable(&self, number: usize) -> u32 {
         let text = self.text(number);
         let is_plain = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_plain && text.len() <= MAX_KEY_CHARACTERS { u32::try_from(number).unwrap_or(NOBODY) } else { NOBODY }
+        if is_plain && text.len() <= MAX_KEY_CHARACTERS { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
     }
 
     fn add(&mut self, key: &[u8]) -> usize {

@@ -43,13 +43,13 @@ ONE_PASS = (
     ),
     Guard(
         "a file of an older schema version is on record as such",
-        "job/compaction.py",
+        "job/staging.py",
         "    return None if output.schema.version == staged.schema.version else output.schema.version",
         "    return None",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
     ),
     Guard(
-        "a file of an older schema version is held against the columns of that version",
+        "a file of an older schema version is verified with the columns of that version",
         "ops/verify/commit_files.py",
         "self._check_file(commit, output, self._columns(output.version_in(commit)))",
         "self._check_file(commit, output, self._columns(commit.schema_version))",

@@ -96,11 +96,11 @@ def test_without_typed_columns_nothing_is_added_to_the_plan(new_workspace, spark
     """Where all columns are strings, no value is looked at."""
     plans = []
     frames = type(spark.range(1))
-    gather = frames.coalesce
+    original = frames.coalesce
 
     def coalesce(frame, files):
         plans.append(frame._jdf.queryExecution().optimizedPlan().toString())
-        return gather(frame, files)
+        return original(frame, files)
 
     monkeypatch.setattr(conversion, "_coalesces", lambda *_: True)
     monkeypatch.setattr(frames, "coalesce", coalesce)

@@ -18,7 +18,7 @@ from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
-from compactor.schema.schema import EMPTY_KEY, SchemaVersion, merge_keys
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion
 
 STAT_THREADS = 16
 ROUNDS = 4
@@ -128,7 +128,7 @@ class SparkEngine:
                 refused = self._disagreements(request, inspection, schema, refused)
         raise StagingError(
             f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
-            f"of {inspection.records} inspected records, or files changed each of {ROUNDS} times"
+            f"of {inspection.records} inspected records, or files changed in each of {ROUNDS} rounds"
         )
 
     def _convert(
@@ -213,7 +213,7 @@ class SparkEngine:
         refused: Mapping[int, frozenset[bytes]],
     ) -> dict[int, frozenset[bytes]]:
         """By file index, the lines to reject because orjson parses them and Spark cannot; includes `refused`."""
-        keys = merge_keys([sorted(schema.keys), tuple(inspection.keys)])
+        keys = tuple(dict.fromkeys([*sorted(schema.keys), *inspection.keys]))
         found = corrupt_lines(self.session, request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
         merged = dict(refused)

@@ -46,7 +46,7 @@ impl Kind {
     /// # Arguments
     ///
     /// * `kind` - One of long, double, decimal, boolean, date and timestamp.
-    /// * `precision`, `scale` - Of a decimal; not looked at beside any other kind.
+    /// * `precision`, `scale` - Of a decimal; ignored for any other kind.
     /// * `epoch` - Of a timestamp: seconds or milliseconds.
     ///
     /// # Errors

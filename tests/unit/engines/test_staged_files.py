@@ -75,7 +75,7 @@ def staged(**changes: object) -> Staged:
 @pytest.mark.parametrize(
     ("damage", "given", "message"),
     [
-        (None, staged(reports=REPORTS[:1]), "1 files reported, expected its 2"),
+        (None, staged(reports=REPORTS[:1]), "1 files reported, expected the 2 of"),
         (None, staged(reports=REPORTS[::-1]), "expected its 2 in its order"),
         (None, staged(reports=(REPORTS[0], report("/r/2", lines=2, records=1))), "has 2 lines, but 1 are accounted"),
         (
@@ -121,7 +121,7 @@ def test_a_file_of_another_line_of_versions_is_refused(store: MemoryStore) -> No
     other = extend(EMPTY_SCHEMA, {"b": "/r/1"}, names="safe", max_columns=9, manifest_id="other", now=NOW)
     store.put("/s/out/0", parquet(2, ("b",)))
     outputs = (StagedOutput("/s/out/0", other), StagedOutput("/s/out/1", NEWER))
-    with pytest.raises(StagingError, match="not those with which the schema begins"):
+    with pytest.raises(StagingError, match="not the first ones of the schema"):
         verify_staged(store, MANIFEST, staged(schema=NEWER, outputs=outputs), ())
 
 

@@ -48,7 +48,7 @@ def test_types(kind: str, expected: str | None) -> None:
 
 def test_only_timestamps_have_an_epoch() -> None:
     """An epoch beside any other type is refused."""
-    with pytest.raises(ValueError, match="only a timestamp has"):
+    with pytest.raises(ValueError, match="only a timestamp has one"):
         parse_type("long", "seconds")
 
 

@@ -18,7 +18,6 @@ from compactor.schema.schema import (
     contradictions,
     extend,
     first_sources,
-    merge_keys,
     parquet_columns,
     parquet_types,
 )
@@ -136,11 +135,6 @@ def test_nothing_new_is_no_version() -> None:
     assert extended(EMPTY_SCHEMA, []) is EMPTY_SCHEMA
     schema = extended(EMPTY_SCHEMA, ["a"])
     assert extended(schema, ["a"]) is schema
-
-
-def test_merge_keys() -> None:
-    """Keys of several files are listed once each, as first seen."""
-    assert merge_keys([["b", "a"], [], ["a", "c"]]) == ("b", "a", "c")
 
 
 def test_parquet_columns() -> None:
