@@ -112,6 +112,8 @@ def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
             FileReport(uri=uri, status=FileStatus.COMPACTED, size_bytes=3_670_016, etag="e", lines=1, records=1)
             for uri in uris
         ],
+        max_line_bytes=1 << 24,
+        max_decompressed_bytes=1 << 33,
         started_at=_MOMENT,
         decided_at=_MOMENT,
     )

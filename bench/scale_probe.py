@@ -148,7 +148,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     for manifest_id in ids:
         write_decided(app.layout, manifest_id, str(root / "raw"), b"x")
     runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
-    recovery = Recovery(app.store, app.layout, app.ledger, runner, app.cleaner)
+    recovery = Recovery(app.state, runner, app.cleaner)
     seconds = _seconds(recovery.recover)
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):
         raise RuntimeError("recovery did not roll the open manifests forward")

@@ -153,10 +153,8 @@ class Building:
 
 def _builder(components: Components) -> Builder:
     return Builder(
-        store=components.store,
-        layout=components.layout,
+        state=components.state,
         claimer=components.claimer,
-        clock=components.clock,
         allowed_prefixes=components.settings.input.allowed_prefixes,
         target_bytes=components.manifest_bytes,
         read_body=read_announcement,

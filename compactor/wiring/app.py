@@ -12,13 +12,15 @@ from compactor.core.crash_points import (
 )
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
 from compactor.engines.engine import Engine
+from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.batches import BatchRunner
-from compactor.job.compaction import CompactionResult, CompactionRules, ManifestCompactor
+from compactor.job.compaction import CompactionResult, ManifestCompactor
 from compactor.job.intake import Intake
 from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.service import ManifestSource, Service
+from compactor.job.staging import CompactionRules, Stager
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.planning import Planner
 from compactor.settings.settings import Settings
@@ -61,11 +63,8 @@ class App(EngineComponents):
     def planner(self) -> Planner:
         settings = self.settings
         return Planner(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             allowed_prefixes=settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=self.on_crash_point,
@@ -100,60 +99,55 @@ class App(EngineComponents):
         """Make the job on a given engine and stream."""
         runner = self.batch_runner(engine)
         return Service(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             runner=runner,
-            recovery=Recovery(self.store, self.layout, self.ledger, runner, self.cleaner),
-            cleaning=DailyRetention(
-                self.cleaner,
-                self.store,
-                self.layout,
-                self.clock,
-                archive_days=self.settings.retention.archive_days,
-            ),
+            recovery=Recovery(self.state, runner, self.cleaner),
+            retention=DailyRetention(self.state, self.cleaner, archive_days=self.settings.retention.archive_days),
             source=source,
             runs=self.runs,
             heartbeat=self.heartbeat,
             metrics=self.metrics,
-            clock=self.clock,
             target_file_bytes=self.settings.output.target_file_bytes,
         )
 
     def batch_runner(self, engine: Engine) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine."""
         settings = self.settings
-        compactor = ManifestCompactor(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
-            registry=self.job_registry,
+        rules = CompactionRules(
+            max_attempts=settings.stream.max_attempts,
+            metadata_columns=settings.schema.metadata_columns,
+            manifests_in_flight=settings.stream.manifests_in_flight,
+            limits=self.limits,
+        )
+        stager = Stager(
+            state=self.state,
             engine=engine,
-            publisher=Publisher(self.store, self.layout, self.ledger, on_crash_point=self.on_crash_point),
+            registry=self.job_registry,
             history=self.history,
-            clock=self.clock,
-            rules=CompactionRules(
-                max_attempts=settings.stream.max_attempts,
-                metadata_columns=settings.schema.metadata_columns,
-                manifests_in_flight=settings.stream.manifests_in_flight,
-                limits=self.limits,
-            ),
+            rules=rules,
+            on_crash_point=self.on_crash_point,
+        )
+        compactor = ManifestCompactor(
+            state=self.state,
+            stager=stager,
+            publisher=Publisher(self.state, self.on_crash_point),
+            history=self.history,
+            failures=AttemptFailures(self.ledger, engine.is_healthy),
+            max_attempts=rules.max_attempts,
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
             on_crash_point=self.on_crash_point,
         )
         intake = Intake(
-            self.store,
-            self.layout,
-            self.ledger,
-            self.clock,
+            state=self.state,
             allowed_prefixes=settings.input.allowed_prefixes,
             leave_others=self.leave_others,
             on_crash_point=self.on_crash_point,
         )
         return BatchRunner(
-            intake,
-            self.ledger,
-            compactor,
-            manifests_in_flight=settings.stream.manifests_in_flight,
+            intake=intake,
+            ledger=self.ledger,
+            compactor=compactor,
+            manifests_in_flight=rules.manifests_in_flight,
             on_result=self.on_result,
         )
 

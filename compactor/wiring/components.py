@@ -15,6 +15,7 @@ from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
@@ -81,6 +82,10 @@ class Components:
         return Ledger(self.store, self.layout, self.clock, self.run_id)
 
     @cached_property
+    def state(self) -> State:
+        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
+
+    @cached_property
     def history(self) -> SizingHistory:
         return SizingHistory(self.ledger)
 
@@ -111,11 +116,8 @@ class Components:
     @cached_property
     def claimer(self) -> Claimer:
         return Claimer(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claims=self.claims,
-            clock=self.clock,
             lease_seconds=self.settings.builder.claim_lease_seconds,
         )
 
@@ -128,10 +130,8 @@ class Components:
     def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
         """Make what turns announced files into manifests."""
         return Builder(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=on_crash_point,
@@ -140,10 +140,8 @@ class Components:
     def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
         """Make what seals pending parts into manifests."""
         return Sealer(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             target_bytes=self.manifest_bytes,
             max_wait_seconds=self.settings.builder.max_wait_seconds,
             on_crash_point=on_crash_point,

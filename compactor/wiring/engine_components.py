@@ -64,21 +64,21 @@ class EngineComponents(OperatorComponents):
         """Make the native engine on given workers."""
         settings = self.settings
         return NativeEngine(
-            workers,
-            NativeRules(
+            workers=workers,
+            rules=NativeRules(
                 limits=self.limits,
                 on_changed_file=settings.input.on_changed_file,
                 metadata_columns=settings.schema.metadata_columns,
                 target_file_bytes=settings.output.target_file_bytes,
                 compression=settings.output.compression,
             ),
-            self.store,
+            store=self.store,
         )
 
     def _native_engine(self) -> Engine:
         from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
 
-        return self.native_engine(SparkBinWorkers(self.spark, self.store_spec))
+        return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec))
 
     def _spark_engine(self) -> Engine:
         from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
@@ -86,7 +86,7 @@ class EngineComponents(OperatorComponents):
 
         settings = self.settings
         return SparkEngine(
-            self.spark,
+            session=self.spark,
             store=self.store,
             store_spec=self.store_spec,
             inspect_rules=InspectRules(

@@ -71,16 +71,15 @@ class OperatorComponents(Components):
 
     @cached_property
     def verifier(self) -> Verifier:
-        return Verifier(self.store, self.layout, self.ledger, self.registry)
+        return Verifier(store=self.store, layout=self.layout, ledger=self.ledger, registry=self.registry)
 
     @cached_property
     def deep_check(self) -> DeepCheck:
-        return DeepVerifier(self.store, self.registry, self.limits).check
+        return DeepVerifier(store=self.store, registry=self.registry).check
 
     @cached_property
     def cleaner(self) -> Cleaner:
-        retention = Retention(self.store, self.layout, self.ledger, self.runs.living_among)
-        return Cleaner(self.store, self.layout, self.clock, retention)
+        return Cleaner(self.state, Retention(self.state, self.runs.living_among))
 
     @cached_property
     def claims_if_any(self) -> ClaimTable | None:
@@ -92,11 +91,11 @@ class OperatorComponents(Components):
 
     @cached_property
     def redrive_log(self) -> RedriveLog:
-        return RedriveLog(self.store, self.layout, self.ledger)
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
 
     @cached_property
     def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(self.store, self.layout, self.ledger, self.redrive_log)
+        return RedriveScan(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
         """Make what redrives dead letters, quarantined files and rejected lines."""
@@ -106,8 +105,8 @@ class OperatorComponents(Components):
             store=self.store,
             layout=self.layout,
             ledger=self.ledger,
-            claims=RedriveClaims(self.claims_if_any, self.clock, lease_seconds),
-            search=FileSearch(self.store, self.layout, self.ledger, allowed_prefixes=allowed_prefixes),
+            claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
         return Redriver(
@@ -123,12 +122,12 @@ class OperatorComponents(Components):
     @cached_property
     def tracer(self) -> Tracer:
         return Tracer(
-            self.store,
-            self.layout,
-            self.ledger,
-            self.redrive_log,
-            self.claims_if_any,
-            self.clock,
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            redrive_log=self.redrive_log,
+            claims=self.claims_if_any,
+            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 

@@ -38,7 +38,7 @@ DAY = "2025-12-21"
 @pytest.fixture(scope="session")
 def aws_endpoint() -> Iterator[str]:
     """A local stand-in for AWS. It stands before Spark starts, for a session knows one S3 only."""
-    # A line of log for every request would bury what a failed test has to say.
+    # A log line for every request would bury the output of a failed test.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -83,13 +83,13 @@ class Compacted:
     rejects: list[dict[str, Any]]
 
     def by(self, key: str) -> dict[str, dict[str, Any]]:
-        """The records by one of their values; it must tell them apart."""
+        """The records by one of their values, which must be unique."""
         found = {record[key]: record for record in self.records}
         assert len(found) == len(self.records)
         return found
 
     def report(self, name: str) -> FileReport:
-        """The audit of the file whose URI ends so."""
+        """The report of the file whose URI ends like this."""
         (report,) = [report for report in self.commit.files if report.uri.endswith(f"/{name}")]
         return report
 
@@ -130,7 +130,7 @@ class Scene:
         return self.app.batch_runner(self.engine()).run(uris)
 
     def compact(self, files: Mapping[str, bytes] | Sequence[str | ManifestFile], manifest_id: str = "m") -> Compacted:
-        """Compact files, given by name with their bytes or as they are; fails unless they are committed and add up."""
+        """Compact files, given by name with their bytes or as they are; fails unless they are committed exactly."""
         named = [self.write(*file) for file in files.items()] if isinstance(files, Mapping) else files
         batch = self.run(self.deliver(manifest_id, named))
         assert batch.failures == {}
@@ -160,9 +160,9 @@ class Scene:
         return pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
 
     def check(self) -> VerifyReport:
-        """Hold ledger, outputs, rejects and inputs against each other, value by value."""
+        """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
-        report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report
@@ -243,7 +243,7 @@ def _scene(
 
 
 def schema_file(columns: Mapping[str, str]) -> str:
-    """A schema file of keys with their types; a timestamp may have its epoch behind it."""
+    """A schema file of keys with their types; a timestamp may be followed by its epoch."""
     tables = []
     for key, kind in columns.items():
         name, _, epoch = kind.partition(" ")

@@ -15,7 +15,7 @@ def named(scene, name, data):
 
 
 def test_a_file_that_changes_behind_inspection_is_never_mixed(new_scene):
-    """A file that is replaced while it is converted is set aside as changed, and its neighbours are committed."""
+    """A file that is replaced while it is converted is quarantined as changed, and its neighbours are committed."""
     changes = [NEW]
 
     def replace(step, _manifest_id):
@@ -50,7 +50,7 @@ def test_a_file_that_grows_all_the_time_is_compacted_in_one_version(new_scene):
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_a_file_that_vanishes_behind_inspection_fails_the_attempt(new_scene):
-    """Its rows are not quietly missing: the attempt fails, and the next one says that the file is gone."""
+    """Its rows are not silently missing: the attempt fails, and the next one reports the file as missing."""
     vanishing = ["a"]
 
     def delete(step, _manifest_id):

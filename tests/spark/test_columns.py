@@ -47,7 +47,7 @@ def test_a_key_of_the_last_line_of_the_last_file_is_a_column(scene):
 
 
 def test_keys_beyond_the_limit_are_rescued(new_scene):
-    """What has no column keeps its key and its text in the rescued data, under whatever gathering."""
+    """A value without a column is in the rescued data with its key and its text, however rows are partitioned."""
     scene = new_scene(schema={"max_columns": 2}, stream={"manifests_in_flight": 1})
     lines = [b'{"a":1,"b":2,"c":3.10,"D d":"x","":[1 ,2]}', b'{"a":4}', b'{"c":null}', b'{"c":"","a":null}']
     rows = scene.compact({"f": b"\n".join(lines)}).rows

@@ -1,4 +1,4 @@
-"""Lines that inspection takes and Spark's JSON reader does not; and the way back from trusted keys."""
+"""Lines that inspection accepts and Spark's JSON reader does not; and the fallback from declared keys."""
 
 import gzip
 
@@ -43,7 +43,7 @@ def test_lines_that_spark_cannot_read_are_rejected(new_scene):
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_trusted_keys_are_read_without_parsing(new_scene):
-    """Clean lines with declared keys become rows; blank lines are counted, and other keys are not looked for."""
+    """Clean lines with declared keys become rows; blank lines are counted, and other keys are not discovered."""
     scene = new_scene(columns={"id": "string", "v": "string"}, input={"discovery": "declared"})
     data = b'{"id":1,"v":1.10}\n\n \t\r\n{"v":"x","other":1}\r\n\n{"id":2}'
     uris = [scene.write("a", data), scene.write("b.gz", gzip.compress(data)), scene.write("_c", data)]
@@ -58,7 +58,7 @@ def test_trusted_keys_are_read_without_parsing(new_scene):
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_one_corrupt_line_ends_the_trust(new_scene):
-    """With one line that is no JSON, or more than one row, every line is looked at: exact rejects, and no key lost."""
+    """One line that is not JSON, or is several rows, has every line inspected: exact rejects, and no key lost."""
     for number, bad in enumerate([b'{"id":', b'[{"id":1},{"id":2}]']):
         scene = new_scene(columns={"id": "string"}, input={"discovery": "declared"})
         lines = [b'{"id":1}', bad, b"", b'{"id":3,"other":"x"}', b'{"v":{"%s":1}}' % TOO_LONG]

@@ -1,4 +1,4 @@
-"""The job on Spark's file stream: which manifests it finds, and what becomes of each."""
+"""The job on Spark's file stream: the manifests it finds, and the outcome of each."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import AccessError
 from compactor.core.records import Commit, DeadLetter
 from compactor.job.compaction import Ending
 
@@ -35,7 +36,7 @@ def rows(scene):
 @pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
-    """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
+    """Manifests with odd names are processed, hidden and empty ones are dead letters; a second run finds nothing."""
     scene = (new_scene if kind == "local" else new_s3_scene)()
     names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
@@ -106,8 +107,27 @@ def test_bad_manifests_are_set_aside_beside_good_ones(new_scene):
     scene.check()
 
 
+@pytest.mark.parametrize("engine", ["spark"])
+def test_what_ends_the_stream_is_raised_as_it_is(new_scene):
+    """The error of a batch comes out of the stream without Spark's wrapping, and does not outlive its start."""
+    scene = new_scene()
+    scene.deliver("m1", [scene.write("a", b'{"n":"1"}')])
+    source, error = scene.app._spark_source(), AccessError("denied")
+
+    def fail(_uris):
+        raise error
+
+    source.start(fail, once=True)
+    with pytest.raises(AccessError) as caught:
+        source.wait(TIMEOUT_SECONDS)
+    assert caught.value is error
+    source.stop()
+    source.start(lambda _uris: None, once=True)
+    assert source.wait(TIMEOUT_SECONDS)
+
+
 def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
-    """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
+    """It starts on an empty prefix, processes later arrivals, finishes work in flight when stopped, and returns."""
     converted, stopped = Event(), Event()
 
     def on_crash_point(step, manifest_id):

@@ -1,4 +1,4 @@
-"""The native engine inside Spark's tasks: plans, results and errors come over as they are."""
+"""The native engine inside Spark's tasks: plans, results and errors arrive unchanged."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_scene):
 
 
 def test_an_error_of_a_task_keeps_its_kind(new_s3_scene):
-    """What only a person can mend is told as that, and not as the text of a stack trace."""
+    """An error that only a person can fix keeps its type, and is not the text of a stack trace."""
     scene = new_s3_scene()
     task = BinTask(
         files=((0, ManifestFile(uri=scene.write("a", b'{"id":1}\n'))),),
@@ -53,12 +53,12 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_scene):
         target_file_bytes=1 << 27,
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
-        SparkBinWorkers(scene.app.spark, scene.app.store_spec).write_bins("m", [task])
+        SparkBinWorkers(session=scene.app.spark, store_spec=scene.app.store_spec).write_bins("m", [task])
 
 
 def test_executors_without_the_wheel_are_not_well(spark):
-    """So that nothing of it is held against manifests."""
-    assert SparkBinWorkers(spark, StoreSpec()).are_well()
+    """So that no manifest is blamed for them."""
+    assert SparkBinWorkers(session=spark, store_spec=StoreSpec()).are_healthy()
     assert not runs_tasks(spark, _is_missing)
 
 

@@ -37,7 +37,7 @@ def test_many_small_files_become_files_of_the_target_size(new_scene, ratio):
 
 @pytest.mark.parametrize("gathering", ["coalesce", "rebalance"])
 def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
-    """Rows are gathered into just as many files as planned, whether they are moved or not."""
+    """Rows go to exactly as many files as planned, whether they are shuffled or not."""
     sources = {}
     for number in range(24):
         (tmp_path / f"{number}.ndjson").write_bytes(body(number, MIB // 10))

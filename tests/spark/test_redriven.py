@@ -22,7 +22,7 @@ def redrive(scene: Scene, kind: Kind) -> str:
 
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_rejects_and_files(new_scene: NewScene, new_s3_scene: NewScene, place: str) -> None:
-    """Over-long lines and a file that was missing are put back, and every line is one row, byte for byte."""
+    """Over-long lines and a missing file are redriven, and every line is one row, byte for byte."""
     new = new_scene if place == "disk" else new_s3_scene
     first = new(input={"max_line_bytes": 40})
     files = [first.write("a.ndjson", b'{"id": "short"}\n' + LONG + b"\n"), f"{first.raw}late.ndjson"]

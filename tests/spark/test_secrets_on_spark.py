@@ -1,4 +1,4 @@
-"""No word of a line gets into the log or the records, whatever Spark, or Python on its executors, chokes on."""
+"""No data of a line gets into the log or the records, whatever fails in Spark or in Python on its executors."""
 
 import gzip
 import io
@@ -50,7 +50,7 @@ def test_bad_lines_are_told_by_their_reason_alone(new_scene: Any, log: io.String
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_what_fails_on_an_executor_is_told_without_its_values(new_scene: Any, spark: Any) -> None:
-    """An error of a task that nobody foresaw says its kind and place; one of a query, its condition."""
+    """An unexpected error of a task is reported by its class and place; one of a query by its condition."""
     scene = new_scene()
     spec = scene.app.store_spec
 

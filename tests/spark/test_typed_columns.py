@@ -93,7 +93,7 @@ def test_declared_types_without_inspection(new_scene):
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_without_typed_columns_nothing_is_added_to_the_plan(new_scene, spark, monkeypatch):
-    """Where all columns are strings, no value is looked at."""
+    """If all columns are strings, no value is checked."""
     plans = []
     frames = type(spark.range(1))
     gather = frames.coalesce

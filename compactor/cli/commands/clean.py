@@ -1,5 +1,6 @@
 """`compactor clean`: deletes expired archives, staging and checkpoints."""
 
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
 
 SHOWN_KEPT = 20
+SHOW_SECONDS = 1.0  # between two updates of the progress
 NAMES = {
     Kind.ARCHIVED: "archived manifests",
     Kind.REDRIVEN: "redriven inputs",
@@ -56,19 +58,27 @@ def clean(
 
 
 def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:
-    report = CleaningReport()
     if checkpoints:
         app.cleaner.check_checkpoints(force=force)
+    report = None
     with Console(stderr=True).status("cleaning") as progress:
-        steps = app.cleaner.clean(report, archive_days=archive_days, all_checkpoints=checkpoints, dry_run=dry_run)
-        for _ in steps:
+        while report is None or report.position is not None:
+            report = app.cleaner.clean(
+                app.clock.now() + timedelta(seconds=SHOW_SECONDS),
+                archive_days=archive_days,
+                all_checkpoints=checkpoints,
+                dry_run=dry_run,
+                resumed=report,
+            )
             progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
     return report
 
 
 def _document(report: CleaningReport, archive_days: int, *, dry_run: bool) -> dict[str, Any]:
     removed = {kind: report.removed[kind] for kind in Kind}
-    return {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
+    document = {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
+    del document["position"]  # it is None: all is done
+    return document
 
 
 def _show(report: CleaningReport, *, dry_run: bool) -> None:

@@ -19,7 +19,8 @@ from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError
 from compactor.core.formatting import duration
-from compactor.job.service import RunReport, Service
+from compactor.job.run_report import RunReport
+from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.ops.verify.report import VerifyReport

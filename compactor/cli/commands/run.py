@@ -15,7 +15,7 @@ from compactor.cli.ui.progress import LiveLine, log_result
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError, StuckError, TryAgainError
 from compactor.core.formatting import count, duration, rate, size
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ops.doctor.java import java_fault
 from compactor.settings.spark_conf import is_submitted
 from compactor.wiring.app import App

@@ -78,9 +78,7 @@ def _origin(column: Column) -> str:
     said = [column.type if column.epoch is None else f"{column.type} (numbers are {column.epoch})"]
     if column.key is not None and column.key != column.name:
         said.append(f"key {shown(column.key)}")
-    if column.source_uri is not None:
-        said.append(f"from {column.source_uri or 'the schema file'}")
-    return ", ".join(said)
+    return ", ".join([*said, f"from {column.source_uri or 'the schema file'}"])
 
 
 def _printable(name: str) -> str:

@@ -11,7 +11,7 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.ui.output import print_fields, shallow
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from compactor.ops.verify.report import VerifyReport
