@@ -118,7 +118,7 @@ class FullWay:
     def _decided(self, job: ProcessJob) -> Action:
         app = self.app
         control = ControlComponents(app.settings, job=job, store=app.store, metrics=app.metrics)
-        return control.plane.step().actions[0]
+        return control.plane.check().actions[0]
 
     def _wait(self, is_done: Callable[[], bool], job: ProcessJob) -> None:
         deadline = time.monotonic() + _TIMEOUT_SECONDS

@@ -85,12 +85,12 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
     if changed != job_name:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
-    step = components.plane.step()
+    checked = components.plane.check()
     components.metrics.flush(FLUSH_SECONDS)
     return {
-        "decided": [f"{action.kind}: {action.reason}" for action in step.actions],
-        "done": list(step.done),
-        "failed": list(step.failed),
+        "decided": [f"{action.kind}: {action.reason}" for action in checked.actions],
+        "done": list(checked.done),
+        "failed": list(checked.failed),
     }
 
 

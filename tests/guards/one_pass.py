@@ -50,7 +50,7 @@ ONE_PASS = (
     ),
     Guard(
         "a file of an older schema version is verified with the columns of that version",
-        "ops/verify/verifier.py",
+        "ops/verify/commit_files.py",
         "self._check_file(commit, output, self._columns(output.version_in(commit)))",
         "self._check_file(commit, output, self._columns(commit.schema_version))",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),

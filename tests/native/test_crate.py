@@ -1,24 +1,23 @@
 """The crate of the native engine: installed wherever it can be built, and tested by its own tests."""
 
-import shutil
 import subprocess
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from tests.support.extras import CARGO
+
 ROOT = Path(__file__).resolve().parents[2]
 
-needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 
-
-@needs_cargo
+@CARGO.needed
 def test_the_module_is_there() -> None:
     """If cargo is installed, so is the native engine: no test that needs it is skipped silently."""
     assert import_module("compactor_native").__file__
 
 
-@needs_cargo
+@CARGO.needed
 @pytest.mark.timeout(1800)
 def test_the_tests_of_the_crate() -> None:
     """`cargo test` passes."""

@@ -110,7 +110,7 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     if dry_run:
         return closing
     closing.left = backlog = _backlog(app)
-    closing.resumed = max(0, max(backlog.manifests, backlog.begun) - len(plan.manifests))
+    closing.resumed = max(0, max(backlog.manifests, backlog.begun_manifests) - len(plan.manifests))
     if not backlog.is_empty:
         closing.run, closing.is_interrupted = _run(app, backlog, progress)
         closing.left = _backlog(app)
@@ -147,7 +147,7 @@ def _run(app: App, backlog: Backlog, progress: CompactProgress) -> tuple[RunRepo
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
         service = _service(app, stack)
-        stack.enter_context(progress.shown(backlog.size_bytes))
+        stack.enter_context(progress.shown(backlog.input_bytes or 0))
         signals.attach(service.stop)
         return service.run(once=True), signals.requested
 

@@ -101,7 +101,7 @@ class Closing:
 
 def _backlog_document(left: Backlog) -> dict[str, int]:
     """The backlog, with the keys of `status`."""
-    return {"manifests": left.manifests, "begun_manifests": left.begun, "input_bytes": left.size_bytes}
+    return {"manifests": left.manifests, "begun_manifests": left.begun_manifests, "input_bytes": left.input_bytes or 0}
 
 
 def show(closing: Closing) -> None:
@@ -179,8 +179,8 @@ def _next_moves(closing: Closing) -> None:
         say(f"{files} replaced since an earlier call: all their lines were taken again; the earlier rows stay")
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
-    if closing.left is not None and closing.left.of_others:
-        say(f"{count(closing.left.of_others, 'manifest')} of other sources left to the calls that planned them")
+    if closing.left is not None and closing.left.left_to_others:
+        say(f"{count(closing.left.left_to_others, 'manifest')} of other sources left to the calls that planned them")
     if closing.is_unfinished:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")

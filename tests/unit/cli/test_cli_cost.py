@@ -84,10 +84,10 @@ def test_as_text() -> None:
         "$6.16 an hour, $4,496.80 a month",
         "check them",
         "not counted",
-        "these workers are 1.00 of that",
+        "these workers cost 1.00 of that",
     ):
         assert words in result.stdout
-    assert "measured" not in result.stdout
+    assert "\nmeasured " not in result.stdout
 
 
 def test_other_loads(config: Path) -> None:
