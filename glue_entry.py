@@ -1,4 +1,4 @@
-"""The job on AWS Glue: its arguments become settings, and the same job runs as everywhere."""
+"""Starts the job on AWS Glue: the arguments of the job name and override the settings."""
 
 import os
 import sys
@@ -17,8 +17,8 @@ from compactor.wiring.remote_settings import settings_at
 try:
     from awsglue.context import GlueContext
     from awsglue.job import Job
-    from awsglue.utils import getResolvedOptions as resolve  # noqa: N813 - a name of Glue's
-except ImportError:  # anywhere but on Glue
+    from awsglue.utils import getResolvedOptions as resolve  # noqa: N813 - Glue's name
+except ImportError:  # not on Glue
     GlueContext = Job = None
     resolve = resolved
 
@@ -27,7 +27,7 @@ def main() -> None:
     """Run the job until it is told to stop.
 
     Raises:
-        SystemExit: It failed. A run that only left work to an operator has done its own.
+        SystemExit: The job failed. Work that is left to an operator is no failure.
     """
     configure_logs(as_json=True)
     code = exit_code_of(_run)
@@ -45,7 +45,7 @@ def _run() -> ExitCode:
 
 def _job() -> ExitCode:
     arguments = job_arguments(sys.argv, resolve)
-    # Names alone: what overrides a setting may be a secret.
+    # Only names: the value of a setting may be a secret.
     log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
     settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
     return run_job(
@@ -55,11 +55,11 @@ def _job() -> ExitCode:
 
 @contextmanager
 def _glue_job(app: App, arguments: dict[str, str]) -> Iterator[None]:
-    """What Glue wants to know of a job; its own metrics need the context."""
+    """Tell Glue when the job begins and ends, which its own metrics need."""
     if GlueContext is None:
         yield
         return
-    # The session has all of its properties before Glue sees it.
+    # The Spark session exists with all of its properties before Glue gets it.
     job = Job(GlueContext(app.spark.sparkContext))
     job.init(arguments.get("JOB_NAME", app.settings.control.job_name), arguments)
     yield

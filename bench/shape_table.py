@@ -47,9 +47,9 @@ class ShapeRow:
 
     Attributes:
         decoded_bytes: Size of the input before compression.
-        seconds: Time of the timed pass; None if it failed.
+        seconds: Time of the timed pass; 0 if it failed.
         peak_memory_bytes: Peak memory of all processes together.
-        peak_worker_bytes: Peak memory of the largest Python worker of Spark; None if there was none.
+        peak_worker_bytes: Peak memory of the largest Python worker of Spark; 0 if there was none.
         is_promised: Whether the memory of this contender has a promised limit.
         rows: Rows that it wrote.
         expected_rows: Lines of the input.

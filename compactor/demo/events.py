@@ -141,7 +141,7 @@ def write_day(
     for number in range(files):
         room = min(file_bytes, total_bytes - number * file_bytes)
         data = _fill(f"{seed}/{number}", room, day, number / files, (number + 1) / files)
-        data = _spoil(data, kinds[number::files], late_key=flaws.late_key and number == files - 1)
+        data = _flawed(data, kinds[number::files], late_key=flaws.late_key and number == files - 1)
         decoded_bytes += len(data)
         line_count += data.count(b"\n")
         name, stored = _store(f"{day}-part-{number + 1:04d}.ndjson", data, _gzip_turn(number, files, flaws.gzip_files))
@@ -181,7 +181,7 @@ def _fill(seed: str, room: int, day: str, begin: float, end: float) -> bytes:
     return data[: cut or data.index(b"\n") + 1]
 
 
-def _spoil(data: bytes, kinds: list[str], *, late_key: bool) -> bytes:
+def _flawed(data: bytes, kinds: list[str], *, late_key: bool) -> bytes:
     """Replace evenly spread lines by bad ones, and add the late key to the last line."""
     if not kinds and not late_key:
         return data

@@ -8,7 +8,7 @@ from compactor.core.layout import base_name, canonical, folder, is_text, is_with
 NOT_DATA = {
     "outside_allowed_prefixes": "below none of input.allowed_prefixes",
     "folder_marker": "its name ends in /",
-    "job_marker": "_SUCCESS, _started_1, _committed_1, or below _temporary: written by Spark and Hadoop beside data",
+    "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
     "empty": "holds no bytes",
     "bad_name": "its name is no Unicode text, holds a NUL, or has . or .. for a folder, so no manifest can name it",
 }

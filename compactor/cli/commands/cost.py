@@ -44,12 +44,14 @@ _MEASURED = (*(f"dollars_{time}" for time in _TIMES), *(f"dollars_per_terabyte_{
 
 @click.command("cost", context_settings={"show_default": True})
 @click.option(
-    "--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, help="Files of the load."
+    "--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, help="Input files an hour."
 )
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, help="On Glue.")
+@click.option(
+    "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, help="Glue worker type."
+)
 @click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Sets the price.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Glue version.")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),

@@ -153,7 +153,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, s
     if verification.rejected_lines:
         fields.append(("rejects", f"{by_name(verification.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
     if files := [each for each in verification.quarantined_files if not each.redriven]:
-        fields.append(("quarantined", f"{files[0].uri} ({files[0].status}){_and_more(files)}"))
+        fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
         fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
     if verification.discrepancies:

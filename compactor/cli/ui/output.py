@@ -1,4 +1,4 @@
-"""How results are shown: JSON for programs, aligned text for people."""
+"""Prints results: JSON for programs, aligned text for people."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -12,17 +12,17 @@ _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what p
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on stdout. Dataclasses, times and the ledger's documents become what they hold."""
+    """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
     click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS | orjson.OPT_INDENT_2).decode())
 
 
 def print_json_line(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on one line of stdout, for who reads line by line."""
+    """Print one JSON document on one line of stdout."""
     click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS).decode())
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:
-    """The fields of a dataclass by name, and these properties; `dataclasses.asdict` would break the counters in it."""
+    """The fields of a dataclass by name, and these properties. `dataclasses.asdict` fails for counters."""
     return {name: getattr(record, name) for name in (*(field.name for field in fields(record)), *properties)}
 
 
@@ -33,7 +33,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_fields(named: Iterable[tuple[str, str]]) -> None:
-    """Print names and values, aligned. A URI is never broken, so that it can be copied."""
+    """Print names and values, aligned. A URI stays on one line, so that it can be copied."""
     rows = list(named)
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:

@@ -13,7 +13,7 @@ _SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
 
 
 class StopSignals:
-    """Turns signals into a request to stop. Use it as a context manager, from the main thread."""
+    """Turns signals into a request to stop. A context manager for the main thread."""
 
     def __init__(self) -> None:
         self._stop: Callable[[], None] | None = None
@@ -30,13 +30,13 @@ class StopSignals:
 
     @property
     def requested(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal arrived."""
         return self._requested
 
     def attach(self, stop: Callable[[], None]) -> None:
-        """Name what is to be asked to stop; asks it at once if a signal came before.
+        """Set the function that requests the stop. It is called at once if a signal has arrived before.
 
-        Call it when Spark is up, which takes SIGINT for itself as it starts.
+        Call this when Spark is up: while it starts, it installs its own handler of SIGINT.
         """
         self._stop = stop
         for number in _SIGNALS:
@@ -46,16 +46,16 @@ class StopSignals:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._requested:
-            _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run goes on\n")
+            _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run continues\n")
             os._exit(1)
         self._requested = True
         _write("compactor: stopping after the batch in flight; a second signal ends at once\n")
         if self._stop is not None:
-            # The interrupted code may hold the very lock that stopping needs; another thread can wait for it.
+            # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()
 
 
 def _write(line: str) -> None:
-    """Write to stderr past its buffer, which the interrupted code may be in the middle of."""
-    # Ctrl-C leaves a mark on the line of a terminal, so begin another one.
+    """Write to stderr without its buffer, which the interrupted code may be writing to."""
+    # A terminal shows ^C on the current line.
     os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())

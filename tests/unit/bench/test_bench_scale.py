@@ -1,4 +1,4 @@
-"""The scale benchmark: what it writes is what a job leaves, and its table says plainly what is not flat."""
+"""The scale benchmark: it writes the records that a job leaves, and its table names costs that are not flat."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_status_asks_no_more_after_more(tmp_path: Path):
 
 
 def test_medians_of_pairs():
-    """A ratio is the median of those of the pairs, with their quartiles; one slow pair changes nothing."""
+    """A ratio is the median over the pairs, with quartiles; one slow pair changes nothing."""
     pairs = [({"a": much, "b": 2**21}, {"a": little, "b": 2**20}) for much, little in ((0.006, 0.002), (9, 3), (90, 1))]
     first, second = make_rows(MEASURES, pairs)
     assert (first.ratio, *first.spread, first.much, first.little) == pytest.approx((3, 3, 46.5, 9_000, 1_000))

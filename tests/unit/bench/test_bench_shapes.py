@@ -1,4 +1,4 @@
-"""The shapes of the scale benchmark: what is written is what they say, and the table says plainly what is broken."""
+"""The shapes of the scale benchmark: their files are as described, and the table names broken promises."""
 
 from dataclasses import replace
 from itertools import islice
@@ -64,14 +64,14 @@ def test_lines_are_records_of_the_shape_they_say():
 
 @pytest.mark.parametrize("make", [shape_lines.deep, shape_lines.tiny], ids=["deep", "tiny"])
 def test_the_same_seed_gives_the_same_lines(make):
-    """A seed says all: the same one gives the same lines, another one others, and no block repeats."""
+    """The same seed gives the same lines, another seed gives others, and no block repeats."""
     assert next(make(7)) == next(make(7)) != next(make(8))
     assert len(set(islice(make(7), 2))) == 2
 
 
 @pytest.mark.parametrize("name", ["small files", "gzip", "zstd"])
 def test_files_hold_whole_lines_in_the_codec_of_the_shape(tmp_path, name):
-    """Files end with the first whole line that fills them, whatever they are stored in, and the counts are theirs."""
+    """Files of each codec end with the first whole line that fills them, and the counts are right."""
     written = write_shape(few_lines(name), tmp_path / "files", 7)
     files = sorted(written.folder.iterdir())
     data = [pa.input_stream(str(file), compression="detect").read() for file in files]
@@ -84,7 +84,7 @@ def test_files_hold_whole_lines_in_the_codec_of_the_shape(tmp_path, name):
 
 
 def test_one_file_stays_one_at_any_size():
-    """A smaller run makes less of each shape, in as large files; but one file stays one."""
+    """A smaller run makes fewer files of the same size; a shape of one file stays one file."""
     scaled = {shape.name: shape.scaled(GB // 10) for shape in SHAPES}
     assert (scaled["one file"].total_bytes, scaled["one file"].file_bytes) == (GB // 2, GB // 2)
     assert (scaled["gzip"].total_bytes, scaled["gzip"].file_bytes) == (GB // 10, 16_000_000)
@@ -113,19 +113,19 @@ def test_what_holds_is_said_in_one_line():
     ids=["memory", "rows", "values", "failure"],
 )
 def test_what_does_not_hold_is_named(change, said):
-    """Too much memory, lost rows, other values and a failure of an engine are each said with shape and engine."""
+    """Too much memory, lost rows, other values and a failed engine are each named with shape and engine."""
     assert verdicts([replace(ROW, **change)]) == [f"NOT AS PROMISED: tiny rows, compactor_native: {said}"]
 
 
 def test_what_a_peer_cannot_do_is_no_fault_of_ours():
-    """A peer that fails is said to, with its words; nothing was promised of it."""
+    """A failed peer is named with its error, which breaks no promise."""
     row = replace(ROW, contender="duckdb_columns", is_promised=False, failure="no memory", compared=None)
     assert row.faults() == []
     assert verdicts([row])[-1] == "tiny rows: duckdb_columns cannot: no memory"
 
 
 def test_places_in_s3_are_files_of_its_folder(tmp_path):
-    """What a job finds in S3 is what the benchmark finds in the folder of the server."""
+    """The objects of the job in S3 are files in the folder of the server."""
     s3 = S3Folder(tmp_path, "http://127.0.0.1:1")
     home = CompactorHome(tmp_path / "lake" / "output", (tmp_path / "lake" / "whole",), s3)
     settings = home.settings(engine="native")
@@ -133,9 +133,9 @@ def test_places_in_s3_are_files_of_its_folder(tmp_path):
     assert settings.input.allowed_prefixes == ("s3://lake/whole",)
 
 
-@pytest.mark.parametrize("spoilt", [False, True])
-def test_every_value_of_the_sample_is_compared(tmp_path, spoilt):
-    """The audit finds what an engine made of the sample the same as its input, and says so where a value is another."""
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_every_value_of_the_sample_is_compared(tmp_path, is_changed):
+    """Verification finds no difference between input and output of the sample, unless a value was changed."""
     sample = write_shape(few_lines("small files"), tmp_path / "sample", 7)
     home = CompactorHome(tmp_path / "output", (sample.folder,))
     app = App(home.settings(engine="spark"))
@@ -144,10 +144,10 @@ def test_every_value_of_the_sample_is_compared(tmp_path, spoilt):
         uri = app.layout.manifest(manifest_id)
         app.store.create(uri, home.manifest(manifest_id, sorted(sample.folder.iterdir())).to_json())
         assert runner.run([uri]).results[0].outcome.date == DAY
-    if spoilt:
+    if is_changed:
         for path in home.output.rglob("*.parquet"):
             rows = pq.read_table(path)
             pq.write_table(rows.set_column(0, rows.field(0), pa.array(["2"] * rows.num_rows)), path)
     compared = compare(home.settings(engine="spark"), sample)
     assert compared.value_bytes == 2_000
-    assert bool(compared.differences) is spoilt
+    assert bool(compared.differences) is is_changed

@@ -1,4 +1,4 @@
-"""The benchmark under a steady load: what it feeds, builds and proves, and when it says that a backlog grew."""
+"""The benchmark under a steady load: feeder, builder, verification, and when a backlog counts as growing."""
 
 import json
 import shutil
@@ -52,7 +52,7 @@ def app(tmp_path: Path) -> App:
 
 @pytest.fixture
 def messages(tmp_path: Path) -> list[str]:
-    """What the feeder said of five links to two files."""
+    """The messages of the feeder about five links to two files."""
     for folder in ("ready", "raw"):
         (tmp_path / folder).mkdir()
     for name in ("a.ndjson", "b.ndjson"):
@@ -120,7 +120,7 @@ def done(app: App, messages: list[str]) -> Commit:
 
 
 def test_what_does_not_add_up_is_told_and_kept(app: App, messages: list[str]) -> None:
-    """An output that is gone, or lines that are too few, is a fault, and nothing of that manifest is removed."""
+    """An output that is gone, or lines that are too few, is a fault, and no file of that manifest is deleted."""
     commit = done(app, messages)
     Path(commit.outputs[0].final).unlink()
     prover = Prover(app, {"a.ndjson": 3, "b.ndjson": 2})
@@ -131,7 +131,7 @@ def test_what_does_not_add_up_is_told_and_kept(app: App, messages: list[str]) ->
 
 
 def test_a_file_that_is_lost_or_left_or_doubled_is_told(app: App, messages: list[str], tmp_path: Path) -> None:
-    """At the end every file that was fed is committed once, and nothing waits or lies about."""
+    """At the end every fed file is committed once, and no other file is left."""
     commit = done(app, messages)
     prover = Prover(app, {"a.ndjson": 2, "b.ndjson": 2})
     prover.proved.passages[commit.files[0].uri] = Passage(1, 0, 0)
@@ -144,7 +144,7 @@ def test_a_file_that_is_lost_or_left_or_doubled_is_told(app: App, messages: list
 
 
 def test_failed_messages_come_again(app: App, messages: list[str]) -> None:
-    """A message that nobody can read goes back to the queue, and the others are built meanwhile."""
+    """An unreadable message returns to the queue, and the others are built."""
     inbox = Inbox(["{", *messages])
     building = Building(app.settings, inbox, window_seconds=0.01, seal_seconds=0.05)
     building._build(inbox.take(6, 5))
@@ -168,7 +168,7 @@ def test_rates_and_delays_of_a_steady_flow() -> None:
 
 
 def test_a_flow_that_falls_behind() -> None:
-    """A twentieth of each second that is lost adds up: the means of whole minutes tell how fast."""
+    """A loss of a twentieth of each second adds up; the means of whole minutes show its rate."""
     flow = steady(300, 10, slowdown=0.05)
     assert flow.processing_rate == pytest.approx(10 * MB / 1.05, rel=0.01)
     assert flow.growth_rate == pytest.approx(10 * MB * (1 - 1 / 1.05), rel=0.05)
@@ -193,7 +193,7 @@ def result_of(flow: Flow, *, faults: list[str]) -> Result:
     ids=["held", "lost", "grew", "by less than a manifest", "too short to say", "fed too little"],
 )
 def test_when_a_load_was_held(flow: Flow, faults: list[str], expected: tuple[str, ...]) -> None:
-    """It was if all of it came in, the backlog did not grow by a manifest, and nothing was lost."""
+    """The load was held if all of it was fed, the backlog grew by less than a manifest, and nothing was lost."""
     result = result_of(flow, faults=faults)
     verdict = judge(flow, result, asked_rate=10 * MB, manifest_bytes=50 * MB)
     assert verdict.faults == expected
@@ -203,7 +203,7 @@ def test_when_a_load_was_held(flow: Flow, faults: list[str], expected: tuple[str
 
 
 def test_processes_are_watched_and_ended(tmp_path: Path) -> None:
-    """A part that still runs at the end is ended with its children, and what it used is known."""
+    """A process that still runs at the end is ended with its children, and its use is known."""
     nap = "[sys.executable, '-c', 'import time; time.sleep(99)']"
     code = f"import subprocess, sys, time; subprocess.Popen({nap}); print('up', flush=True); time.sleep(99)"
     module = ["timeit", "--number", "1", "--repeat", "1", code]
@@ -220,13 +220,13 @@ def test_processes_are_watched_and_ended(tmp_path: Path) -> None:
 
 
 def test_wrong_usage() -> None:
-    """No time and no rate is wrong usage."""
+    """A time or rate of zero is wrong usage."""
     for arguments in (["--minutes", "0"], ["--megabytes-per-second", "0"], ["--engine", "other"]):
         assert CliRunner().invoke(main, arguments).exit_code == 2
 
 
 def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without room on the disk it says so before anything is started."""
+    """A disk without room is an error before any process is started."""
     usage = type(shutil.disk_usage(tmp_path))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 0))
     result = CliRunner().invoke(main, ["--work", str(tmp_path)])

@@ -46,7 +46,7 @@ def test_without_a_baseline_there_are_no_ratios():
 
 
 def test_a_failed_contender_is_last_and_says_why():
-    """A failure shows no figures that could be taken for a result, but its reason."""
+    """A failure shows its reason and no figures."""
     rows = rows_of(measured("broken", 0.1, failure="exit code 1"), measured("classic", 2.0))
     assert [row.contender for row in rows] == ["classic", "broken"]
     assert rows[1].megabytes_per_second is None
@@ -54,13 +54,13 @@ def test_a_failed_contender_is_last_and_says_why():
 
 
 def test_a_failed_baseline_gives_no_ratios():
-    """The first pass of a baseline that failed afterwards is nothing to compare with."""
+    """A baseline that failed after its first pass gives no ratios."""
     rows = rows_of(measured("classic", 1.0, failure="exit code 1"), measured("fast", 1.0))
     assert rows[0].ratio is None
 
 
 def test_lost_or_doubled_rows_are_noted():
-    """Who writes another number of rows than there are lines does not pass as merely fast."""
+    """A contender whose rows are not as many as the lines gets a note."""
     assert notes(rows_of(measured("lossy", 1.0, rows=9))) == ["lossy: wrote 9 rows, expected 10"]
     assert notes(rows_of(measured("exact", 1.0))) == []
 
@@ -81,7 +81,7 @@ def test_plain_text_is_aligned():
 
 
 def test_a_pass_survives_the_protocol_and_other_lines_are_no_pass():
-    """What a process prints for a pass comes back the same; its chatter does not count as one."""
+    """A printed pass is parsed back; other output is not a pass."""
     one = Pass(1.5, 7, (3, 4), 2)
     assert load(dump(one)) == one
     assert [load(line) for line in ("WARN something", "{}", "[1]", "", '{"seconds": 1}')] == [None] * 5
@@ -98,7 +98,7 @@ def test_sizes_are_read(text, expected):
 
 @pytest.mark.parametrize("text", ["", "1", "gb", "-1gb", "0mb", "1tb"])
 def test_a_size_without_sense_is_refused(text):
-    """Anything that is no size says what was expected."""
+    """The error of an invalid size says what was expected."""
     with pytest.raises(ValueError, match="expected a number and kb, mb or gb"):
         parse_size(text)
 
@@ -128,7 +128,7 @@ def test_too_little_room_is_told_before_work_begins(tmp_path):
 
 
 def test_the_last_result_is_kept_for_the_cost(tmp_path):
-    """Engines that did their work are kept with their speed, all others left out; without any, the last one stays."""
+    """Engines without a fault are kept with their speed; without any, the earlier result stays."""
     rows = rows_of(
         measured("classic", 2.0, 2.0),
         measured("compactor_native", 1.0, 0.5),

@@ -52,7 +52,7 @@ def test_settings_hold(total_bytes: int, tmp_path: Path) -> None:
 
 
 def test_every_flaw_is_expected_with_its_reason() -> None:
-    """Each kind of bad line that the demo makes is rejected for the very reason that the demo expects."""
+    """Each kind of bad line that the demo makes is rejected for the reason that the demo expects."""
     assert set(REASON_OF_KIND) == set(BAD_LINES)
     assert set(REASON_OF_KIND.values()) <= set(REASONS)
     for kind, spoil in BAD_LINES.items():
@@ -128,7 +128,7 @@ def is_alive(process_id: int) -> bool:
 
 
 def test_emulator_serves_what_the_demo_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets and claims table can be made on it and used, and it is gone with its block."""
+    """Buckets and a claims table can be made on it and used; it ends with its context."""
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     with local_aws() as url:
@@ -173,7 +173,7 @@ def test_emulator_that_cannot_start(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_folder_must_be_empty(tmp_path: Path) -> None:
-    """A demo does not mix with what is in a folder already."""
+    """A demo refuses a folder that holds other files."""
     (tmp_path / "mine").write_text("")
     result = CliRunner().invoke(command, ["demo", "--local", str(tmp_path)])
     assert result.exit_code == 2

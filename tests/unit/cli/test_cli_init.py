@@ -1,4 +1,4 @@
-"""Promises of `compactor init`: what it writes can be used as it is, and nothing is ever lost to it."""
+"""Promises of `compactor init`: its file can be used as it is, and it overwrites nothing by accident."""
 
 import tomllib
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_what_is_written_can_be_used(places: tuple[str, str, str], tmp_path: Pat
 
 @pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
 def test_every_key_is_shown_with_its_default(places: tuple[str, str, str]) -> None:
-    """Every key has a line; taking the marks away changes nothing."""
+    """Every key has a line; uncommenting all of them changes nothing."""
     text = draft(Answers((places[0],), places[1], places[2]))
     shown = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     read = tomllib.loads(shown)
@@ -72,7 +72,7 @@ def test_next_commands_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_s3_says_that_claims_are_missing(tmp_path: Path) -> None:
-    """On S3 the table of claims is the one thing left to do, and it is said."""
+    """On S3 the table of claims is the one setting left, and the command names it."""
     assert "set builder.claims to a DynamoDB table" in call(str(tmp_path / "c.toml"), *flags(PLACES["s3"])).stdout
 
 
@@ -84,7 +84,7 @@ def test_several_inputs(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    """Nothing is written over without --force, and nothing is asked first."""
+    """Without --force no file is overwritten, and nothing is asked first."""
     path = tmp_path / "c.toml"
     path.write_text("mine")
     refused = call(str(path), *flags(PLACES["local"]))
@@ -162,7 +162,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.lists(st.sampled_from(["s3://a", "s3://b/c", "/x", "/y/z", "./w", ""]) | st.text(), min_size=3, max_size=3))
 def test_any_answers_give_settings_or_faults(texts: Any) -> None:
-    """Whatever is answered: a file that loads without a fault, or what was wrong."""
+    """Any answers give a file that loads without a fault, or the faults."""
     answers, faults = read_answers((texts[0],), texts[1], texts[2])
     assert bool(faults) == (answers is None)
     if answers is not None:

@@ -1,4 +1,4 @@
-"""Promises of plan, status, verify and trace: what they print, as JSON and as text, and which code they end with."""
+"""Promises of plan, status, verify, trace and clean: their text, their JSON and their exit codes."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_plan_outside(site: Site) -> None:
 
 
 def test_status_of_nothing(site: Site) -> None:
-    """Before anything was done there is a status all the same, and asking for it writes nothing."""
+    """There is a status before any work, and reading it writes nothing."""
     before = sorted(site.root.rglob("*"))
     document, code = site.json("status")
     assert code == 0
@@ -71,7 +71,7 @@ def test_status_of_nothing(site: Site) -> None:
 
 
 def test_status_as_json(site: Site) -> None:
-    """Status counts what waits, what was committed and what was set aside."""
+    """Status counts what waits, what was committed and what became a dead letter."""
     site.plan()
     waiting = site.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
@@ -104,7 +104,7 @@ def test_status_fits_a_terminal(site: Site) -> None:
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("scope", ["all", "day", "manifest"])
 def test_verify_as_json(site: Site, scope: str, deep: bool) -> None:
-    """What was compacted adds up: lines are rows, rejects and blanks, whatever part of it is asked for."""
+    """Lines are the sum of rows, rejects and blanks, for all manifests, one day or one manifest."""
     manifest_id = site.plan()
     site.compact()
     which = {"all": [], "day": ["--date", DAY], "manifest": [manifest_id]}[scope]
@@ -127,7 +127,7 @@ def test_verify_as_text(site: Site) -> None:
 
 
 def test_verify_finds_what_is_gone(site: Site) -> None:
-    """An output file that is gone is a discrepancy with its place, and the code says that somebody must look."""
+    """An output file that is gone is a discrepancy with its place, and the exit code asks for an operator."""
     site.plan()
     site.compact()
     [output] = (site.root / "o").rglob("*.parquet")
@@ -181,8 +181,8 @@ def test_verify_counts_dead_letters(site: Site) -> None:
     assert (document["dead_letters"], document["needs_operator"], code) == (1, True, 3)
 
 
-def test_verify_lists_what_was_set_aside(site: Site) -> None:
-    """Files and manifests that were set aside are listed with their reason, as JSON and, a few of them, as text."""
+def test_verify_lists_quarantined_files_and_dead_letters(site: Site) -> None:
+    """Quarantined files and dead letters are listed with their reasons: all as JSON, the first few as text."""
     manifest_id = site.plan()
     gone = Path(site.raw(f"{DAY}-good.ndjson"))
     gone.unlink()
@@ -216,8 +216,8 @@ def test_verify_takes_ids_only(site: Site, manifest_id: str) -> None:
     assert "is not a manifest id; expected 1 to 200 letters" in result.stderr
 
 
-def test_verify_day_that_nobody_knows(site: Site) -> None:
-    """A copy in the folder of a day of which the ledger knows nothing is found by that day and by all."""
+def test_verify_a_day_that_is_not_on_record(site: Site) -> None:
+    """A Parquet file in the folder of a day that is not in the ledger is found by that day and by all."""
     site.plan()
     site.compact()
     [output] = (site.root / "o").rglob("*.parquet")
@@ -242,7 +242,7 @@ def test_verify_without_the_record_of_acceptance(site: Site) -> None:
 
 
 def test_clean(site: Site) -> None:
-    """Clean shows what would go, removes it, and finds nothing the second time."""
+    """Clean shows what it would delete, deletes it, and finds nothing the second time."""
     manifest_id = site.plan()
     site.compact()
     [archived] = (site.root / "s" / "archive").rglob("*.json")
@@ -260,7 +260,7 @@ def test_clean(site: Site) -> None:
 
 
 def test_clean_keeps_and_says_why(site: Site) -> None:
-    """What is not committed and done is kept, with its place and the reason."""
+    """Files of a manifest that is not committed and done are kept and listed with the reason."""
     site.plan()
     site.compact()
     [done] = (site.root / "s" / "ledger").rglob("done.json")
@@ -272,7 +272,7 @@ def test_clean_keeps_and_says_why(site: Site) -> None:
 
 
 def test_clean_checkpoints(site: Site) -> None:
-    """Checkpoints go at once where nobody wrote to them lately, or by force; else one line says why not."""
+    """Checkpoints without recent writes are deleted, others only by force; without it one line says why not."""
     written = site.root / "s" / "checkpoint" / "run-1" / "offsets" / "0"
     written.parent.mkdir(parents=True)
     written.write_text("x")
@@ -287,7 +287,7 @@ def test_clean_checkpoints(site: Site) -> None:
 
 
 def test_verify_unknown(site: Site) -> None:
-    """A manifest without a record is an error with nothing on stdout; one that waits says so."""
+    """An unknown manifest is an error with nothing on stdout; the error of a waiting one says that it waits."""
     result = site.call("verify", "no-such-manifest", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {site.root}/s has no record of it")
@@ -319,8 +319,8 @@ def test_trace_from_unknown_to_done(site: Site) -> None:
     assert "2 = 1 rows + 1 rejects + 0 blank" in text
 
 
-def test_trace_set_aside(site: Site) -> None:
-    """A file that was set aside is found with the reason, and needs an operator."""
+def test_trace_a_quarantined_file(site: Site) -> None:
+    """A quarantined file is found with the reason, and needs an operator."""
     site.plan()
     good = Path(site.raw(f"{DAY}-good.ndjson"))
     good.unlink()

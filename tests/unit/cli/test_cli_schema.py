@@ -1,4 +1,4 @@
-"""Promises of `compactor schema`: every version with what it added, and where that came from."""
+"""Promises of `compactor schema`: every version, the columns that it added, and their first files."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def registry(config: Path, *declared: DeclaredColumn) -> SchemaRegistry:
 
 
 def test_no_version_yet(config: Path) -> None:
-    """Before the first manifest there is nothing to show, and asking writes nothing."""
+    """Before the first manifest there is no version, and the command writes nothing."""
     before = sorted(config.parent.rglob("*"))
     result = call(config)
     assert (result.exit_code, result.stdout[:21]) == (0, "No schema version yet")
@@ -78,13 +78,13 @@ def test_long_lists(config: Path) -> None:
 
 
 def test_a_wide_version(config: Path) -> None:
-    """Of a version that added many columns the screen names the first ones and counts the rest."""
+    """The text form names the first columns of a wide version and counts the rest."""
     registry(config, *(DeclaredColumn(f"k{at}", f"k{at}") for at in range(SHOWN_COLUMNS + 1_005))).covering({}, "m")
     assert call(config).stdout.endswith("  and 1,005 more; --json shows all\n")
 
 
 def test_a_damaged_version(config: Path) -> None:
-    """A record that cannot be read is told in one line that names it, with the next move, and no stack trace."""
+    """An unreadable record is one line that names it, with the next action and no stack trace."""
     registry(config).covering({"a": "/raw/1"}, "m1")
     record = config.parent / "s" / "schemas" / "1.json"
     record.write_bytes(record.read_bytes()[:-20])

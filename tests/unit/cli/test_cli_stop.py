@@ -31,7 +31,7 @@ def call(config: Path, *arguments: str) -> Result:
 
 @pytest.fixture
 def job(config: Path) -> Iterator[threading.Thread]:
-    """A job that goes on until it is told to stop."""
+    """A job that runs until it is asked to stop."""
     app = App(load_settings(config, {}))
     began = threading.Event()
     source = ListSource(app.store, app.layout.manifests_folder, on_wait=began.set)
@@ -52,7 +52,7 @@ def test_nothing_runs(config: Path) -> None:
 
 
 def test_a_job_ends(config: Path, job: threading.Thread) -> None:
-    """A job that is asked ends by itself, and the command can wait for it."""
+    """A job ends when it is asked to, and the command can wait for it."""
     result = call(config, "--wait", "30")
     assert result.exit_code == 0, result.output
     assert "has ended" in result.stdout

@@ -1,4 +1,4 @@
-"""Promises of the command line as such: exit codes, faults all at once, and where everything is written to."""
+"""Promises of the command line as a whole: help, settings, exit codes, errors and signals."""
 
 import signal
 import subprocess
@@ -116,7 +116,7 @@ def test_no_settings() -> None:
 
 
 def test_all_faults_at_once(tmp_path: Path) -> None:
-    """Every fault of the settings is told in one go, one a line."""
+    """Every fault of the settings is a line, and all are printed at once."""
     path = tmp_path / "bad.toml"
     path.write_text('[paths]\nmanifests = "ftp://x"\noutput = 3\n[stream]\nmax_attempts = 0\n')
     result = call("--config", str(path), "status")
@@ -130,7 +130,7 @@ def test_all_faults_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["before", "behind", "environment"])
 def test_config_before_or_behind_the_command(config: Path, place: str) -> None:
-    """The settings file may be named before or behind the command, or by a variable."""
+    """The settings file may be named before or after the command, or by a variable."""
     option = ["--config", str(config)]
     if place == "environment":
         result = call("status", env={"COMPACTOR_CONFIG": str(config)})
@@ -140,7 +140,7 @@ def test_config_before_or_behind_the_command(config: Path, place: str) -> None:
 
 
 def test_the_nearer_config_counts(config: Path) -> None:
-    """What is named behind the command wins over what is named before it, and that over the variable."""
+    """--config after the command overrides --config before it, which overrides the variable."""
     assert call("--config", "/nowhere", "status", "--config", str(config)).exit_code == 0
     assert call("--config", str(config), "status", env={"COMPACTOR_CONFIG": "/nowhere"}).exit_code == 0
 
@@ -264,7 +264,7 @@ def signalled(when: str) -> "subprocess.Popen[str]":
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_signal_asks_to_stop(number: signal.Signals, when: str) -> None:
-    """One signal, also one that comes before the job is there to hear it, stops the job and lets it finish."""
+    """One signal stops the job and lets it finish, even if it comes before the job has started."""
     with signalled(when) as process:
         process.send_signal(number)
         assert process.stdout is not None
@@ -284,4 +284,4 @@ def test_the_second_signal_ends_at_once(second: signal.Signals) -> None:
         process.send_signal(second)
         assert process.wait(60) == 1
         assert process.stderr is not None
-        assert process.stderr.read().endswith("ended at once; the next run goes on\n")
+        assert process.stderr.read().endswith("ended at once; the next run continues\n")

@@ -126,7 +126,7 @@ def test_files_are_named_after_the_day_and_filled_with_whole_lines():
     ],
 )
 def test_the_counts_are_what_a_parser_finds(flaws):
-    """Files, bytes, lines and bad lines are as many as told, flaws or none."""
+    """The counts of files, bytes, lines and bad lines are right, with flaws and without."""
     files, counts = written(flaws=flaws)
     lines = [line for data in files.values() for line in plain(data).split(b"\n")[:-1]]
     assert counts.files == len(files)
@@ -138,8 +138,8 @@ def test_the_counts_are_what_a_parser_finds(flaws):
 
 
 @pytest.mark.parametrize("kind", BAD_LINES)
-def test_a_spoiled_line_is_no_object_and_stays_one_line(kind):
-    """No way of spoiling a line leaves a JSON object, or makes two lines of it."""
+def test_a_bad_line_is_no_object_and_stays_one_line(kind):
+    """No kind of bad line is a JSON object, or becomes two lines."""
     for line in make_event_lines(4, 200).splitlines():
         bad = BAD_LINES[kind](line)
         assert not is_object(bad)
@@ -186,6 +186,6 @@ def test_one_gigabyte_is_286_files():
     ],
 )
 def test_asking_for_more_flaws_than_fit_is_refused(flaws, message):
-    """Too many flaws are an error that says how many would have fit, not fewer flaws than told."""
+    """Too many flaws are an error that says what was expected."""
     with pytest.raises(ValueError, match=message):
         written(flaws=flaws)

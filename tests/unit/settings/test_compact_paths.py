@@ -61,21 +61,21 @@ def test_places_of_a_call(source: str, destination: str, home: str | None, expec
     ],
 )
 def test_faults_of_places(source: str, destination: str, home: str | None, fault: str) -> None:
-    """Each is named as it was typed, with what was expected."""
+    """Each fault names the place as it was typed, with what was expected."""
     with pytest.raises(SettingsError) as caught:
         parse_compact_paths(source, destination, home)
     assert fault in str(caught.value)
 
 
 def test_all_faults_come_at_once() -> None:
-    """So that one call is enough to learn of them."""
+    """All faults are in one error."""
     with pytest.raises(SettingsError) as caught:
         parse_compact_paths("", "s3://bucket", "s3://lake/*")
     assert [fault.partition(":")[0] for fault in caught.value.faults] == ["SRC", "DST", "--state"]
 
 
 def test_first_settings() -> None:
-    """They can be used as they are; on S3 claims need no table."""
+    """The first settings can be used as they are; on S3 claims need no table."""
     local = parse_settings(settings_document(PATHS, Options(), None))
     assert (local.paths.output, local.paths.state) == ("/rows", "/rows.compactor/state")
     assert (local.input.allowed_prefixes, local.builder.claims) == (("/raw",), "")
@@ -109,7 +109,7 @@ def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
 
 
 def test_a_moved_folder_takes_its_settings_along() -> None:
-    """Places are those of the call, not those of where the folder was once."""
+    """Places are those of the call, not those of the folder before it was moved."""
     document = settings_document(
         CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(PATHS, Options(), None)
     )
