@@ -36,14 +36,14 @@ def test_a_file_that_another_builder_holds_comes_again(harness: Harness) -> None
     with pytest.raises(DiedError):
         build(harness, put("a.ndjson"), on_crash_point=die)
     with events_logged("files.held") as events:
-        report = build(harness, put("a.ndjson"), put("b.ndjson"))
+        report = build(harness, put("a.ndjson"), put("b.ndjson"), put("c.ndjson"))
     assert set(report.failed) == {"a"}
     assert "claimed by another builder until 12:05:00 UTC" in report.failed["a"]
     assert [(event["files"], event["first"]) for event in events] == [(1, "s3://lake/raw/a.ndjson#e1")]
     harness.clock.advance(301)
     assert build(harness, put("a.ndjson")).failed == {}
     seal(harness, after_seconds=60)
-    assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+    assert places(harness) == {f"s3://lake/raw/{name}.ndjson#e1": 1 for name in "abc"}
 
 
 def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None:
