@@ -1,4 +1,4 @@
-"""Builders, sealers and planners on the same files, any of whom can be held up at a step."""
+"""Builders, sealers and planners on the same files, any of which can be held up at a crash point."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from tests.support.harness import Harness
 from tests.support.s3_messages import notification
 
 MIB = 1024 * 1024
-OBJECTS = 6  # two of them fill a manifest, so that some are built at once and some wait
+OBJECTS = 7  # four of them fill two manifests, so that some are built at once and some wait
 
 
 class Race:
-    """One store, one table of claims, one queue, and whoever works on them."""
+    """One store, one table of claims, one queue, and the builders, sealers and planners that work on them."""
 
     def __init__(self) -> None:
         self.harness = Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, "max_wait_seconds": 1})
@@ -52,7 +52,7 @@ class Race:
         self.harness.app().planner.plan("s3://lake/raw")
 
     def hold_up(self, who: str, step: BuildCrashPoint, meanwhile: Callable[[], object]) -> None:
-        """Have somebody do his work, and the first time he reaches a step, something else be done first."""
+        """Run a builder or a sealer, and do something else when it first reaches a crash point."""
         held: list[bool] = []
 
         def on_crash_point(reached: BuildCrashPoint, _manifest_id: str) -> None:
@@ -73,16 +73,16 @@ class Race:
         assert list(self.harness.store.list(self.harness.layout.pending_folder)) == []
 
     def check(self) -> None:
-        """Each object is in exactly one manifest that takes effect; the job refuses none of those."""
+        """Each object is in exactly one manifest of the watched prefix, and none of these is revoked."""
         listed = [
             info for info in self.harness.store.list(self.harness.layout.manifests_folder) if is_delivery(info.uri)
         ]
         named: Counter[str] = Counter()
         for info in listed:
             record = self.harness.ledger.accepted(base_name(info.uri).removesuffix(".json"))
-            if record is None or record.kind != "revoked":
-                manifest = Manifest.model_validate_json(self.harness.store.read(info.uri))
-                named.update(claim_key(file) for file in manifest.files)
+            assert record is None or record.kind != "revoked", f"{info.uri} would become a false dead letter"
+            manifest = Manifest.model_validate_json(self.harness.store.read(info.uri))
+            named.update(claim_key(file) for file in manifest.files)
         expected = {f"{info.uri}#{info.etag}": 1 for info in self.harness.store.list("s3://lake/raw/")}
         assert named == expected
 

@@ -1,6 +1,7 @@
 """Promises of the names and places."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -235,13 +236,28 @@ def test_output_folder_templates(template: str, usable: bool) -> None:
     assert (layout.output_folder_faults(template) == []) is usable
 
 
-@given(st.one_of(st.text(), st.text(alphabet="{}date!:./_a")))
-def test_an_accepted_template_gives_a_folder_below_the_output(template: str) -> None:
-    """Whatever is accepted as a template can be filled in and stays below the output."""
+TEMPLATE_TEXTS = st.text(alphabet="abz-=/._{}*\u00e9 ", max_size=8)
+
+
+@given(TEMPLATE_TEXTS, TEMPLATE_TEXTS)
+def test_any_template_is_refused_or_gives_a_folder_below_the_output(before: str, after: str) -> None:
+    """Whatever is accepted as a template can be filled in, stays below the output, and tells its date back."""
+    template = f"{before}{{date}}{after}"
     if layout.output_folder_faults(template) == []:
         places = Layout(manifests="/m", output="/o", state="/s", output_folder=template)
         assert layout.is_within(places.output_folder_of(DAY), "/o")
-        assert DAY in places.output_folder_of(DAY)
+        key = ManifestKey(DAY, "m1")
+        assert places.output_owner(places.output_file(key, 0)) == key
+
+
+def test_most_plain_templates_are_accepted() -> None:
+    """The property above holds for many templates, for many are accepted."""
+    texts = ["", "a", "a-", "year=", "\u00e9 ", "a.b/c"]
+    faults = {
+        (before, after): layout.output_folder_faults(f"{before}{{date}}{after}")
+        for before, after in product(texts, texts)
+    }
+    assert [pair for pair, found in faults.items() if found] == []
 
 
 def test_the_last_resort_for_a_date_is_utc() -> None:

@@ -72,6 +72,14 @@ def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert harness.waiting() == []
 
 
+def test_as_big_as_can_be(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest of exactly the largest size is read and accepted."""
+    uri = harness.deliver("m1", GOOD)
+    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", len(harness.store.read(uri)))
+    delivery = receive(harness, uri)
+    assert (delivery.refusal, delivery.accepted.kind) == (None, "manifest")
+
+
 def test_accepted(harness: Harness) -> None:
     """A manifest is tied to its own id and date, whatever its object is called."""
     data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()

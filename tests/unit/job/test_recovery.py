@@ -4,9 +4,10 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.job.recovery import Recovery
-from compactor.job.retention.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS
+from compactor.job.retention.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
 from tests.support.fakes import FaultyStore
 from tests.support.harness import GOOD, DiedError, Harness
+from tests.support.logged import events_logged
 
 
 def recovery(harness: Harness, store: FaultyStore | None = None) -> Recovery:
@@ -24,9 +25,27 @@ def test_sweep(over: bool) -> None:
     for uri, age_seconds in zip(places, (ORPHAN_AGE_SECONDS, CHECKPOINT_AGE_SECONDS), strict=True):
         harness.store.put(uri, b"x")
         harness.clock.advance(age_seconds + (1 if over else -1))
-        recovery(harness).sweep()
+        with events_logged("orphans.swept") as events:
+            recovery(harness).sweep()
+        kind = Kind.STAGED if uri == places[0] else Kind.CHECKPOINT
+        assert [event["removed"] for event in events] == ([{kind: 1}] if over else [])
         assert (harness.store.stat(uri) is None) == over
         harness.store.delete([uri])
+
+
+def test_checkpoints_that_cannot_be_deleted_stay() -> None:
+    """A run ends all the same if its checkpoints cannot be deleted; the log says so, and a later sweep deletes them."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    app = harness.app(store=store)
+    uri = harness.layout.checkpoint(f"{app.run_id}-1") + "/offsets/0"
+    harness.store.put(uri, b"x")
+    store.unavailable_at(1, "delete")
+    dropped = Recovery(app.state, app.batch_runner(harness.engine(store)), app.cleaner)
+    for kept in (True, False):
+        with events_logged("checkpoints.kept") as events:
+            dropped.drop_checkpoints()
+        assert (len(events), harness.store.stat(uri) is not None) == (int(kept), kept)
 
 
 def test_recover_without_the_objects() -> None:

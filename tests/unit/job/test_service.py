@@ -213,7 +213,20 @@ def test_begins_again_after_passing_trouble(harness: Harness) -> None:
     for number in range(3):
         harness.deliver(f"m{number}", GOOD)
     stream = source(harness, fail_starts=MAX_CONSECUTIVE_FAILURES)
-    assert service(harness, stream).run(once=True).committed == 3
+    engine = FailingEngine(harness, StoreUnavailable("503"), {"m1": 8})
+    assert service(harness, stream, engine).run(once=True).committed == 3
+
+
+def test_what_recovery_cannot_finish_fails_the_run(harness: Harness) -> None:
+    """A run that is to end fails if an open manifest, which the stream does not deliver, could not be finished."""
+    uri = harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=_die_when_attempted).run([uri])
+    harness.store.delete([uri])
+    engine = FailingEngine(harness, StoreUnavailable("503 from afar"), {"m1": 1_000})
+    with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
+        service(harness, source(harness), engine).run(once=True)
+    assert service(harness, source(harness)).run(once=True).committed == 1
 
 
 def test_one_manifest_in_lasting_trouble_stops_no_other(harness: Harness) -> None:
@@ -328,6 +341,11 @@ def test_recovery_before_the_stream(harness: Harness) -> None:
     harness.store.delete([uri])  # the stream could not deliver it
     assert service(harness, source(harness)).run(once=True).committed == 1
     harness.check_exact()
+
+
+def _die_when_attempted(step: CrashPoint, _manifest_id: str) -> None:
+    if step == CrashPoint.ATTEMPTED:
+        raise DiedError
 
 
 def _die_when_decided(step: CrashPoint, _manifest_id: str) -> None:

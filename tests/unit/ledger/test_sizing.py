@@ -40,6 +40,14 @@ def recent(decoded_bytes: int, output_bytes: int, age_seconds: float = 0) -> Rec
 BIG = MIN_LEARNING_BYTES
 
 
+def test_bounds_of_learning() -> None:
+    """Sizing learns from the latest 16 commits of at least 8 MiB each."""
+    assert (RATIO_HISTORY, MIN_LEARNING_BYTES) == (16, 8 * MIB)
+    older = [recent(8 * MIB, 4 * MIB, age_seconds=1)]
+    assert learned_ratio([recent(8 * MIB, 8 * MIB)] * 15 + older) == (15 + 0.5) / 16
+    assert learned_ratio([recent(8 * MIB, 8 * MIB)] * 16 + older) == 1
+
+
 @pytest.mark.parametrize(
     ("commits", "ratio"),
     [

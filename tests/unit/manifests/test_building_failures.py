@@ -10,6 +10,7 @@ from compactor.core.layout import base_name
 from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness
+from tests.support.logged import events_logged
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def test_poison_fails_alone(harness: Harness) -> None:
     assert [len(part.files) for part in report.parts] == [2]
 
 
-def test_a_file_that_another_builder_is_at_comes_again(harness: Harness) -> None:
-    """While another one may still write, the message fails; afterwards it is done with, or the file is taken over."""
+def test_a_file_that_another_builder_holds_comes_again(harness: Harness) -> None:
+    """While another builder may still write, the message fails; later it succeeds, or the file is taken over."""
 
     def die(step: BuildCrashPoint, _manifest_id: str) -> None:
         if step is BuildCrashPoint.CLAIMED:
@@ -34,13 +35,15 @@ def test_a_file_that_another_builder_is_at_comes_again(harness: Harness) -> None
 
     with pytest.raises(DiedError):
         build(harness, put("a.ndjson"), on_crash_point=die)
-    report = build(harness, put("a.ndjson"), put("b.ndjson"))
+    with events_logged("files.held") as events:
+        report = build(harness, put("a.ndjson"), put("b.ndjson"), put("c.ndjson"))
     assert set(report.failed) == {"a"}
     assert "claimed by another builder until 12:05:00 UTC" in report.failed["a"]
+    assert [(event["files"], event["first"]) for event in events] == [(1, "s3://lake/raw/a.ndjson#e1")]
     harness.clock.advance(301)
     assert build(harness, put("a.ndjson")).failed == {}
     seal(harness, after_seconds=60)
-    assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+    assert places(harness) == {f"s3://lake/raw/{name}.ndjson#e1": 1 for name in "abc"}
 
 
 def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None:

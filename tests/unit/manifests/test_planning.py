@@ -52,6 +52,16 @@ def committed(harness: Harness) -> Counter[str]:
     return Counter(file.uri for commit in outcomes if isinstance(commit, Commit) for file in commit.files)
 
 
+def test_a_dry_run_after_a_plan_offers_nothing(harness: Harness) -> None:
+    """A dry run plans no file that is planned already, and neither claims nor writes."""
+    offered = harness.app().planner.plan("/w/raw", dry_run=True)
+    assert ([len(each.files) for each in offered.manifests], planned(harness)) == ([2, 2, 1], Counter())
+    plan(harness)
+    before = harness.waiting()
+    offered = harness.app().planner.plan("/w/raw", dry_run=True)
+    assert (offered.manifests, offered.planned_before, harness.waiting()) == ([], 5, before)
+
+
 def test_every_file_once(harness: Harness) -> None:
     """All files are planned, in manifests near the target, and a second plan finds nothing to do."""
     first = plan(harness)

@@ -7,9 +7,10 @@ import pytest
 
 from compactor.core.crash_points import BuildCrashPoint
 from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
-from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
+from tests.support.building import MIB, build, in_effect, new_harness, parts_of, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness
+from tests.support.logged import events_logged
 
 
 @pytest.fixture
@@ -44,8 +45,8 @@ def test_a_revoked_part_is_deleted(harness: Harness) -> None:
     assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1}
 
 
-def test_a_late_sealer_removes_nothing(harness: Harness) -> None:
-    """A sealer that is held up beyond its lease, and lost one of its parts, leaves all of them where they are."""
+def test_a_late_sealer_leaves_its_parts_and_no_manifest(harness: Harness) -> None:
+    """A sealer that is held up beyond its lease, and lost one of its parts, leaves all of them, and no dead letter."""
     for name in "ab":
         build(harness, put(f"{name}.ndjson"))
     harness.clock.advance(60)
@@ -64,6 +65,9 @@ def test_a_late_sealer_removes_nothing(harness: Harness) -> None:
     assert (late.manifests, late.waiting_parts, len(pending(harness))) == ([], 2, 1)
     seal(harness, after_seconds=301)
     assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+    assert len(harness.waiting()) == len(in_effect(harness))
+    report = harness.run_once()
+    assert (report.committed, report.dead_lettered) == (2, 0)
 
 
 def test_a_part_that_cannot_be_read_stays(harness: Harness) -> None:
@@ -73,7 +77,9 @@ def test_a_part_that_cannot_be_read_stays(harness: Harness) -> None:
     harness.store.put(damaged, b"{")
     renamed = harness.layout.pending_part("2026-01-02-renamed")
     harness.store.put(renamed, harness.store.read(pending(harness)[0]))
-    report = seal(harness, after_seconds=60)
+    with events_logged("part.unreadable") as events:
+        report = seal(harness, after_seconds=60)
+    assert [event["uri"] for event in events] == [damaged, renamed]
     assert set(report.unreadable) == {damaged, renamed}
     assert "expected a pending part" in report.unreadable[damaged]
     assert (len(report.manifests), pending(harness)) == (1, sorted([damaged, renamed]))
