@@ -461,7 +461,7 @@ def test_something_else_that_answers(site: Site) -> None:
         found = site.fault()
         server.shutdown()
     assert found.name == "endpoint"
-    assert "something else answers there, a proxy perhaps (HTTP 404" in found.found
+    assert "something else answers, perhaps a proxy (HTTP 404" in found.found
     assert "NO_PROXY" in found.next_move
 
 

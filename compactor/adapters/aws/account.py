@@ -1,4 +1,4 @@
-"""Whether what the settings name is there, at AWS or a stand-in. Reads only, and gives up soon."""
+"""Checks what the settings name, in AWS or in a stand-in. It only reads, and gives up early."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -34,21 +34,20 @@ _REFUSED = {
     "TokenRefreshRequired",
     "RequestTimeTooSkewed",
 }
-"""How S3 says that it does not take the credentials themselves [S3 API, error responses]."""
-
+"""The errors with which S3 refuses the credentials themselves [S3 API, error responses]."""
 
 _CRASHED = "500"
-"""S3 itself may answer so, and a stand-in that minds a request without signature."""
+"""S3 itself may answer with this, as may a stand-in that needs signed requests."""
 
 
 class AwsAccount:
-    """An account, by way of the credentials that AWS tools find.
+    """An account, with the credentials that AWS tools find.
 
     Args:
-        region: None to take it from the surroundings.
+        region: None to take it from the environment.
         endpoint_url: A server other than AWS; None for AWS itself.
         timeout_seconds: How long to wait for the answer to one request.
-        attempts: How often a request is sent at most.
+        attempts: The most times that a request is sent.
     """
 
     def __init__(self, region: str | None, endpoint_url: str | None, *, timeout_seconds: float, attempts: int) -> None:
@@ -67,14 +66,14 @@ class AwsAccount:
             with translated(f"S3 at {self.endpoint}"):
                 answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ResponseParserError as exc:
-            raise self._no_s3("its answer is no XML") from exc
+            raise self._no_s3("its answer is not XML") from exc
         except CompactorError as exc:
-            # Refused is answered too, and that is all that is wanted.
+            # A refusal is an answer too, and has the date.
             if not isinstance(exc.__cause__, ClientError):
                 raise
             answer = exc.__cause__.response
             if (code := error_code(exc.__cause__)).isdigit() and code != _CRASHED:
-                raise self._no_s3(f"HTTP {code}, and nothing that S3 would say") from exc
+                raise self._no_s3(f"HTTP {code} without an error of S3") from exc
         try:
             told = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
         except (KeyError, ValueError) as exc:
@@ -121,7 +120,7 @@ class AwsAccount:
         )
 
     def queue(self, url: str) -> QueueDepth | Absent:
-        found = self._ask(f"queue {url}", SqsQueue(self._of("sqs"), None, url).depth)
+        found = self._ask(f"queue {url}", SqsQueue(sqs=self._of("sqs"), cloudwatch=None, url=url).depth)
         return found if isinstance(found, Absent | QueueDepth) else Absent.MISSING
 
     def topic(self, arn: str) -> Absent | None:
@@ -145,10 +144,10 @@ class AwsAccount:
         return asked if isinstance(asked, Absent) else None
 
     def _no_s3(self, why: str) -> AccessError:
-        return AccessError(f"S3 at {self.endpoint}: something else answers there, a proxy perhaps ({why})")
+        return AccessError(f"S3 at {self.endpoint}: something else answers, perhaps a proxy ({why})")
 
     def _ask(self, what: str, call: Any) -> Any:
-        """What a call answers, or why there is nothing to be seen."""
+        """The answer of a call, or why there is none."""
         try:
             with translated(what):
                 return call()
