@@ -15,7 +15,7 @@ from compactor.settings.control_policy import Policy
 def alarms(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[Finding]:
     """Every condition that people should know of."""
     for source, why in snapshot.unknown.items():
-        yield finding(Condition.UNKNOWN, f"{source} could not be read: {why}", subject=source.name.lower())
+        yield finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
     yield from _of_runs(snapshot, policy, now)
     yield from _of_backlog(snapshot, policy)
 

@@ -79,7 +79,7 @@ MEANINGS: dict[Condition, Meaning] = {
     Condition.OLDEST_MANIFEST: Meaning("behind", "look", _ADD_WORKERS),
     Condition.FALLING_BEHIND: Meaning("behind", "look", _ADD_WORKERS),
     Condition.QUEUE_AGE: Meaning("behind", "look", "read the builder's log"),
-    Condition.LATE_FILES: Meaning("behind", "look", _ADD_WORKERS),
+    Condition.LATE_FILES: Meaning("behind", "look"),
     Condition.MANIFESTS_STUCK: Meaning("needs_you", "act", "the line manifest.stuck in the job's log names the object"),
     Condition.SEALER_LATE: Meaning("needs_you", "act", "read the sealer's log"),
     Condition.EVENTS_DEAD_LETTERED: Meaning(
@@ -98,7 +98,7 @@ MEANINGS: dict[Condition, Meaning] = {
     Condition.TOO_MANY_WORKERS: Meaning("running", "look", 'use fewer workers, or control.mode = "on_work"'),
     Condition.REJECTS_RATE: Meaning("running", "look", "tell the producer, then compactor redrive rejects"),
     Condition.OFF_TARGET_SIZES: Meaning("running", "look"),
-    Condition.CLOCKS_OFF: Meaning("running", "look", "check the clocks of the machines that ran the job"),
+    Condition.CLOCKS_OFF: Meaning("running", "look"),
     Condition.RUNNING: Meaning("running", "in_order"),
     Condition.IDLE: Meaning("idle", "in_order"),
     Condition.ALL_DONE: Meaning("stopped", "in_order", "compactor plan PREFIX, if there is new input"),
@@ -136,6 +136,11 @@ class Finding:
     @property
     def severity(self) -> Severity:
         return MEANINGS[self.condition].severity
+
+    @property
+    def text(self) -> str:
+        """All of it as sentences; they begin as reason and next action do."""
+        return " ".join(f"{sentence}." for sentence in (self.reason, self.next_move) if sentence)
 
     def __str__(self) -> str:
         return f"{self.reason}; {self.next_move}" if self.next_move else self.reason

@@ -107,7 +107,7 @@ class Components:
 
             spec = self.store_spec
             client = dynamodb_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds)
-            return DynamoClaims(client, builder.claims, builder.claim_ttl_days)
+            return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)
         self.settings.require_claims()
         from compactor.adapters.local.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it
 

@@ -61,7 +61,7 @@ class ControlComponents(Components):
     def job(self) -> JobRuns:
         from compactor.adapters.aws import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
-        return GlueJob(self._client("glue"), self.settings.control.job_name)
+        return GlueJob(client=self._client("glue"), name=self.settings.control.job_name)
 
     @cached_property
     def notifier(self) -> Notifier | None:
@@ -70,7 +70,7 @@ class ControlComponents(Components):
             return None
         from compactor.adapters.aws import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
 
-        return SnsTopic(self._client("sns"), arn)
+        return SnsTopic(client=self._client("sns"), arn=arn)
 
     @cached_property
     def sources(self) -> Sources:
@@ -100,7 +100,7 @@ class ControlComponents(Components):
             return None
         from compactor.adapters.aws import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
 
-        return SqsQueue(self._client("sqs"), self._client("cloudwatch"), url)
+        return SqsQueue(sqs=self._client("sqs"), cloudwatch=self._client("cloudwatch"), url=url)
 
     def _client(self, service: str) -> Any:
         return _client(service, self.store_spec)

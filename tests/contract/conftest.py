@@ -89,4 +89,4 @@ def claims(request: pytest.FixtureRequest, tmp_path: Path) -> ClaimTable:
         return JournalClaims(
             S3Store(request.getfixturevalue("s3")), f"s3://{request.getfixturevalue('bucket')}/claims/"
         )
-    return DynamoClaims(request.getfixturevalue("dynamodb"), request.getfixturevalue("table"), ttl_days=30)
+    return DynamoClaims(client=request.getfixturevalue("dynamodb"), table=request.getfixturevalue("table"), ttl_days=30)

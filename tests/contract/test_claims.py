@@ -167,7 +167,7 @@ def test_sqlite_claims_in_a_place_that_cannot_be(tmp_path: Path) -> None:
 
 def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> None:
     """An item tells DynamoDB when to remove it, in epoch seconds; taking it over begins that time anew."""
-    claims = DynamoClaims(dynamodb, table, ttl_days=30)
+    claims = DynamoClaims(client=dynamodb, table=table, ttl_days=30)
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     later = NOW + timedelta(days=1)
     for moment in (NOW, later):
@@ -178,7 +178,7 @@ def test_dynamodb_items_carry_their_time_to_live(dynamodb: Any, table: str) -> N
 
 def test_dynamodb_claims_that_expired_still_count(dynamodb: Any, table: str) -> None:
     """As long as DynamoDB has not removed an item, its holder holds the key."""
-    claims = DynamoClaims(dynamodb, table, ttl_days=1)
+    claims = DynamoClaims(client=dynamodb, table=table, ttl_days=1)
     claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
     found = claims.claim(["a"], "m-2", now=NOW + timedelta(days=9), lease_seconds=90)
     assert holders(found) == {"a": "m-1"}
@@ -199,7 +199,7 @@ def test_dynamodb_claims_survive_a_lost_answer(aws_endpoint: str, table: str) ->
         return answer
 
     session.send = losing_send
-    claims = DynamoClaims(client, table, ttl_days=1)
+    claims = DynamoClaims(client=client, table=table, ttl_days=1)
     assert holders(claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)) == {"a": "m-1"}
     assert claims.take_over(["a"], from_holder="m-1", to_holder="m-2", now=NOW, lease_seconds=90)
     assert len(lost) == 4
@@ -220,7 +220,7 @@ def test_dynamodb_claims_survive_a_lost_answer(aws_endpoint: str, table: str) ->
 def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, status: int, expected: type) -> None:
     """Throttling is for trying again, a missing permission for an operator, whatever was asked."""
     client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
-    claims = DynamoClaims(client, "claims", ttl_days=1)
+    claims = DynamoClaims(client=client, table="claims", ttl_days=1)
     with Stubber(client) as stub:
         for operation in ("put_item", "put_item", "batch_get_item"):
             stub.add_client_error(operation, code, http_status_code=status)
@@ -236,7 +236,7 @@ def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -
     """A look-up that DynamoDB cut short goes on with the rest after a pause, and gives up in the end."""
     client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
     pauses: list[float] = []
-    claims = DynamoClaims(client, "t", ttl_days=1, sleep=pauses.append)
+    claims = DynamoClaims(client=client, table="t", ttl_days=1, sleep=pauses.append)
     a, b = [{"pk": {"S": key}, "holder": {"S": "m-1"}, "lease_until": {"S": NOW.isoformat()}} for key in "ab"]
     rest = {"t": {"Keys": [{"pk": {"S": "b"}}], "ConsistentRead": True}}
     with Stubber(client) as stub:
@@ -252,7 +252,7 @@ def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -
 
 def test_tables_say_how_long_they_remember(dynamodb: Any, tmp_path: Path) -> None:
     """The time to live is told to who has to know; None means for ever."""
-    assert DynamoClaims(dynamodb, "t", ttl_days=30).lifetime_days == 30
+    assert DynamoClaims(client=dynamodb, table="t", ttl_days=30).lifetime_days == 30
     assert SqliteClaims(tmp_path / "a", ttl_days=2).lifetime_days == 2
     assert SqliteClaims(tmp_path / "a").lifetime_days is None
     assert MemoryClaims().lifetime_days is None
@@ -328,4 +328,4 @@ def test_a_journal_with_a_gap_is_not_gone_by() -> None:
 def test_a_missing_table_is_for_an_operator(dynamodb: Any) -> None:
     """Claims in a table that does not exist name the table and stop."""
     with pytest.raises(AccessError, match="no-such-table"):
-        DynamoClaims(dynamodb, "no-such-table", ttl_days=1).claim(KEYS, "m-1", now=NOW, lease_seconds=90)
+        DynamoClaims(client=dynamodb, table="no-such-table", ttl_days=1).claim(KEYS, "m-1", now=NOW, lease_seconds=90)

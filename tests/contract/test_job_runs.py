@@ -51,7 +51,7 @@ def moto_site(glue: Any, *, page_runs: int = 200) -> Site:
         for run in runs:
             run.started_on -= timedelta(hours=1)
 
-    return Site(GlueJob(glue, name, page_runs=page_runs), end, pass_time)
+    return Site(GlueJob(client=glue, name=name, page_runs=page_runs), end, pass_time)
 
 
 @pytest.fixture(params=["memory", "moto", "moto, a run a page"])
@@ -61,7 +61,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         memory = MemoryGlue(clock, starting_seconds=7200)
         yield Site(memory, memory.end, lambda: clock.advance(3600))
         return
-    # The stand-in takes every run to its good end at once, unless it is told to wait for a number of looks.
+    # The stand-in ends every run with success at once, unless it is set to wait for a number of requests.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
     yield moto_site(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
     state_manager.unset_transition("glue::job_run")
@@ -73,7 +73,7 @@ def test_no_run(site: Site) -> None:
 
 
 def test_a_run_that_lives(site: Site) -> None:
-    """A run that was started is told of, alive, with the time of its start."""
+    """A started run is listed, alive, with the time of its start."""
     run_id = site.job.start()
     [run] = site.job.list(LONG_AGO)
     assert (run.run_id, run.state, run.ended_at, run.is_living) == (run_id, JobState.STARTING, None, True)
@@ -94,7 +94,7 @@ def test_never_a_second_run(site: Site) -> None:
 
 @pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
 def test_every_end(site: Site, state: JobState) -> None:
-    """However a run ended, its state and the time of its end are told."""
+    """However a run ended, it is listed with its state and the time of its end."""
     run_id = site.job.start()
     assert run_id is not None
     site.end(run_id, state)
@@ -129,9 +129,9 @@ def test_only_the_latest(site: Site) -> None:
 
 
 def test_a_job_that_does_not_exist(glue: Any) -> None:
-    """A wrong name is for a person to mend, and is told with the message."""
+    """A wrong name is an error that an operator has to fix, with the message of Glue."""
     with pytest.raises(AccessError, match="Glue job nowhere"):
-        GlueJob(glue, "nowhere").list(LONG_AGO)
+        GlueJob(client=glue, name="nowhere").list(LONG_AGO)
 
 
 # What the stand-in lacks
@@ -155,15 +155,15 @@ def test_old_pages_are_not_read(glue: Any, answers: Any) -> None:
     answers.add_response("get_job_runs", {"JobRuns": [run("c", 1), run("b", 2)], "NextToken": "more"}, first)
     second = {"JobRuns": [run("a", 3), run("z", 99)], "NextToken": "more yet"}
     answers.add_response("get_job_runs", second, {**first, "NextToken": "more"})
-    found = GlueJob(glue, "job").list(NOON - timedelta(hours=10))
+    found = GlueJob(client=glue, name="job").list(NOON - timedelta(hours=10))
     assert [each.run_id for each in found] == ["c", "b", "a"]
     assert {each.error for each in found} == {"boom"}
 
 
 def test_a_state_of_a_later_release(glue: Any, answers: Any) -> None:
-    """A state that nobody knows counts as living, so that nothing is started beside it."""
+    """An unknown state counts as alive, so that nothing is started beside it."""
     answers.add_response("get_job_runs", {"JobRuns": [run("a", 1, "PONDERING")]})
-    [found] = GlueJob(glue, "job").list(LONG_AGO)
+    [found] = GlueJob(client=glue, name="job").list(LONG_AGO)
     assert (found.state, found.is_living) == (JobState.UNKNOWN, True)
 
 
@@ -171,11 +171,11 @@ def test_stopping_at_glue(glue: Any, answers: Any) -> None:
     """A stop names its run; Glue's refusal, which comes with a good answer, is an error."""
     expected = {"JobName": "job", "JobRunIds": ["jr_1"]}
     answers.add_response("batch_stop_job_run", {"SuccessfulSubmissions": [{"JobRunId": "jr_1"}]}, expected)
-    GlueJob(glue, "job").stop("jr_1")
+    GlueJob(client=glue, name="job").stop("jr_1")
     detail = {"ErrorCode": "JobRunNotFoundException", "ErrorMessage": "no such run"}
     answers.add_response("batch_stop_job_run", {"Errors": [{"JobRunId": "jr_1", "ErrorDetail": detail}]}, expected)
     with pytest.raises(AccessError, match="run jr_1 was not stopped, JobRunNotFoundException: no such run"):
-        GlueJob(glue, "job").stop("jr_1")
+        GlueJob(client=glue, name="job").stop("jr_1")
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_stopping_at_glue(glue: Any, answers: Any) -> None:
     ],
 )
 def test_what_errors_of_glue_mean(glue: Any, answers: Any, code: str, status: int, error: type[Exception]) -> None:
-    """Passing trouble is told from what a person has to mend."""
+    """A transient error is told apart from one that an operator has to fix."""
     for method in ("start_job_run", "get_job_runs", "batch_stop_job_run"):
         answers.add_client_error(method, code, "why", status)
-    job = GlueJob(glue, "job")
+    job = GlueJob(client=glue, name="job")
     for call in (job.start, lambda: job.list(LONG_AGO), lambda: job.stop("jr_1")):
         with pytest.raises(error, match=code):
             call()
@@ -218,7 +218,7 @@ def test_a_run_in_memory_takes_its_time() -> None:
     clock.advance(50)
     [stopped] = job.list(LONG_AGO)
     assert (stopped.state, stopped.ended_at) == (JobState.STOPPED, NOON + timedelta(seconds=110))
-    with pytest.raises(AccessError, match="is STOPPED, expected a run that lives"):
+    with pytest.raises(AccessError, match="is STOPPED, expected a run that is alive"):
         job.stop(run_id)
     with pytest.raises(AccessError, match="no such run"):
         job.stop("jr_9")

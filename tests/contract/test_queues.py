@@ -1,4 +1,4 @@
-"""Promises of queues and notifiers as the control plane sees them; in memory and at a stand-in for AWS."""
+"""The contracts of queues and notifiers, in memory and on a stand-in for AWS."""
 
 import uuid
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def sqs_site(endpoint: str) -> Site:
         older = {**datum, "Timestamp": datetime.now(UTC) - timedelta(minutes=9), "Value": seconds * 2}
         cloudwatch.put_metric_data(Namespace="AWS/SQS", MetricData=[older, datum])
 
-    return Site(SqsQueue(sqs, cloudwatch, url), send, receive, measure)
+    return Site(SqsQueue(sqs=sqs, cloudwatch=cloudwatch, url=url), send, receive, measure)
 
 
 @pytest.fixture(params=["memory", "sqs"])
@@ -75,13 +75,13 @@ def site(request: pytest.FixtureRequest) -> Site:
 
 
 def test_an_empty_queue(site: Site) -> None:
-    """An empty queue holds nothing, and its age is not known before it was measured."""
+    """An empty queue holds nothing, and its age is unknown before the first measurement."""
     assert site.queue.depth() == QueueDepth(0, 0)
     assert site.queue.oldest_seconds(datetime.now(UTC)) is None
 
 
 def test_depth(site: Site) -> None:
-    """Messages that wait are told from those that somebody works on."""
+    """Messages that wait are told apart from messages in flight."""
     site.send(3)
     site.receive(1)
     assert site.queue.depth() == QueueDepth(2, 1)
@@ -94,15 +94,23 @@ def test_age(site: Site) -> None:
 
 
 def test_a_queue_that_does_not_exist(aws_endpoint: str) -> None:
-    """A wrong URL is for a person to mend."""
+    """A wrong URL is an error that an operator has to fix."""
     sqs = aws_client("sqs", REGION, aws_endpoint)
     with pytest.raises(AccessError, match="no-such-queue"):
-        SqsQueue(sqs, None, f"{aws_endpoint}/123456789012/no-such-queue").depth()
+        SqsQueue(sqs=sqs, cloudwatch=None, url=f"{aws_endpoint}/123456789012/no-such-queue").depth()
 
 
-@pytest.fixture
-def topic(aws_endpoint: str) -> tuple[Notifier, Callable[[], list[str]]]:
-    """A topic, and the messages that come to somebody who listens to it."""
+Received = Callable[[], list[str]]
+"""The messages that subscribers received so far, each with its subject."""
+
+
+def memory_notifier() -> tuple[Notifier, Received]:
+    kept = MemoryNotifier()
+    return kept, lambda: [f"{subject}\n{text}" for subject, text in kept.messages]
+
+
+def sns_notifier(aws_endpoint: str) -> tuple[Notifier, Received]:
+    """A topic with a queue that subscribed to it."""
     sns, sqs = (aws_client(name, REGION, aws_endpoint) for name in ("sns", "sqs"))
     name = uuid.uuid4().hex
     arn = sns.create_topic(Name=name)["TopicArn"]
@@ -113,12 +121,18 @@ def topic(aws_endpoint: str) -> tuple[Notifier, Callable[[], list[str]]]:
     def received() -> list[str]:
         return [message["Body"] for message in sqs.receive_message(QueueUrl=url).get("Messages", ())]
 
-    return SnsTopic(sns, arn), received
+    return SnsTopic(client=sns, arn=arn), received
 
 
-def test_a_message_through_a_topic(topic: tuple[Notifier, Callable[[], list[str]]]) -> None:
-    """A message reaches whoever subscribed, with all of its text."""
-    notifier, received = topic
+@pytest.fixture(params=["memory", "sns"])
+def notified(request: pytest.FixtureRequest) -> tuple[Notifier, Received]:
+    return memory_notifier() if request.param == "memory" else sns_notifier(request.getfixturevalue("aws_endpoint"))
+
+
+def test_a_message_reaches_subscribers(notified: tuple[Notifier, Received]) -> None:
+    """A message reaches subscribers once, with its subject and all of its text."""
+    notifier, received = notified
+    assert received() == []
     notifier.tell("compactor-prod: started", "Done:\n- run jr_1 was started")
     [message] = received()
     assert "run jr_1 was started" in message
@@ -136,17 +150,10 @@ def test_a_message_through_a_topic(topic: tuple[Notifier, Callable[[], list[str]
     ],
 )
 def test_subjects_that_sns_takes(aws_endpoint: str, subject: str, sent: str) -> None:
-    """SNS takes subjects of 100 printable ASCII characters; others are made to fit, and long texts are cut."""
+    """SNS takes subjects of 100 printable ASCII characters. Other subjects are made to fit, and long texts are cut."""
     client: Any = aws_client("sns", REGION, aws_endpoint)
     with Stubber(client) as stubber:
         expected = {"TopicArn": "arn:aws:sns:eu-west-1:123456789012:t", "Subject": sent, "Message": "é" * 60_000}
         stubber.add_response("publish", {"MessageId": "1"}, {**expected, "TopicArn": ANY})
-        SnsTopic(client, expected["TopicArn"]).tell(subject, "é" * 70_000)
+        SnsTopic(client=client, arn=expected["TopicArn"]).tell(subject, "é" * 70_000)
         stubber.assert_no_pending_responses()
-
-
-def test_the_notifier_in_memory() -> None:
-    """It keeps every message."""
-    kept = MemoryNotifier()
-    kept.tell("subject", "text")
-    assert kept.messages == [("subject", "text")]

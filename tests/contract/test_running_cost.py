@@ -69,5 +69,5 @@ def test_workers_of_a_run(more: dict[str, Any], size: JobSize | None, aws_endpoi
     run = {"Id": "jr_1", "JobRunState": "RUNNING", "StartedOn": NOON, "LastModifiedOn": NOON, **more}
     with Stubber(client) as answers:
         answers.add_response("get_job_runs", {"JobRuns": [run]})
-        [found] = GlueJob(client, "job").list(NOON - timedelta(days=1))
+        [found] = GlueJob(client=client, name="job").list(NOON - timedelta(days=1))
     assert found.size == size

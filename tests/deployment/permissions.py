@@ -43,8 +43,8 @@ ACTIONS = {
 }
 """What each call of a client takes. A call that is not here is a fault: add it, and allow it where it is made."""
 
-CLIENTS = {"client", "_client", "_sqs", "_cloudwatch"}
-"""What clients of AWS are called in the adapters."""
+CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
+"""The names of clients of AWS in the adapters."""
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 

@@ -1,4 +1,4 @@
-"""The ports carried out by AWS, or by a server that speaks its protocols. Nothing else imports boto3 or botocore."""
+"""Adapters to AWS and to servers with its protocols. Nothing else imports boto3 or botocore."""
 
 from compactor.adapters.aws.clients import aws_client, cloudwatch_client, dynamodb_client, s3_client
 from compactor.adapters.aws.cloudwatch_metrics import CloudWatchMetrics

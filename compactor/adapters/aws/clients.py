@@ -1,4 +1,4 @@
-"""Clients of AWS. Credentials come from where AWS tools find them: environment, profile, role."""
+"""Makes clients of AWS. Credentials come from where AWS tools find them: environment, profile, role."""
 
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from botocore.config import Config
 
 from compactor.adapters.aws.errors import translated
 
-_CONNECTIONS = 64  # as many as there are threads that share a client
+_CONNECTIONS = 64  # as many as the threads that share a client
 _CONNECT_TIMEOUT_SECONDS = 5
 _TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 8
@@ -29,22 +29,22 @@ def aws_client(
 
     Args:
         service: As boto3 names it.
-        region: None to take it from the surroundings.
+        region: None to take it from the environment.
         endpoint_url: A server other than AWS; None for AWS itself.
-        attempts: How often a request is sent at most, with growing pauses. Throttling and 5xx are repeated.
-        timeout_seconds: How long to wait for the answer to a request before it is sent again.
+        attempts: The most times that a request is sent, with growing pauses. Throttling and 5xx are retried.
+        timeout_seconds: How long to wait for an answer before the request is sent again.
         is_signed: Whether requests are signed, which needs credentials.
-        session: What makes it; a new one if none is given. One for many clients reads AWS's models once.
+        session: Makes the client. Several clients of one session read AWS's models once.
 
     Raises:
-        AccessError: There is no region, or the surroundings are set up wrong.
+        AccessError: There is no region, or the environment is set up wrong.
     """
     config = Config(
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=_CONNECTIONS,
         connect_timeout=min(_CONNECT_TIMEOUT_SECONDS, timeout_seconds),
         read_timeout=timeout_seconds,
-        # Only AWS gives every bucket a host name of its own.
+        # Only AWS has a host name for every bucket.
         s3={"addressing_style": "path" if endpoint_url else "auto"},
         signature_version=None if is_signed else UNSIGNED,
     )
@@ -56,5 +56,5 @@ def aws_client(
 s3_client = partial(aws_client, "s3")
 dynamodb_client = partial(aws_client, "dynamodb")
 sqs_client = partial(aws_client, "sqs")
-# Whoever sends measurements keeps them and comes back, so one request need not be waited for as long as others.
+# Metrics that could not be sent are queued and sent again, so a request may fail early.
 cloudwatch_client = partial(aws_client, "cloudwatch", attempts=2, timeout_seconds=10)

@@ -1,4 +1,4 @@
-"""Measurements to CloudWatch, from a thread of its own: no batch ever waits for them or fails with them."""
+"""Sends measurements to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
 
 import random
 import threading
@@ -20,11 +20,11 @@ from compactor.core.ports import Clock
 from compactor.telemetry.logs import log_event
 
 MAX_QUEUED = 20_000
-"""Metrics that may wait while CloudWatch is away: those of some hours, in about 20 MB."""
+"""Metrics that may wait while CloudWatch is away: several hours of them, in about 20 MB."""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
-HURRIED_PAUSE_SECONDS = 0.2  # while somebody waits in `flush`
+HURRIED_PAUSE_SECONDS = 0.2  # while a caller waits in `flush`
 
 _WRONG = {
     "InvalidParameterValue",
@@ -39,11 +39,11 @@ _WRONG = {
     "RequestEntityTooLarge",
     "413",
 }
-"""Answers to a request that is wrong in itself, without the `Exception` that some protocols add: no repeat helps."""
+"""Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
 
 
 class _Answer(Enum):
-    """What became of a request."""
+    """The answer to a request."""
 
     TAKEN = auto()
     REFUSED = auto()
@@ -51,17 +51,17 @@ class _Answer(Enum):
 
 
 class CloudWatchMetrics:
-    """Sends measurements to CloudWatch, in the order in which they came.
+    """Sends measurements to CloudWatch in order.
 
-    While CloudWatch cannot be reached they wait, and the oldest go when too many do. What went is counted, in the log
-    and in the metric `MetricsDropped`.
+    While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
+    counted, in the log and in the metric `MetricsDropped`.
 
     Args:
         client: A boto3 client of CloudWatch, as `cloudwatch_client` makes it.
-        namespace: What the metrics are filed under.
-        dimensions: Of every metric.
-        clock: Dates them.
-        max_queued: How many may wait.
+        namespace: The namespace of the metrics.
+        dimensions: The dimensions of every metric.
+        clock: Gives the times of measurements.
+        max_queued: The length of the queue.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class CloudWatchMetrics:
         self._thread: threading.Thread | None = None
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
-        """Queue the values, with the time now."""
+        """Queue the values with the current time."""
         try:
             data, unfit = measured(values, self._clock.now())
         except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
@@ -128,7 +128,7 @@ class CloudWatchMetrics:
                 self._pause(failures)
 
     def _next_batch(self) -> tuple[list[Datum], Datum | None]:
-        """What goes into one request, once there is anything: from the queue, and the number of lost values, if any."""
+        """Wait for the next request: data from the queue, and the number of dropped values if it was not sent yet."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._queue))
             now = self._clock.now()
@@ -145,11 +145,11 @@ class CloudWatchMetrics:
     def _send(self, batch: list[Datum], untold: Datum | None) -> _Answer:
         data = batch if untold is None else [untold, *batch]
         try:
-            # The client compresses what is worth it.
+            # The client compresses large requests.
             self._client.put_metric_data(
                 Namespace=self._namespace, MetricData=[datum.document(self._dimensions) for datum in data]
             )
-        except Exception as exc:  # noqa: BLE001 - the thread lives on, whatever it is
+        except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
             log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
             return _Answer.REFUSED if refused else _Answer.NONE
@@ -176,12 +176,12 @@ class CloudWatchMetrics:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _forget_until(self, moment: datetime) -> None:
-        """Drop what is so old that CloudWatch would refuse the request for it."""
+        """Drop values that are so old that CloudWatch would refuse the request."""
         while self._queue and self._queue[0].at < moment:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _pause(self, failures: int) -> None:
-        chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+        chance = random.random()  # noqa: S311 - only spreads pauses
         seconds = pause_seconds(
             failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
         )

@@ -1,4 +1,4 @@
-"""Measurements as CloudWatch takes them: which values it can hold, and how many of them go into one request."""
+"""Makes requests of CloudWatch from measurements, within its limits on values and sizes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from compactor.telemetry.metrics import CATALOGUE
 MAX_DATA = 1000
 """The most metrics in one PutMetricData [CloudWatch API]."""
 
-MAX_REQUEST_BYTES = 1_000_000  # 1 MB for each POST [CloudWatch API], held to before compression
+MAX_REQUEST_BYTES = 1_000_000  # 1 MB for each POST [CloudWatch API], applied before compression
 MAX_VALUES = 150  # values of one metric in one request [CloudWatch API]
-MAX_AGE_SECONDS = 14 * 86_400 - 3600  # two weeks [CloudWatch API], less what clocks may differ
-_GREATEST = 2.0**360  # and its inverse is the least, but for 0 [CloudWatch API]
+MAX_AGE_SECONDS = 14 * 86_400 - 3600  # two weeks [CloudWatch API], less a margin for clocks
+_GREATEST = 2.0**360  # and its inverse is the least except 0 [CloudWatch API]
 
-# Upper bounds of what the longest of CloudWatch's protocols, form fields, makes of a metric and of each value of it.
+# Upper bounds for a metric and for each value, in form fields: the longest of CloudWatch's protocols.
 _DATUM_BYTES = 600
 _VALUE_BYTES = 140
 
@@ -27,9 +27,9 @@ class Datum:
     """Some values of one metric at one time.
 
     Attributes:
-        name: As the catalogue has it.
+        name: The name in the catalogue.
         at: When they were measured.
-        counts: At most `MAX_VALUES` values, each with how often it came.
+        counts: At most `MAX_VALUES` values, each with its number of occurrences.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Datum:
 
     @property
     def size_bytes(self) -> int:
-        """No less than it takes in a request."""
+        """An upper bound of its size in a request."""
         return _DATUM_BYTES + _VALUE_BYTES * len(self.counts)
 
     def document(self, dimensions: Mapping[str, str]) -> dict[str, Any]:
-        """As PutMetricData takes it."""
+        """The argument of PutMetricData."""
         return {
             "MetricName": self.name,
             "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions.items()],
@@ -54,14 +54,10 @@ class Datum:
 
 
 def measured(values: Mapping[str, float | Distribution], at: datetime) -> tuple[list[Datum], dict[str, int]]:
-    """Measurements as data.
-
-    Args:
-        values: What was emitted.
-        at: When.
+    """Turn measurements into data.
 
     Returns:
-        The data; and what CloudWatch cannot hold: how many values, by the metric's name.
+        The data, and how many values of each metric CloudWatch cannot hold.
     """
     data: list[Datum] = []
     unfit: dict[str, int] = {}
@@ -75,17 +71,17 @@ def measured(values: Mapping[str, float | Distribution], at: datetime) -> tuple[
 
 
 def _is_fit(value: float) -> bool:
-    return abs(value) <= _GREATEST  # which NaN is not
+    return abs(value) <= _GREATEST  # false for NaN
 
 
 def _parts(counts: Mapping[float, int]) -> Iterator[tuple[tuple[float, int], ...]]:
-    # What is smaller than CloudWatch can tell from 0 is 0.
+    # Values that CloudWatch cannot tell from 0 become 0.
     pairs = ((float(value) if abs(value) >= 1 / _GREATEST else 0.0, count) for value, count in counts.items())
     return iter(lambda: tuple(islice(pairs, MAX_VALUES)), ())
 
 
 def first_request(data: Iterable[Datum]) -> list[Datum]:
-    """As many data from the head of a queue as one request takes; at least one, if there is one."""
+    """As many data from the head of a queue as fit into one request, and at least one if there is any."""
     request: list[Datum] = []
     size_bytes = _DATUM_BYTES  # for the namespace and the rest of the envelope
     for datum in islice(data, MAX_DATA):

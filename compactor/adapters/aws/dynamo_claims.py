@@ -1,8 +1,9 @@
-"""Claims in DynamoDB: one item a key, decided by conditional writes."""
+"""Claims in DynamoDB: one item per key, decided by conditional writes."""
 
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import Claim
 
 _THREADS = 16
-_READ_BATCH = 100  # the most that BatchGetItem takes [DynamoDB API]
+_READ_BATCH = 100  # the limit of BatchGetItem [DynamoDB API]
 _TRIES = 5
 _SECONDS_PER_DAY = 86_400
 
@@ -22,29 +23,27 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoClaims:
     """Claims as items of one table.
 
-    An item counts until DynamoDB has removed it, which may be days after its time to live ended.
+    An item counts until DynamoDB has removed it, which may be days after its time to live.
 
-    Args:
+    Attributes:
         client: A boto3 client of DynamoDB, as `dynamodb_client` makes it.
         table: A table with the string partition key `pk`, and `expires_at` as its time-to-live attribute.
-        ttl_days: How long a claim lives from when it was made; longer than an event may be late or repeated.
-        sleep: How to wait before repeating what the client does not repeat by itself.
+        ttl_days: The time to live of a claim, which has to be longer than an event may be late or repeated.
+        sleep: Waits before a retry that the client does not make by itself.
     """
 
-    def __init__(
-        self, client: Any, table: str, ttl_days: float, *, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        self._client = client
-        self._table = table
-        self._ttl_days = ttl_days
-        self._sleep = sleep
+    client: Any
+    table: str
+    ttl_days: float
+    sleep: Callable[[float], None] = time.sleep
 
     @property
     def lifetime_days(self) -> float | None:
-        return self._ttl_days
+        return self.ttl_days
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         distinct = list(dict.fromkeys(keys))
@@ -74,25 +73,25 @@ class DynamoClaims:
         for _ in range(_TRIES):
             if found := self._put(key, wanted, now, "attribute_not_exists(pk)"):
                 return found
-        raise StoreUnavailable(f"{self._place(key)}: was claimed and removed by others {_TRIES} times")
+        raise StoreUnavailable(f"{self._place(key)}: claimed and removed by others in each of {_TRIES} tries")
 
     def _put(self, key: str, claim: Claim, now: datetime, condition: str, **more: Any) -> Claim | None:
         """Write a claim if the condition holds.
 
         Returns:
-            `claim` itself if it was written; else the one that stood in its way. That may be the same again: the
-            client repeats a request whose answer was lost, and the repeat meets what the first one wrote.
+            `claim` itself if it was written; else the existing claim. That may equal `claim`: the client retries a
+            request whose answer was lost, and the retry meets what the first request wrote.
         """
         item = {
             "pk": {"S": key},
             "holder": {"S": claim.holder},
             "lease_until": {"S": claim.lease_until.isoformat()},
-            "expires_at": {"N": str(int(now.timestamp() + self._ttl_days * _SECONDS_PER_DAY))},
+            "expires_at": {"N": str(int(now.timestamp() + self.ttl_days * _SECONDS_PER_DAY))},
         }
         with translated(self._place(key)):
             try:
-                self._client.put_item(
-                    TableName=self._table,
+                self.client.put_item(
+                    TableName=self.table,
                     Item=item,
                     ConditionExpression=condition,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -101,7 +100,7 @@ class DynamoClaims:
             except ClientError as exc:
                 if error_code(exc) != "ConditionalCheckFailedException":
                     raise
-                # Absent where the server is too old to send it, or where there is no such item.
+                # Absent if the server does not support it, or if there is no such item.
                 found: Any = exc.response.get("Item")
                 return _claim(found) if found else self.get_many([key]).get(key)
         return claim
@@ -109,26 +108,26 @@ class DynamoClaims:
     def _get_batch(self, keys: Sequence[str]) -> dict[str, Claim]:
         """Look up at most `_READ_BATCH` distinct keys."""
         found: dict[str, Claim] = {}
-        wanted: dict[str, Any] = {self._table: {"Keys": [{"pk": {"S": key}} for key in keys], "ConsistentRead": True}}
+        wanted: dict[str, Any] = {self.table: {"Keys": [{"pk": {"S": key}} for key in keys], "ConsistentRead": True}}
         for tried in range(_TRIES):
-            with translated(f"claims in table {self._table}"):
-                answer = self._client.batch_get_item(RequestItems=wanted)
-            found.update((item["pk"]["S"], _claim(item)) for item in answer["Responses"].get(self._table, ()))
+            with translated(f"claims in table {self.table}"):
+                answer = self.client.batch_get_item(RequestItems=wanted)
+            found.update((item["pk"]["S"], _claim(item)) for item in answer["Responses"].get(self.table, ()))
             wanted = answer.get("UnprocessedKeys") or {}
             if not wanted:
                 return found
-            self._sleep(pause_before_try(tried + 1))
-        raise StoreUnavailable(f"claims in table {self._table}: some were left unread in each of {_TRIES} tries")
+            self.sleep(pause_before_try(tried + 1))
+        raise StoreUnavailable(f"claims in table {self.table}: some were not returned in each of {_TRIES} tries")
 
     def _each(self, items: Sequence[S], do: Callable[[S], T]) -> list[T]:
-        """Do something for every item, several at a time."""
+        """Call a function for every item, several at a time."""
         if len(items) <= 1:
             return [do(item) for item in items]
         with ThreadPoolExecutor(min(_THREADS, len(items)), "claims") as threads:
             return list(threads.map(do, items))
 
     def _place(self, key: str) -> str:
-        return f"claim {key} in table {self._table}"
+        return f"claim {key} in table {self.table}"
 
 
 def _claim(item: dict[str, Any]) -> Claim:

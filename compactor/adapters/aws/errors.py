@@ -1,4 +1,4 @@
-"""What AWS's errors mean for the compactor."""
+"""Translates errors of AWS into the compactor's own."""
 
 import random
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _PASSING = {
     "RequestTimeout",
     "RequestTimeoutException",
     "OperationAborted",
-    "NoSuchUpload",  # completed by a request whose answer was lost, or cleared away: another upload will do
+    "NoSuchUpload",  # completed by a request whose answer was lost, or cleaned up: a new upload helps
     "ConditionalRequestConflict",
     "BadDigest",
     "Throttling",
@@ -70,27 +70,27 @@ _SET_UP_WRONG = (
 
 
 def pause_before_try(failures: int) -> float:
-    """Seconds to wait before repeating what the client does not repeat by itself.
+    """Seconds to wait before a retry that the client does not make by itself.
 
     Args:
-        failures: How often it failed by now; from 1.
+        failures: The number of failures so far, from 1.
     """
-    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+    chance = random.random()  # noqa: S311 - only spreads pauses
     return pause_seconds(failures, first_seconds=_FIRST_PAUSE_SECONDS, longest_seconds=5.0, chance=chance)
 
 
 def error_code(exc: ClientError) -> str:
-    """The code of an answer, such as `NoSuchKey`; the HTTP status where there was none."""
+    """The code of an error, such as `NoSuchKey`; the HTTP status if there is none."""
     return str(exc.response.get("Error", {}).get("Code", ""))
 
 
 def error_for(code: str, message: str, status: int) -> CompactorError:
-    """The error that an answer stands for.
+    """The compactor's error for an error of AWS.
 
     Args:
-        code: As AWS names it.
-        message: What and where.
-        status: The HTTP status; 0 if it is not known.
+        code: The code of AWS.
+        message: What happened, and where.
+        status: The HTTP status; 0 if it is unknown.
     """
     if code in _NOT_FOUND or code in _ARCHIVED:
         return ObjectNotFound(message)
@@ -103,7 +103,7 @@ def error_for(code: str, message: str, status: int) -> CompactorError:
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Turn errors of AWS, and of the way to it, into the compactor's own.
+    """Turn errors of AWS and of the network into the compactor's own.
 
     Args:
         place: The URI, table or service that they are about.
@@ -115,12 +115,7 @@ def translated(place: str) -> Iterator[None]:
 
 
 def own_error(place: str, error: Exception) -> Exception:
-    """The compactor's own error for one of AWS, or of the way to it; any other one as it is.
-
-    Args:
-        place: The URI, table or service that it is about.
-        error: What was raised.
-    """
+    """The compactor's own error for one of AWS or of the network; any other error as it is."""
     if isinstance(error, ClientError):
         code = error_code(error)
         detail = error.response.get("Error", {}).get("Message", "")

@@ -1,4 +1,4 @@
-"""Feeds a function from a queue as Lambda's event source mapping does, for where there is no Lambda."""
+"""Feeds a function from a queue as Lambda's event source mapping does, where there is no Lambda."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from typing import Any
 
 from compactor.adapters.aws.errors import translated
 
-_RECEIVE_AT_MOST = 10  # the most that ReceiveMessage and DeleteMessageBatch take [SQS API]
+_RECEIVE_AT_MOST = 10  # the limit of ReceiveMessage and DeleteMessageBatch [SQS API]
 
 Handler = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
 
 
 @dataclass(slots=True)
 class Fed:
-    """What was fed.
+    """What a function was fed.
 
     Attributes:
         batches: Calls of the function.
-        messages: That were in them.
-        failed: Messages that it gave back.
+        messages: Messages in these calls.
+        failed: Messages that the function reported as failed.
     """
 
     batches: int = 0
@@ -28,15 +28,15 @@ class Fed:
 
 
 def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 1000) -> Fed:
-    """Call a function with what is in a queue, until nothing more is to be seen there.
+    """Call a function with the messages of a queue until none is visible.
 
-    Messages that it does not give back are deleted; the others come again when their visibility times out.
+    Messages that it reports as failed come again after their visibility timeout; the others are deleted.
 
     Args:
         client: A boto3 client of SQS.
-        queue_url: The queue.
+        queue_url: The URL of the queue.
         handler: The function; it returns partial batch responses.
-        batch_size: The most messages of one call.
+        batch_size: The most messages in one call.
     """
     fed = Fed()
     visible = _visible(client, queue_url)

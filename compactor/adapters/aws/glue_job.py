@@ -1,6 +1,7 @@
-"""The runs of a Glue job, at Glue."""
+"""Lists, starts and stops the runs of a Glue job."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,23 +11,22 @@ from compactor.adapters.aws.errors import error_code, error_for, translated
 from compactor.control.runs import JobRun, JobState, newest_first
 from compactor.cost.prices import JobSize
 
-_PAGE_RUNS = 200  # the most that GetJobRuns gives at once [Glue API]
+_PAGE_RUNS = 200  # the limit of GetJobRuns [Glue API]
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GlueJob:
-    """One job at Glue.
+    """One Glue job.
 
-    Args:
-        client: A boto3 client of Glue, as `glue_client` makes it.
-        name: The job's.
-        page_runs: How many runs to ask for at once.
+    Attributes:
+        client: A boto3 client of Glue.
+        page_runs: The number of runs in one request.
     """
 
-    def __init__(self, client: Any, name: str, *, page_runs: int = _PAGE_RUNS) -> None:
-        self._client = client
-        self._name = name
-        self._page_runs = page_runs
+    client: Any
+    name: str
+    page_runs: int = _PAGE_RUNS
 
     def list(self, since: datetime) -> Sequence[JobRun]:
         found: dict[str, JobRun] = {}
@@ -39,9 +39,9 @@ class GlueJob:
     def start(self) -> str | None:
         with translated(self._place):
             try:
-                answer = self._client.start_job_run(JobName=self._name)
+                answer = self.client.start_job_run(JobName=self.name)
             except ClientError as exc:
-                # Also where the first try got through and its answer was lost: the repeat meets that very run.
+                # Also if the answer of a successful request was lost: the retry meets that very run.
                 if error_code(exc) == "ConcurrentRunsExceededException":
                     return None
                 raise
@@ -49,7 +49,7 @@ class GlueJob:
 
     def stop(self, run_id: str) -> None:
         with translated(self._place):
-            answer = self._client.batch_stop_job_run(JobName=self._name, JobRunIds=[run_id])
+            answer = self.client.batch_stop_job_run(JobName=self.name, JobRunIds=[run_id])
         for error in answer.get("Errors", ()):
             detail = error.get("ErrorDetail", {})
             code, message = str(detail.get("ErrorCode", "")), detail.get("ErrorMessage", "")
@@ -60,7 +60,7 @@ class GlueJob:
         while True:
             more = {"NextToken": token} if token else {}
             with translated(self._place):
-                answer = self._client.get_job_runs(JobName=self._name, MaxResults=self._page_runs, **more)
+                answer = self.client.get_job_runs(JobName=self.name, MaxResults=self.page_runs, **more)
             yield [_run(each) for each in answer.get("JobRuns", ())]
             token = answer.get("NextToken")
             if not token:
@@ -68,11 +68,11 @@ class GlueJob:
 
     @property
     def _place(self) -> str:
-        return f"Glue job {self._name}"
+        return f"Glue job {self.name}"
 
 
 def _ends_before(page: Sequence[JobRun], since: datetime) -> bool:
-    """Whether no later page holds anything younger: told from a page that goes back in time, as Glue's do."""
+    """Whether no later page can hold a run since then, as this page goes back in time past it."""
     if len(page) < 2 or page[-1].started_at >= since:  # noqa: PLR2004 - one run has no order
         return False
     return page[0].started_at > page[-1].started_at

@@ -1,4 +1,4 @@
-"""Makes buckets, queues and a claims table on a local stand-in for AWS, where no deployment has made them."""
+"""Creates buckets, queues and a claims table in a local stand-in for AWS, where there is no deployment."""
 
 from typing import Any
 
@@ -7,15 +7,9 @@ from compactor.adapters.aws.errors import translated
 
 
 def make_buckets(names: list[str], *, region: str, endpoint_url: str) -> None:
-    """Make empty buckets.
-
-    Args:
-        names: Of buckets that do not exist.
-        region: Where they are.
-        endpoint_url: The stand-in.
-    """
+    """Create empty buckets."""
     client: Any = s3_client(region, endpoint_url)
-    # S3 takes no location constraint for its first region, and asks for one everywhere else.
+    # S3 refuses a location constraint for its first region, and requires one everywhere else.
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     for name in names:
         with translated(f"s3://{name}"):
@@ -23,13 +17,7 @@ def make_buckets(names: list[str], *, region: str, endpoint_url: str) -> None:
 
 
 def make_claims_table(name: str, *, region: str, endpoint_url: str) -> None:
-    """Make the table that `DynamoClaims` expects.
-
-    Args:
-        name: Of a table that does not exist.
-        region: Where it is.
-        endpoint_url: The stand-in.
-    """
+    """Create the table that `DynamoClaims` expects."""
     client: Any = dynamodb_client(region, endpoint_url)
     with translated(f"table {name}"):
         client.create_table(
@@ -44,16 +32,10 @@ def make_claims_table(name: str, *, region: str, endpoint_url: str) -> None:
 
 
 def make_event_queue(name: str, bucket: str, *, region: str, endpoint_url: str) -> str:
-    """Make a queue to which a bucket announces its new objects.
-
-    Args:
-        name: Of a queue that does not exist.
-        bucket: Of a bucket that does.
-        region: Where they are.
-        endpoint_url: The stand-in.
+    """Create a queue that an existing bucket announces its new objects on.
 
     Returns:
-        The queue's URL.
+        The URL of the queue.
     """
     queues: Any = sqs_client(region, endpoint_url)
     with translated(f"queue {name}"):

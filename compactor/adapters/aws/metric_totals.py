@@ -8,20 +8,20 @@ from compactor.adapters.aws.errors import translated
 
 Statistic = Literal["Sum", "Average", "Maximum"]
 
-_DAY_SECONDS = 86_400  # one period for all that was measured
+_DAY_SECONDS = 86_400  # one period for all measurements
 
 
 def metric_statistic(
     client: Any, namespace: str, name: str, dimensions: Mapping[str, str], statistic: Statistic, *, now: datetime
 ) -> float | None:
-    """One figure over a metric's values of the last day; None if there are none.
+    """A statistic over a metric's values of the last day; None without values.
 
     Args:
         client: A boto3 client of CloudWatch.
-        namespace: What the metric is filed under.
-        name: Of the metric.
-        dimensions: All of its dimensions.
-        statistic: Which figure.
+        namespace: The namespace of the metric.
+        name: The name of the metric.
+        dimensions: All dimensions of the metric.
+        statistic: Which statistic.
         now: The time.
     """
     with translated(f"metric {name} in {namespace}"):

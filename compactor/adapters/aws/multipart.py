@@ -1,4 +1,4 @@
-"""Objects in S3 that are written as their bytes come, in memory of a fixed size."""
+"""Writes objects to S3 as their bytes come, in a fixed amount of memory."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -11,21 +11,21 @@ from compactor.core.errors import CompactorError, StoreUnavailable
 
 _PART_BYTES = 16 * 1024 * 1024  # of which an object has 10,000 at most [S3 API], so it can have 156 GiB
 _PARTS_UNDER_WAY = 2
-# Said when an upload begins, with every part and at the end, or S3 refuses what it was not told before. Clients may add
-# such a checksum to parts by themselves, but they do not announce it.
+# Named when an upload begins, with every part and at the end: S3 refuses a checksum of a part that was not announced.
+# Clients may add such a checksum to parts by themselves, but do not announce it.
 _CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
 
 
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    Holds three parts at most, 48 MiB: one that fills up, and two that are under way.
+    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent.
 
     Args:
-        client: A boto3 client of S3. It repeats what fails in passing by itself.
-        uri: What errors say that they are about.
-        bucket: Where the object goes.
-        key: Its name there.
+        client: A boto3 client of S3, which retries transient errors by itself.
+        uri: The object, as errors name it.
+        bucket: The bucket of the object.
+        key: The key of the object.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:
@@ -43,7 +43,7 @@ class S3Writer:
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
-            # Not as soon as it is full: the last part, or the only one, is sent at the end.
+            # Not as soon as it is full: the last part is sent at the end.
             if self._filling.tell() == _PART_BYTES:
                 self._send_part()
             room = _PART_BYTES - self._filling.tell()
@@ -66,7 +66,7 @@ class S3Writer:
         try:
             if self._upload is None:
                 self._upload = _Upload(self._client, self._uri, self._object)
-            self._upload.send(self._filling.getvalue())  # which hands out its memory, and copies nothing
+            self._upload.send(self._filling.getvalue())  # shares its memory without a copy
         except BaseException:
             self._has_hole = True
             raise
@@ -74,7 +74,7 @@ class S3Writer:
 
     def _finish(self) -> None:
         if self._has_hole:
-            raise StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
+            raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
         if self._upload is None:
             with translated(self._uri):
                 self._client.put_object(**self._object, Body=self._filling.getvalue())
@@ -88,7 +88,7 @@ class S3Writer:
 
 
 class _Upload:
-    """An object that is sent in parts, some at the same time."""
+    """An object that is sent in parts, several at a time."""
 
     def __init__(self, client: Any, uri: str, of_object: dict[str, str]) -> None:
         self._client = client
@@ -100,7 +100,7 @@ class _Upload:
         self._parts: list[Future[dict[str, Any]]] = []
 
     def send(self, body: bytes) -> None:
-        """Begin to send the next part, as soon as not too many are under way.
+        """Start to send the next part, as soon as fewer than the limit are being sent.
 
         Raises:
             CompactorError: An earlier part failed.
@@ -110,15 +110,15 @@ class _Upload:
         self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))
 
     def complete(self) -> None:
-        """Wait for all parts, and make them the object."""
+        """Wait for all parts, and create the object."""
         parts = [part.result() for part in self._parts]
         with translated(self._uri):
             self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": parts})
         self._threads.shutdown()
 
     def abort(self) -> None:
-        """Leave nothing behind. Where that fails, the bucket's rule for unfinished uploads clears up."""
-        # Parts that arrive after the request to abort could stay.
+        """Delete the parts. If that fails, the bucket's lifecycle rule for unfinished uploads deletes them."""
+        # Parts that arrive after the abort could stay.
         self._threads.shutdown(cancel_futures=True)
         with suppress(CompactorError), translated(self._uri):
             self._client.abort_multipart_upload(**self._upload)
@@ -126,5 +126,5 @@ class _Upload:
     def _send(self, number: int, body: bytes) -> dict[str, Any]:
         with translated(self._uri):
             answer = self._client.upload_part(**self._upload, **_CHECKSUM, PartNumber=number, Body=body)
-        # Servers that are not AWS need not know of checksums.
+        # Servers other than AWS may not support checksums.
         return {"PartNumber": number, **{name: answer[name] for name in ("ETag", "ChecksumCRC32") if name in answer}}

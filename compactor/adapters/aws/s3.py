@@ -1,4 +1,4 @@
-"""Objects in S3."""
+"""Reads and writes objects in S3."""
 
 import re
 import time
@@ -21,11 +21,11 @@ from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import ObjectInfo
 
 _TRIES = 5
-_DELETE_BATCH = 1000  # the most that DeleteObjects takes [S3 API]
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # which lists of keys are sent as
+_DELETE_BATCH = 1000  # the limit of DeleteObjects [S3 API]
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # the format of lists of keys
 _MIB = 1024 * 1024
 _UPLOAD = TransferConfig(multipart_threshold=64 * _MIB, multipart_chunksize=32 * _MIB, max_concurrency=4)
-# One CopyObject serves up to 5 GB [S3 API]; far below that, parts side by side are faster.
+# One CopyObject takes up to 5 GB [S3 API]; far below that, concurrent parts are faster.
 _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 * _MIB, max_concurrency=8)
 
 
@@ -33,8 +33,8 @@ class S3Store:
     """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
 
     Args:
-        client: A boto3 client of S3, as `s3_client` makes it. It repeats what fails in passing by itself.
-        sleep: How to wait before repeating what it does not.
+        client: A boto3 client of S3, as `s3_client` makes it. It retries transient errors by itself.
+        sleep: Waits before a retry that the client does not make.
     """
 
     def __init__(self, client: Any, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -57,7 +57,7 @@ class S3Store:
         return self._get(uri, etag, {})
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
-        if length <= 0:  # which no Range header can say
+        if length <= 0:  # a Range header cannot express this
             self._get(uri, etag, {"Range": "bytes=0-0"})
             return b""
         return self._get(uri, etag, {"Range": f"bytes={start}-{start + length - 1}"})
@@ -95,11 +95,11 @@ class S3Store:
             else:
                 return True
             try:
-                # The client repeats a request whose answer was lost; the repeat then meets the object of the first.
+                # The client retries a request whose answer was lost; the retry meets the object of the first request.
                 return self.read(uri) == data
             except ObjectNotFound:
                 self._pause(tried)
-        raise StoreUnavailable(f"{uri}: others were creating or deleting it each of {_TRIES} times it was tried")
+        raise StoreUnavailable(f"{uri}: created or deleted by others in each of {_TRIES} tries")
 
     def put(self, uri: str, data: bytes) -> None:
         bucket, key = _split(uri)
@@ -112,7 +112,7 @@ class S3Store:
             try:
                 self._client.upload_file(str(path), bucket, key, Config=_UPLOAD)
             except S3UploadFailedError as exc:
-                # boto3 hides the answer, which says what to do next, behind an error of its own.
+                # boto3 hides the answer behind an error of its own.
                 if isinstance(exc.__context__, ClientError):
                     raise exc.__context__ from None
                 raise
@@ -139,18 +139,18 @@ class S3Store:
                     bucket, key = _split(uri)
                     keys.setdefault(bucket, set()).add(key)
             for bucket, of_bucket in keys.items():
-                unspeakable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
-                for key in unspeakable:
+                unlistable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
+                for key in unlistable:
                     self._delete_key(bucket, key)
-                if of_bucket > unspeakable:
-                    self._delete_keys(bucket, of_bucket - unspeakable)
+                if of_bucket > unlistable:
+                    self._delete_keys(bucket, of_bucket - unlistable)
 
     def _delete_key(self, bucket: str, key: str) -> None:
         with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
             self._client.delete_object(Bucket=bucket, Key=key)
 
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
-        """Delete up to 1,000 keys; those that fail in passing are tried again."""
+        """Delete up to 1,000 keys; keys with a transient error are tried again."""
         failure: CompactorError | None = None
         for tried in range(_TRIES):
             wanted = {"Objects": [{"Key": key} for key in sorted(keys)], "Quiet": True}
@@ -184,11 +184,11 @@ class S3Store:
                         return b""
                     raise
             try:
-                # Not `with answer["Body"]`: that hands out the bare stream, whose length and checksum nobody checks.
+                # Not `with answer["Body"]`: that gives the bare stream, without checks of length and checksum.
                 with translated(uri), closing(answer["Body"]):
                     content: bytes = answer["Body"].read()
                     return content
-            except StoreUnavailable as exc:  # the client repeats requests, but not the reading of their answers
+            except StoreUnavailable as exc:  # the client does not retry the reading of an answer
                 failure = exc
             self._pause(tried)
         raise failure
@@ -197,7 +197,7 @@ class S3Store:
         self._sleep(pause_before_try(tried + 1))
 
     def _require_bucket(self, bucket: str) -> None:
-        """Tell a bucket that is missing from an object that is: a HEAD request answers both alike."""
+        """Tell a missing bucket from a missing object: the answer to a HEAD request is the same."""
         if bucket in self._seen_buckets:
             return
         try:
@@ -206,7 +206,7 @@ class S3Store:
         except ObjectNotFound as exc:
             raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
         except AccessError:
-            pass  # whoever may read objects need not be allowed to ask for their bucket
+            pass  # a role may read objects without a right to their bucket
         self._seen_buckets.add(bucket)
 
 
@@ -229,7 +229,7 @@ def _split(uri: str) -> tuple[str, str]:
     except UnicodeEncodeError as exc:
         raise ObjectNotFound(f"{uri!r}: no object can have this name: it is not Unicode text") from exc
     if not key:
-        raise ObjectNotFound(f"{uri}: expected a key behind the bucket")
+        raise ObjectNotFound(f"{uri}: expected a key after the bucket")
     return bucket, key
 
 

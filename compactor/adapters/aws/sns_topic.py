@@ -1,28 +1,24 @@
-"""Tells people through a topic of SNS."""
+"""Notifies people through an SNS topic."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from compactor.adapters.aws.errors import translated
 
-_SUBJECT_CHARACTERS = 100  # the most that SNS takes, and only printable ASCII [SNS API]
-_TEXT_CHARACTERS = 60_000  # at four bytes each still below the 256 KiB of a message
+_SUBJECT_CHARACTERS = 100  # the limit of SNS, which takes only printable ASCII [SNS API]
+_TEXT_CHARACTERS = 60_000  # even at four bytes each below the 256 KiB of a message
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnsTopic:
-    """One topic.
+    """One topic, with a boto3 client of SNS."""
 
-    Args:
-        client: A boto3 client of SNS.
-        arn: The topic's.
-    """
-
-    def __init__(self, client: Any, arn: str) -> None:
-        self._client = client
-        self._arn = arn
+    client: Any
+    arn: str
 
     def tell(self, subject: str, text: str) -> None:
-        with translated(f"topic {self._arn}"):
-            self._client.publish(TopicArn=self._arn, Subject=_subject(subject), Message=text[:_TEXT_CHARACTERS])
+        with translated(f"topic {self.arn}"):
+            self.client.publish(TopicArn=self.arn, Subject=_subject(subject), Message=text[:_TEXT_CHARACTERS])
 
 
 def _subject(text: str) -> str:

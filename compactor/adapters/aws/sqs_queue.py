@@ -1,5 +1,6 @@
-"""How full a queue in SQS is, and how long its oldest message has waited."""
+"""Reads the depth of a queue in SQS, and the age of its oldest message."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,27 +8,21 @@ from compactor.adapters.aws.errors import translated
 from compactor.control.snapshot import QueueDepth
 
 _MEASURED_WITHIN = timedelta(minutes=15)
-"""SQS measures each minute and reports some minutes late; what is older says nothing of now."""
+"""SQS measures each minute and reports some minutes late. Older measurements are out of date."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqsQueue:
-    """One queue. The age of its oldest message is no attribute of SQS: CloudWatch has it.
+    """One queue, with boto3 clients of SQS and of CloudWatch, which has the age of the oldest message."""
 
-    Args:
-        sqs: A boto3 client of SQS.
-        cloudwatch: A boto3 client of CloudWatch.
-        url: The queue's.
-    """
-
-    def __init__(self, sqs: Any, cloudwatch: Any, url: str) -> None:
-        self._sqs = sqs
-        self._cloudwatch = cloudwatch
-        self._url = url
+    sqs: Any
+    cloudwatch: Any
+    url: str
 
     def depth(self) -> QueueDepth:
         waiting, in_flight = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
-        with translated(f"queue {self._url}"):
-            answer = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=[waiting, in_flight])
+        with translated(f"queue {self.url}"):
+            answer = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[waiting, in_flight])
         found = answer.get("Attributes", {})
         return QueueDepth(int(found[waiting]), int(found[in_flight]))
 
@@ -35,11 +30,11 @@ class SqsQueue:
         metric = {
             "Namespace": "AWS/SQS",
             "MetricName": "ApproximateAgeOfOldestMessage",
-            "Dimensions": [{"Name": "QueueName", "Value": self._url.rpartition("/")[2]}],
+            "Dimensions": [{"Name": "QueueName", "Value": self.url.rpartition("/")[2]}],
         }
         query = {"Id": "age", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Maximum"}}
-        with translated(f"age of queue {self._url}"):
-            answer = self._cloudwatch.get_metric_data(
+        with translated(f"age of queue {self.url}"):
+            answer = self.cloudwatch.get_metric_data(
                 MetricDataQueries=[query],
                 StartTime=now - _MEASURED_WITHIN,
                 EndTime=now + timedelta(minutes=1),

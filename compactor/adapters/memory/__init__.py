@@ -1,1 +1,1 @@
-"""The ports in memory."""
+"""The ports in memory, for tests and simulations."""

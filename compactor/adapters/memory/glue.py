@@ -1,4 +1,4 @@
-"""A Glue job, a queue and a notifier in memory: for tests, simulations and wherever there is no Glue."""
+"""A Glue job, a queue and a notifier in memory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from compactor.core.ports import Clock
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Something that Glue does by itself, later."""
+    """A change of state that Glue makes by itself, later."""
 
     at: datetime
     run_id: str
@@ -21,14 +21,14 @@ class _Change:
 
 
 class MemoryGlue:
-    """One Glue job whose runs do what they are told, in the time of a clock.
+    """One Glue job, whose runs change their states in the time of a clock.
 
     Args:
-        clock: What runs take their times from.
+        clock: The clock.
         max_concurrent_runs: As in the definition of the job.
-        waiting_seconds: How long a new run is queued.
-        starting_seconds: How long it then takes to run.
-        stopping_seconds: How long it takes to stop.
+        waiting_seconds: Time of a new run in state WAITING.
+        starting_seconds: Time of it in state STARTING.
+        stopping_seconds: Time of a stopped run in state STOPPING.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class MemoryGlue:
         if run is None:
             raise AccessError(f"run {run_id}: there is no such run")
         if not run.is_living:
-            raise AccessError(f"run {run_id}: is {run.state}, expected a run that lives")
+            raise AccessError(f"run {run_id}: is {run.state}, expected a run that is alive")
         self._changes = [change for change in self._changes if change.run_id != run_id]
         self._set(run_id, JobState.STOPPING)
         self._later(self._stopping_seconds, run_id, JobState.STOPPED)
 
     def end(self, run_id: str, state: JobState, error: str = "") -> None:
-        """Have a run end, as by a crash, by its time limit or by itself."""
+        """End a run: a crash, a timeout, or an end by itself."""
         self.pass_time()
         self._changes = [change for change in self._changes if change.run_id != run_id]
         self._set(run_id, state, error)
@@ -86,11 +86,11 @@ class MemoryGlue:
         """Let a run expire, as Glue does after seven days.
 
         Args:
-            run_id: A living run.
-            restart_after_seconds: When Glue's own restart of it appears; None for never.
+            run_id: A run that is alive.
+            restart_after_seconds: Time until Glue restarts it; None for never.
 
         Returns:
-            The id that the restart has, or would have.
+            The id of the restart, made or not.
         """
         self.end(run_id, JobState.EXPIRED)
         first, number = lineage(run_id)
@@ -102,7 +102,7 @@ class MemoryGlue:
 
     @contextmanager
     def trouble(self, error: CompactorError | None = None) -> Iterator[None]:
-        """Have every call fail for a while: an outage, or throttling where no error is given."""
+        """Let every call fail for a while with an error, by default with throttling."""
         self._trouble = error or StoreUnavailable("Glue answered with ThrottlingException: Rate exceeded")
         try:
             yield
@@ -110,12 +110,12 @@ class MemoryGlue:
             self._trouble = None
 
     def living(self) -> Sequence[JobRun]:
-        """The runs that live now, without a call."""
+        """The runs that are alive now, without a call."""
         self.pass_time()
         return [run for run in self._runs.values() if run.is_living]
 
     def pass_time(self) -> None:
-        """Let happen what is due by now."""
+        """Make the changes that are due by now."""
         while due := [change for change in self._changes if change.at <= self._clock.now()]:
             change = min(due, key=lambda each: each.at)
             self._changes.remove(change)
@@ -148,7 +148,7 @@ class MemoryGlue:
 
 
 class MemoryQueue:
-    """A queue that is as full and as old as it was told."""
+    """A queue with the depth and age that are set."""
 
     def __init__(self) -> None:
         self.waiting = 0

@@ -1,4 +1,4 @@
-"""The ports in memory: for tests, dry runs and whatever need not outlive its process."""
+"""A store, claims, metrics and a clock in memory."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from compactor.core.ports import Claim, Clock, ObjectInfo
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move."""
+    """A clock that only moves when it is set."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
@@ -28,18 +28,18 @@ class ManualClock:
         return self._now
 
     def set(self, moment: datetime) -> None:
-        """Make it this time."""
+        """Set the time."""
         with self._lock:
             self._now = moment
 
     def advance(self, seconds: float) -> None:
-        """Move on."""
+        """Move the time forward."""
         with self._lock:
             self._now += timedelta(seconds=seconds)
 
 
 class MemoryMetrics:
-    """Keeps everything that was emitted, in order."""
+    """Keeps all measurements in order."""
 
     def __init__(self) -> None:
         self.emitted: list[dict[str, float | Distribution]] = []
@@ -47,7 +47,7 @@ class MemoryMetrics:
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         self.emitted.append(dict(values))
 
-    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - nothing is ever under way
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - nothing is ever queued
         return True
 
 
@@ -61,10 +61,10 @@ class _Object(NamedTuple):
 
 
 class MemoryStore:
-    """Objects in a dictionary. Safe for many threads.
+    """Objects in a dictionary. Thread-safe.
 
     Args:
-        clock: What objects take their time of writing from.
+        clock: Gives the modification times of objects; the system's clock by default.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -128,22 +128,22 @@ class MemoryStore:
 
 
 class MemoryWriter:
-    """Gathers an object in memory.
+    """Collects an object in memory.
 
     Args:
-        put: Makes all of it an object, at the end.
+        put: Writes the whole object at the end.
     """
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
         self._put = put
-        self._gathered = BytesIO()
+        self._collected = BytesIO()
         self._is_aborted = False
 
     def __enter__(self) -> Self:
         return self
 
     def write(self, data: bytes) -> None:
-        self._gathered.write(data)
+        self._collected.write(data)
 
     def abort(self) -> None:
         self._is_aborted = True
@@ -152,14 +152,14 @@ class MemoryWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and not self._is_aborted:
-            self._put(self._gathered.getvalue())
+            self._put(self._collected.getvalue())
 
 
 class MemoryClaims:
-    """Claims in a dictionary. Safe for many threads.
+    """Claims in a dictionary. Thread-safe.
 
     Args:
-        lifetime_days: What to say about how long claims are remembered; they are, for ever.
+        lifetime_days: The lifetime that is reported; claims never expire.
     """
 
     def __init__(self, lifetime_days: float | None = None) -> None:

@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Document, Job, Time
+from compactor.control.health import Condition, Severity
 from compactor.core.records import FileStatus
 from compactor.cost.cost import Basis
-from compactor.ops.report.figures import Health
 
 
 class Period(Document):
@@ -20,14 +20,16 @@ class Period(Document):
 class Point(Document):
     """One reason for the verdict."""
 
-    word: Literal["look", "act"] = Field(description="How serious it is.")
-    reason: str = Field(description="What it is, and what to do.")
+    condition: Condition = Field(description="Condition, as alarms name it.")
+    severity: Literal["look", "act"] = Field(description="How serious it is.")
+    reason: str = Field(description="What was found, as a sentence.")
+    next_move: str = Field(description="Next action; empty if there is none.")
 
 
 class Verdict(Document):
     """How the period went."""
 
-    word: Health = Field(description="Verdict, as one word.")
+    severity: Severity = Field(description="Verdict, as one word: the worst of the reasons.")
     headline: str = Field(description="Verdict, as a sentence.")
     points: list[Point] = Field(description="Reasons, most serious first; empty if all is in order.")
 
@@ -140,7 +142,7 @@ class DeadLetters(Document):
 class QuarantinedFile(Document):
     """A quarantined file of the period."""
 
-    done_at: Time = Field(description="Time at which its manifest was done.")
+    committed_at: Time = Field(description="Time at which its manifest was committed.")
     uri: str = Field(description="URI of the file.")
     manifest_id: str = Field(description="Manifest that names the file.")
     status: FileStatus = Field(description="Why the file was quarantined.")

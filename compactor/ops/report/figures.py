@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from compactor.core.distributions import Distribution
 from compactor.core.records import NEEDS_OPERATOR
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.report.period import Period
 
 SHOWN_BYTES = 80  # of a rejected line
 SHOWN_VERSIONS = 100  # of the schema, the newest of a period
-
-Health = Literal["nothing", "in_order", "look", "act"]
-"""The health of a period: no work, all well, with warnings, or in need of an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +139,6 @@ class DeadLetterLine:
     manifest_id: str
     reason: str
     message: str
-    since: datetime
-    is_redriven: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantinedFile:
-    """A quarantined file; `is_redriven` is None if its records cannot be read."""
-
-    uri: str
-    manifest_id: str
-    status: str
-    detail: str
     since: datetime
     is_redriven: bool | None
 

@@ -7,10 +7,11 @@ from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import NEEDS_OPERATOR, Commit
 from compactor.ledger.ledger import Ledger
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry, taken_from, was_redriven
 from compactor.ops.redrive.selection import Scope, files_left
 from compactor.ops.report.facts import DeadLetterFacts, Finished
-from compactor.ops.report.figures import DeadLetterLine, QuarantinedFile
+from compactor.ops.report.figures import DeadLetterLine
 
 SHOWN_FILES = 50
 
@@ -47,12 +48,12 @@ def _files_of(finished: Finished, commit: Commit, redrive_log: RedriveLog) -> li
     left = None if redrives is None else {each.uri for each in files_left(Scope("files"), commit, redrives)}
     return [
         QuarantinedFile(
-            uri=file.uri,
             manifest_id=finished.key.id,
-            status=str(file.status),
+            uri=file.uri,
+            status=file.status,
             detail=file.detail,
-            since=finished.moment,
-            is_redriven=None if left is None else file.uri not in left,
+            committed_at=finished.moment,
+            redriven=None if left is None else file.uri not in left,
         )
         for file in commit.files
         if file.status in NEEDS_OPERATOR

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from compactor.ops.report.figures import DeadLetterLine, Figures, QuarantinedFile, Spread, Work
+from compactor.control.health import Finding
+from compactor.ops.report.figures import DeadLetterLine, Figures, Spread, Work
 from compactor.ops.report.spending import Spending
 from compactor.ops.report.verdict import Verdict
 
@@ -30,7 +31,7 @@ class Report:
 
     @property
     def needs_operator(self) -> bool:
-        return self.verdict.health == "act"
+        return self.verdict.severity == "act"
 
     def document(self) -> dict[str, Any]:
         """The report as JSON, with the key names that other commands use."""
@@ -42,9 +43,9 @@ class Report:
             "sla_seconds": self.sla_seconds,
             "needs_operator": self.needs_operator,
             "verdict": {
-                "word": verdict.health,
+                "severity": verdict.severity,
                 "headline": verdict.headline,
-                "points": [{"word": point.health, "reason": point.text} for point in verdict.points],
+                "points": [_point(each) for each in verdict.points],
             },
             "totals": _work(figures.totals),
             "bucket_seconds": figures.step_seconds,
@@ -58,7 +59,7 @@ class Report:
             },
             "quarantined_files": {
                 "by_status": figures.totals.quarantined,
-                "latest": [_latest(each) for each in figures.quarantined_files],
+                "latest": figures.quarantined_files,
             },
             "schema": {
                 "version": figures.schema_version,
@@ -74,7 +75,16 @@ def _renamed(document: dict[str, Any], **names: str) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in document.items()}
 
 
-def _latest(line: DeadLetterLine | QuarantinedFile) -> dict[str, Any]:
+def _point(found: Finding) -> dict[str, Any]:
+    return {
+        "condition": found.condition,
+        "severity": found.severity,
+        "reason": found.reason,
+        "next_move": found.next_move,
+    }
+
+
+def _latest(line: DeadLetterLine) -> dict[str, Any]:
     return _renamed(asdict(line), since="done_at", is_redriven="redriven")
 
 

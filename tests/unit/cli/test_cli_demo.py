@@ -137,7 +137,7 @@ def test_emulator_serves_what_the_demo_needs(monkeypatch: pytest.MonkeyPatch) ->
         store = S3Store(s3_client(REGION, url))
         assert store.create("s3://raw/one", b"1")
         assert not store.create("s3://raw/one", b"2")
-        assert DynamoClaims(dynamodb_client(REGION, url), TABLE, ttl_days=1).get_many(["key"]) == {}
+        assert DynamoClaims(client=dynamodb_client(REGION, url), table=TABLE, ttl_days=1).get_many(["key"]) == {}
     with pytest.raises(Exception, match=url.removeprefix("http://")):
         s3_client(REGION, url, attempts=1).list_buckets()
 

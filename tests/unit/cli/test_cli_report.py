@@ -76,7 +76,7 @@ def test_figures_as_a_document(place: Place) -> None:
     totals = document["totals"]
     assert (totals["manifests"], totals["rows"], totals["rejected_lines"], totals["blank_lines"]) == (1, 2, 1, 1)
     assert document["rejects"][0]["samples"][0]["head"] == "<script>alert(1)</script>"
-    assert document["verdict"]["word"] == "look"
+    assert document["verdict"]["severity"] == "look"
     assert document["cost"]["is_job_named"] is False
     place.json("--out", "page.html")
     assert Path("page.html").is_file()
@@ -88,7 +88,7 @@ def test_period(place: Place) -> None:
     edges = [datetime.fromisoformat(found["period"][name]) for name in ("since", "until")]
     assert edges == [datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 23, tzinfo=UTC)]
     assert found["totals"]["manifests"] == 0
-    assert found["verdict"]["word"] == "nothing"
+    assert found["verdict"]["severity"] == "nothing"
     found = place.json("--until", "2020-01-02", "--hours", "0.5")
     assert datetime.fromisoformat(found["period"]["since"]) == datetime(2020, 1, 1, 23, 30, tzinfo=UTC)
     assert place.json("--until", "9999-01-01")["totals"]["manifests"] == 1

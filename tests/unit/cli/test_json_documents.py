@@ -30,6 +30,7 @@ from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.records import FileStatus
 from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.run_report import RunReport
@@ -38,7 +39,8 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import Plan
-from compactor.ops.report.figures import AddedColumn, QuarantinedFile
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.report.figures import AddedColumn
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -283,7 +285,7 @@ def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     unknown = replace(
         figures,
         dead_letters=tuple(replace(each, is_redriven=None) for each in figures.dead_letters),
-        quarantined_files=(QuarantinedFile("a", "m", "missing", "no such object", WHOLE_DAY.since, None),),
+        quarantined_files=(QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None),),
         schema_changes=tuple(replace(each, added=(older,)) for each in figures.schema_changes),
     )
     made = [day.document(), replace(day, figures=unknown).document()]

@@ -247,7 +247,7 @@ def test_what_was_not_checked() -> None:
         day.dead_letter(f"bad-{number}", 6, "not_json", "no JSON")
     report = report_on(harness)
     assert (report.figures.older_dead_letters, report.figures.older_quarantined_files) == (1, 2)
-    assert [point.text.partition(".")[0] for point in report.verdict.points if point.health == "act"] == [
+    assert [point.reason for point in report.verdict.points if point.severity == "act"] == [
         f"{NEWEST_DEAD_LETTERS} dead letters have not been redriven",
         "1 older dead letter was not checked for a redrive",
         f"Not all quarantined files have been redriven ({SHOWN_FILES + 2} missing)",
@@ -258,7 +258,7 @@ def test_what_was_not_checked() -> None:
 def test_nothing_in_the_period() -> None:
     """A period without work has figures of zero, and a verdict that says so."""
     report = report_on(Harness())
-    assert (report.verdict.health, report.verdict.points) == ("nothing", ())
+    assert (report.verdict.severity, report.verdict.points) == ("nothing", ())
     assert report.figures.totals.manifests == 0
     assert report.figures.totals.durations is None
 
@@ -289,14 +289,14 @@ def test_redriven_files_need_no_operator() -> None:
     harness.run_once()
     period = Period(harness.clock.now() - timedelta(hours=1), harness.clock.now() + timedelta(seconds=1))
     before = report_on(harness, period)
-    assert before.verdict.health == "act"
-    assert [(each.uri, each.is_redriven) for each in before.figures.quarantined_files] == [(gone.uri, False)]
+    assert before.verdict.severity == "act"
+    assert [(each.uri, each.redriven) for each in before.figures.quarantined_files] == [(gone.uri, False)]
     harness.store.put(gone.uri, GOOD)
     app = harness.app()
     app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
     after = report_on(harness, period)
-    assert after.verdict.health == "in_order"
-    assert [each.is_redriven for each in after.figures.quarantined_files] == [True]
+    assert after.verdict.severity == "in_order"
+    assert [each.redriven for each in after.figures.quarantined_files] == [True]
     assert after.figures.totals.redrives == 1
 
 
@@ -311,7 +311,7 @@ def test_damaged_records_are_left_out_and_said() -> None:
     report = report_on(harness)
     assert (report.figures.totals.manifests, report.figures.unreadable_records) == (2, 1)
     assert damaged in report.figures.unreadable[0]
-    assert report.verdict.health == "act"
+    assert report.verdict.severity == "act"
 
 
 def test_a_thousand_reasons() -> None:
@@ -355,7 +355,7 @@ def test_the_verdict_of_a_good_day() -> None:
         day.chance.seed(7)
         day.commit(f"m{number}", 3 + number, wait_seconds=60, load=0.86, bad=0)
     report = report_on(harness)
-    assert (report.verdict.health, report.verdict.points) == ("in_order", ())
+    assert (report.verdict.severity, report.verdict.points) == ("in_order", ())
 
 
 @pytest.mark.parametrize("hours", [1 / 3600, 0.1, 1, 5, 24, 25, 24 * 7, 24 * 31, 24 * 366 * 3, 24 * 366 * 50])
