@@ -8,28 +8,16 @@ import pytest
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.manifest import ManifestFile
 from compactor.core.records import Commit, FileStatus
-from compactor.engines.engine import Staged, StageRequest
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redriver import RedriveReport
 from compactor.ops.redrive.selection import Kind, Scope
-from tests.support import fakes as twins
+from tests.support import fakes
+from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 
 LEASE_SECONDS = 600.0
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
-
-
-class FailingEngine:
-    """An engine for which every manifest is too much."""
-
-    name = "failing"
-
-    def is_healthy(self) -> bool:
-        return True
-
-    def stage(self, request: StageRequest) -> Staged:
-        raise ValueError(f"{request.manifest.manifest_id} is too much")
 
 
 def new_world() -> Harness:
@@ -68,7 +56,7 @@ def whys(report: RedriveReport) -> list[str]:
 def exhaust(harness: Harness) -> None:
     """Have every manifest that waits become a dead letter."""
     for _ in range(3):  # together, then each alone, and then it is seen that it was tried often enough
-        harness.runner(engine=FailingEngine()).run(harness.waiting())
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(harness.waiting())
     assert harness.waiting() == []
 
 
@@ -127,7 +115,7 @@ def rejected(harness: Harness, *contents: bytes) -> str:
     plan(harness)
     [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins, "LIMITS", SHORT_LINES)
+        patch.setattr(fakes, "LIMITS", SHORT_LINES)
         harness.run_once()
     assert harness.rejects()
     return manifest_id

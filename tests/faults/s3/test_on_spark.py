@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from compactor.settings.toml import toml_of
 from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, FaultKind, Operation, Rule
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import SEED, record_and_judge
 from tests.faults.s3_findings import Findings
-from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake, as_toml
+from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake
 from tests.faults.s3_server import ROOT, S3Server
 from tests.support.engines import engines_on_spark
 
@@ -54,7 +55,7 @@ def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pyte
         files = [lake.put_file(f"more-{number}-{each}", good=40, bad=each) for each in range(3)]
         lake.deliver(f"more-{number}", files)
     config = tmp_path / "compactor.toml"
-    config.write_text(as_toml(lake.settings(proxy.url)))
+    config.write_text(toml_of(lake.settings(proxy.url)))
     return SparkJob(lake, config)
 
 
