@@ -103,7 +103,7 @@ def test_the_schedule_keeps_the_job_up(deployed: Deployed) -> None:
 
 
 def test_an_event_of_glue(deployed: Deployed) -> None:
-    """An event of the job leads to a look; one of another job does not."""
+    """An event of the job leads to a check; one of another job does not."""
     assert handler(deployed.event("another-job"), None) == {"ignored": "an event of job another-job"}
     assert deployed.states() == []
     assert handler(deployed.event(deployed.job_name), None)["done"]

@@ -1,4 +1,4 @@
-"""Promises of `compactor doctor`: what is broken is named in one line with its mend, and nothing but that."""
+"""Promises of `compactor doctor`: what is broken is named in one line with its fix, and nothing but that."""
 
 import json
 import socket
@@ -160,7 +160,7 @@ def only_fault(findings: list[Finding]) -> Finding:
     return faults[0]
 
 
-def test_all_is_well(workspace: AwsWorkspace) -> None:
+def test_all_is_healthy(workspace: AwsWorkspace) -> None:
     """Where nothing is wrong, nothing is said to be, all of it was looked at, and nothing is left behind."""
     before = workspace.objects()
     found = workspace.findings()
@@ -286,8 +286,8 @@ def test_missing_table(workspace: AwsWorkspace) -> None:
 
 
 def test_no_network_endpoint(workspace: AwsWorkspace) -> None:
-    """An endpoint where nobody answers is one fault; all that needs it is left out and says so."""
-    with socket.socket() as taken:  # bound, and nobody listens
+    """An endpoint where no server answers is one fault; all that needs it is left out and says so."""
+    with socket.socket() as taken:  # bound, and no server listens
         taken.bind(("127.0.0.1", 0))
         workspace.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{taken.getsockname()[1]}"')
         findings = workspace.findings()
@@ -380,7 +380,7 @@ def test_claims_in_a_journal(workspace: AwsWorkspace) -> None:
     assert "for back-fills alone" in claims.found
 
 
-def test_events_nobody_could_read(workspace: AwsWorkspace) -> None:
+def test_events_that_could_not_be_read(workspace: AwsWorkspace) -> None:
     """A dead-letter queue with something in it is a warning."""
     workspace.client("sqs").send_message(
         QueueUrl=f"{workspace.endpoint}/{ACCOUNT}/{workspace.name}-dead", MessageBody="?"
@@ -430,7 +430,7 @@ def test_credentials_that_are_refused(workspace: AwsWorkspace, monkeypatch: pyte
 
 
 def test_leaving_this_machine_out(workspace: AwsWorkspace) -> None:
-    """Where the job runs elsewhere, this machine's Java and disks are nobody's business."""
+    """Where the job runs elsewhere, this machine's Java and disks do not matter."""
     workspace.env["PATH"] = str(workspace.folder)
     result = workspace.call("--elsewhere")
     assert result.exit_code == 0, result.stdout

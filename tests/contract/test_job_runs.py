@@ -129,7 +129,7 @@ def test_only_the_latest(tested: ScriptedJob) -> None:
 
 
 def test_a_job_that_does_not_exist(glue: Any) -> None:
-    """A wrong name is for a person to mend, and is told with the message."""
+    """A wrong name is for a person to fix, and is told with the message."""
     with pytest.raises(AccessError, match="Glue job nowhere"):
         GlueJob(glue, "nowhere").list(LONG_AGO)
 
@@ -161,7 +161,7 @@ def test_old_pages_are_not_read(glue: Any, answers: Any) -> None:
 
 
 def test_a_state_of_a_later_release(glue: Any, answers: Any) -> None:
-    """A state that nobody knows counts as living, so that nothing is started beside it."""
+    """An unknown state counts as living, so that nothing is started beside it."""
     answers.add_response("get_job_runs", {"JobRuns": [run("a", 1, "PONDERING")]})
     [found] = GlueJob(glue, "job").list(LONG_AGO)
     assert (found.state, found.is_living) == (JobState.UNKNOWN, True)
@@ -189,7 +189,7 @@ def test_stopping_at_glue(glue: Any, answers: Any) -> None:
     ],
 )
 def test_what_errors_of_glue_mean(glue: Any, answers: Any, code: str, status: int, error: type[Exception]) -> None:
-    """Passing trouble is told from what a person has to mend."""
+    """Passing trouble is told from what a person has to fix."""
     for method in ("start_job_run", "get_job_runs", "batch_stop_job_run"):
         answers.add_client_error(method, code, "why", status)
     job = GlueJob(glue, "job")

@@ -18,7 +18,7 @@ from tests.support.aws_stand_in import REGION
 
 
 @dataclass(frozen=True)
-class Site:
+class WatchedQueue:
     """A queue, and the means to fill it, to work on it, and to have its age measured."""
 
     queue: Queue
@@ -27,7 +27,7 @@ class Site:
     measure: Callable[[float], None]
 
 
-def memory_site() -> Site:
+def memory_site() -> WatchedQueue:
     queue = MemoryQueue()
 
     def send(messages: int) -> None:
@@ -40,10 +40,10 @@ def memory_site() -> Site:
     def measure(seconds: float) -> None:
         queue.age_seconds = seconds
 
-    return Site(queue, send, receive, measure)
+    return WatchedQueue(queue, send, receive, measure)
 
 
-def sqs_site(endpoint: str) -> Site:
+def sqs_site(endpoint: str) -> WatchedQueue:
     sqs, cloudwatch = (aws_client(name, REGION, endpoint) for name in ("sqs", "cloudwatch"))
     name = f"events-{uuid.uuid4().hex}"
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
@@ -66,35 +66,35 @@ def sqs_site(endpoint: str) -> Site:
         older = {**datum, "Timestamp": datetime.now(UTC) - timedelta(minutes=9), "Value": seconds * 2}
         cloudwatch.put_metric_data(Namespace="AWS/SQS", MetricData=[older, datum])
 
-    return Site(SqsQueue(sqs, cloudwatch, url), send, receive, measure)
+    return WatchedQueue(SqsQueue(sqs, cloudwatch, url), send, receive, measure)
 
 
 @pytest.fixture(params=["memory", "sqs"])
-def site(request: pytest.FixtureRequest) -> Site:
+def site(request: pytest.FixtureRequest) -> WatchedQueue:
     return memory_site() if request.param == "memory" else sqs_site(request.getfixturevalue("aws_endpoint"))
 
 
-def test_an_empty_queue(site: Site) -> None:
+def test_an_empty_queue(site: WatchedQueue) -> None:
     """An empty queue holds nothing, and its age is not known before it was measured."""
     assert site.queue.depth() == QueueDepth(0, 0)
     assert site.queue.oldest_seconds(datetime.now(UTC)) is None
 
 
-def test_depth(site: Site) -> None:
-    """Messages that wait are told from those that somebody works on."""
+def test_depth(site: WatchedQueue) -> None:
+    """Messages that wait are told from those that a consumer works on."""
     site.send(3)
     site.receive(1)
     assert site.queue.depth() == QueueDepth(2, 1)
 
 
-def test_age(site: Site) -> None:
+def test_age(site: WatchedQueue) -> None:
     """The age is the one that was measured last."""
     site.measure(42.0)
     assert site.queue.oldest_seconds(datetime.now(UTC)) == 42.0
 
 
 def test_a_queue_that_does_not_exist(aws_endpoint: str) -> None:
-    """A wrong URL is for a person to mend."""
+    """A wrong URL is for a person to fix."""
     sqs = aws_client("sqs", REGION, aws_endpoint)
     with pytest.raises(AccessError, match="no-such-queue"):
         SqsQueue(sqs, None, f"{aws_endpoint}/123456789012/no-such-queue").depth()
@@ -102,7 +102,7 @@ def test_a_queue_that_does_not_exist(aws_endpoint: str) -> None:
 
 @pytest.fixture
 def topic(aws_endpoint: str) -> tuple[Notifier, Callable[[], list[str]]]:
-    """A topic, and the messages that come to somebody who listens to it."""
+    """A topic, and the messages that reach a subscriber."""
     sns, sqs = (aws_client(name, REGION, aws_endpoint) for name in ("sns", "sqs"))
     name = uuid.uuid4().hex
     arn = sns.create_topic(Name=name)["TopicArn"]
@@ -117,7 +117,7 @@ def topic(aws_endpoint: str) -> tuple[Notifier, Callable[[], list[str]]]:
 
 
 def test_a_message_through_a_topic(topic: tuple[Notifier, Callable[[], list[str]]]) -> None:
-    """A message reaches whoever subscribed, with all of its text."""
+    """A message reaches every subscriber, with all of its text."""
     notifier, received = topic
     notifier.tell("compactor-prod: started", "Done:\n- run jr_1 was started")
     [message] = received()

@@ -173,5 +173,5 @@ def nursery(request: pytest.FixtureRequest) -> Iterator[Nursery]:
 def streaming(nursery: Nursery) -> Nursery:
     """Starts jobs whose engine writes staged files as they grow, as the native one does."""
     if nursery.engine != NATIVE:
-        pytest.skip("the twin puts whole files")
+        pytest.skip("the plain engine puts whole files")
     return nursery

@@ -171,7 +171,7 @@ class S3Lake:
         return [row for uri in found for row in pq.read_table(io.BytesIO(self.store.read(uri))).to_pylist()]
 
     def dead_letters(self) -> list[str]:
-        """The manifests that were set aside."""
+        """The manifests that became dead letters."""
         names = [base_name(info.uri) for info in self.store.list(f"{self.root}/state/failed/")]
         return sorted(name.removesuffix(".reason.json") for name in names if name.endswith(".reason.json"))
 
@@ -190,7 +190,7 @@ class S3Lake:
         return app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
 
     def assert_exact(self) -> None:
-        """Every line is where it belongs, once; only the bad manifest was set aside; nothing is left lying about."""
+        """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""
         assert self.lost_and_doubled() == (0, 0)
         assert self.dead_letters() == ["broken"]
         assert self.left_over() == []

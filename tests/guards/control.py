@@ -14,14 +14,14 @@ CONTROL = (
         (_CONTROL,),
     ),
     Guard(
-        "a run in a state that nobody knows counts as living",
+        "a run in an unknown state counts as living",
         "control/runs.py",
         "JobState.STOPPING, JobState.UNKNOWN}",
         "JobState.STOPPING}",
         ("tests/contract/test_job_runs.py::test_a_state_of_a_later_release",),
     ),
     Guard(
-        "nothing is started beside a run that gives signs of life elsewhere",
+        "nothing is started beside a run that sends heartbeats elsewhere",
         "control/decisions.py",
         "    for each in snapshot.signs.living if snapshot.signs else ():\n        age",
         "    for each in ():\n        age",

@@ -78,7 +78,7 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
 
 
 class Runs:
-    """Tells from the signs of life that runs give whether another one is at work.
+    """Tells from the heartbeats of runs whether another one is at work.
 
     Args:
         store: Where the signs are.

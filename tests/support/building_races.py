@@ -16,7 +16,7 @@ OBJECTS = 6  # two of them fill a manifest, so that some are built at once and s
 
 
 class Race:
-    """One store, one table of claims, one queue, and whoever works on them."""
+    """One store, one table of claims, one queue, and the builders and sealers that work on them."""
 
     def __init__(self) -> None:
         self.harness = Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, "max_wait_seconds": 1})
@@ -52,7 +52,7 @@ class Race:
         self.harness.app().planner.plan("s3://lake/raw")
 
     def hold_up(self, who: str, step: BuildCrashPoint, meanwhile: Callable[[], object]) -> None:
-        """Have somebody do his work, and the first time he reaches a step, something else be done first."""
+        """Run one worker, and do something else first when it first reaches a step."""
         held: list[bool] = []
 
         def on_crash_point(reached: BuildCrashPoint, _manifest_id: str) -> None:

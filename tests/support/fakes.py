@@ -249,11 +249,11 @@ class FaultyStore:
         self._refusals[method, call] = False
 
     def deny(self, uri: str) -> None:
-        """Nobody may read or write this object."""
+        """Refuse to read or write this object."""
         self._denied.add(uri)
 
     def lose_answer_at(self, call: int, method: str = "any") -> None:
-        """The nth call of a method, or of all of them, is carried out, but nobody learns of it."""
+        """Carry out the nth call of a method, or of all of them, and lose the answer."""
         self._refusals[method, call] = True
 
     def stat(self, uri: str) -> ObjectInfo | None:

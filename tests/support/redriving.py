@@ -1,4 +1,4 @@
-"""What is set aside in tests of redriving, how it is put back, and whether every line is there once."""
+"""Dead letters, quarantined files and rejects for tests of redriving, and whether every line is there once."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
 
 
 def new_world() -> Harness:
-    """A world in which one attempt is enough to set a manifest aside."""
+    """A job in which a manifest becomes a dead letter after one attempt."""
     return Harness(
         stream={"max_attempts": 1}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
     )
@@ -78,7 +78,7 @@ def rows_of(harness: Harness) -> Counter[str]:
 
 
 def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
-    """All files of redriven lines that the trail of a manifest names."""
+    """All files of redriven lines that the redrive log of a manifest names."""
     redrive_log = harness.app().redrive_log
     lineage = redrive_log.lineage_of(manifest_id)
     assert lineage is not None

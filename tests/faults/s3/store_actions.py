@@ -138,4 +138,4 @@ CONTENTS = {
     "written": {BIG, None},
     "abandoned": {None},
 }
-"""All that may ever be seen in a place: whole objects, of somebody who meant it."""
+"""All that may ever be seen in a place: whole objects that an action wrote."""

@@ -63,7 +63,7 @@ def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pyte
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: FaultProxy, findings: Findings) -> None:
-    """`compactor run --once`, started again for as long as it ends with 1: exact, and nothing good is set aside."""
+    """`compactor run --once`, started again while it ends with 1: exact, and no good manifest is a dead letter."""
     proxy.use(ON_SPARK[name], seed=SEED)
     restarts = 0
     while (done := spark_job.run()).returncode != 3:
@@ -83,7 +83,7 @@ def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: Fa
 def test_the_job_on_spark_stops_where_an_operator_must_act(
     kind: FaultKind, spark_job: SparkJob, proxy: FaultProxy, findings: Findings
 ) -> None:
-    """Refused once S3A is at work, it ends with 1 and one line, sets nothing aside, and is exact once mended."""
+    """Refused once S3A is at work, it ends with 1 and one line, makes no dead letters, and is exact once fixed."""
     proxy.use([Rule(kind, WRITES, pattern="/staging/", probability=1.0)])
     done = spark_job.run()
     assert done.returncode == 1

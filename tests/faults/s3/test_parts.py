@@ -29,7 +29,7 @@ PART_CASES = [(kind, operation) for kind in PASSING for operation in IN_PARTS if
 def large_lake(lakes: Callable[[], S3Lake], engine: str) -> Callable[[], S3Lake]:
     """Makes lakes whose output file is sent in parts."""
     if engine != NATIVE:
-        pytest.skip("the twin puts whole files")
+        pytest.skip("the plain engine puts whole files")
 
     def make() -> S3Lake:
         lake = lakes()

@@ -113,7 +113,7 @@ def test_a_fault_that_stays_is_told(
 
 
 @pytest.mark.parametrize(("kind", "operation"), shortened(OPERATOR_CASES, sample(OPERATOR_CASES, 3)))
-def test_what_an_operator_must_mend_is_told_as_such(
+def test_what_an_operator_must_fix_is_told_as_such(
     kind: FaultKind,
     operation: Operation,
     new_store: Callable[[int], TroubledStore],
@@ -131,7 +131,7 @@ def test_what_an_operator_must_mend_is_told_as_such(
         findings.add("store", kind, {operation}, injected=injected.total())
 
 
-def test_an_upload_that_somebody_cleared_away_is_passing_trouble(new_store: Callable[[int], TroubledStore]) -> None:
+def test_an_upload_that_was_cleared_away_is_passing_trouble(new_store: Callable[[int], TroubledStore]) -> None:
     """Where a clean-up of unfinished uploads met a living one, another upload will do: no operator is needed."""
     made = new_store(1)
 
