@@ -182,7 +182,7 @@ def test_a_run_beside_a_slow_server(aws_endpoint: str, monkeypatch: pytest.Monke
 
 
 def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # noqa: ARG001 - for its credentials
-    """While nobody listens, emitting costs and raises nothing, and what is left is told of; later it arrives."""
+    """While no server listens, emitting is cheap and raises nothing; the sink says what is left, and sends it later."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens
         port = taken.getsockname()[1]
@@ -235,7 +235,7 @@ def test_an_outage_that_ends(events: list[Any]) -> None:
     "error", [OSError("down"), refusal("AccessDenied"), refusal("ExpiredToken"), refusal("InternalFailure")], ids=repr
 )
 def test_trouble_that_may_pass(error: Exception) -> None:
-    """Whatever is not the fault of the request itself is waited out: somebody may give the right, say."""
+    """Whatever is not the fault of the request itself is waited out: an operator may grant the right, for example."""
     client = Script(error)
     sink = sink_on(client)
     sink.emit({"RecordsIn": 1})
@@ -273,7 +273,7 @@ def test_a_long_outage(events: list[Any]) -> None:
 
 
 def test_a_request_that_is_refused(events: list[Any]) -> None:
-    """A request that no repeat would mend goes, is counted, and holds nothing else up."""
+    """A request that no repeat would help is dropped, is counted, and holds nothing else up."""
     client = Script(refusal("InvalidParameterValueException"))
     sink = sink_on(client)
     sink.emit({"RecordsIn": 1, "RecordsOut": 1})

@@ -40,7 +40,7 @@ def client_of(service: str, endpoint: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Site:
+class AwsWorkspace:
     """Everything that settings can name, in a local AWS, and the environment of an operator."""
 
     endpoint: str
@@ -100,9 +100,9 @@ def install_java(folder: Path, answer: str) -> None:
 
 
 @pytest.fixture
-def site(aws_endpoint: str, tmp_path: Path) -> Site:
+def workspace(aws_endpoint: str, tmp_path: Path) -> AwsWorkspace:
     """A healthy set-up."""
-    name = f"site-{uuid.uuid4().hex[:12]}"
+    name = f"workspace-{uuid.uuid4().hex[:12]}"
     install_java(tmp_path / "bin", ANSWER.format("17.0.15"))
     env: dict[str, str | None] = {
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
@@ -111,7 +111,7 @@ def site(aws_endpoint: str, tmp_path: Path) -> Site:
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
-    made = Site(aws_endpoint, tmp_path, name, env)
+    made = AwsWorkspace(aws_endpoint, tmp_path, name, env)
     buckets = [f"{name}-{each}" for each in ("own", "lake", "raw")]
     for each in buckets:
         made.client("s3").create_bucket(Bucket=each, CreateBucketConfiguration={"LocationConstraint": REGION})
@@ -127,8 +127,8 @@ def site(aws_endpoint: str, tmp_path: Path) -> Site:
     return made
 
 
-def make_table(site: Site, name: str, key: str = "pk") -> None:
-    site.client("dynamodb").create_table(
+def make_table(workspace: AwsWorkspace, name: str, key: str = "pk") -> None:
+    workspace.client("dynamodb").create_table(
         TableName=name,
         KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
@@ -136,9 +136,11 @@ def make_table(site: Site, name: str, key: str = "pk") -> None:
     )
 
 
-def make_job(site: Site, name: str = "", *, runs: int = 1, retries: int = 0, kind: str = "gluestreaming") -> None:
-    site.client("glue").create_job(
-        Name=name or site.name,
+def make_job(
+    workspace: AwsWorkspace, name: str = "", *, runs: int = 1, retries: int = 0, kind: str = "gluestreaming"
+) -> None:
+    workspace.client("glue").create_job(
+        Name=name or workspace.name,
         Role="role",
         Command={"Name": kind},
         ExecutionProperty={"MaxConcurrentRuns": runs},
@@ -147,9 +149,9 @@ def make_job(site: Site, name: str = "", *, runs: int = 1, retries: int = 0, kin
     )
 
 
-def examined(site: Site, clock: Any = None) -> list[Finding]:
+def examined(workspace: AwsWorkspace, clock: Any = None) -> list[Finding]:
     """What the doctor finds in this process, and by this clock."""
-    return list(examine(load_settings(site.config, {}), str(site.config), clock=clock))
+    return list(examine(load_settings(workspace.config, {}), str(workspace.config), clock=clock))
 
 
 def only_fault(findings: list[Finding]) -> Finding:
@@ -159,102 +161,102 @@ def only_fault(findings: list[Finding]) -> Finding:
     return faults[0]
 
 
-def test_all_is_well(site: Site) -> None:
+def test_all_is_well(workspace: AwsWorkspace) -> None:
     """Where nothing is wrong, every check is made and is ok, and no object is left behind."""
-    before = site.objects()
-    found = site.findings()
+    before = workspace.objects()
+    found = workspace.findings()
     assert {each.state for each in found} == {"ok"}, found
     assert [each.name for each in found] == [
         *("settings", "python", "java", "spark", "s3a", "native", "disk", "region", "endpoint", "clock", "credentials"),
-        *(f"bucket {site.name}-{each}" for each in ("own", "lake", "raw")),
+        *(f"bucket {workspace.name}-{each}" for each in ("own", "lake", "raw")),
         *("input", "manifests", "output", "state"),
         *("claims", "queue", "dead letters", "topic", "glue job", "metrics"),
     ]
-    assert site.objects() == before
+    assert workspace.objects() == before
 
 
-def test_no_java(site: Site) -> None:
+def test_no_java(workspace: AwsWorkspace) -> None:
     """Without Java the fault says where it was searched, and what to install."""
-    (site.folder / "empty").mkdir()
-    site.env["PATH"] = str(site.folder / "empty")
-    found = site.fault()
+    (workspace.folder / "empty").mkdir()
+    workspace.env["PATH"] = str(workspace.folder / "empty")
+    found = workspace.fault()
     assert (found.name, found.found) == ("java", "Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME")
     assert found.next_move.startswith("install Java 17")
 
 
-def test_wrong_java(site: Site) -> None:
+def test_wrong_java(workspace: AwsWorkspace) -> None:
     """For a Java that Spark does not run on, the fault names its version and its path."""
-    install_java(site.folder / "bin", ANSWER.format("11.0.2"))
-    found = site.fault()
+    install_java(workspace.folder / "bin", ANSWER.format("11.0.2"))
+    found = workspace.fault()
     assert found.name == "java"
-    assert f"found Java 11, expected 17 or 21 ({site.folder}/bin/java)" in found.found
+    assert f"found Java 11, expected 17 or 21 ({workspace.folder}/bin/java)" in found.found
     assert "JAVA_HOME" in found.next_move
 
 
-def test_missing_bucket(site: Site) -> None:
+def test_missing_bucket(workspace: AwsWorkspace) -> None:
     """For a missing bucket, the fault names the bucket and its setting; the place in it is not tried."""
-    places = f'manifests = "s3://{site.name}-own/manifests"\nstate = "s3://{site.name}-own/state"'
-    site.write(paths=f'{places}\noutput = "s3://{site.name}-no/events"')
-    findings = site.findings()
+    places = f'manifests = "s3://{workspace.name}-own/manifests"\nstate = "s3://{workspace.name}-own/state"'
+    workspace.write(paths=f'{places}\noutput = "s3://{workspace.name}-no/events"')
+    findings = workspace.findings()
     found = only_fault(findings)
-    assert (found.name, found.found) == (f"bucket {site.name}-no", "does not exist")
-    assert found.next_move == f"create it (aws s3 mb s3://{site.name}-no), or correct paths.output"
+    assert (found.name, found.found) == (f"bucket {workspace.name}-no", "does not exist")
+    assert found.next_move == f"create it (aws s3 mb s3://{workspace.name}-no), or correct paths.output"
     skipped = [each for each in findings if each.state == "skipped"]
-    assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {site.name}-no first")]
+    assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {workspace.name}-no first")]
 
 
 @pytest.fixture
-def denied(site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def denied(workspace: AwsWorkspace, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Denies the operator some actions on some resources, by a policy that the local AWS enforces."""
 
     def deny(actions: list[str], resource: str) -> None:
-        iam = site.client("iam")
-        iam.create_user(UserName=site.name)
+        iam = workspace.client("iam")
+        iam.create_user(UserName=workspace.name)
         policy = [
             {"Effect": "Allow", "Action": "*", "Resource": "*"},
             {"Effect": "Deny", "Action": actions, "Resource": resource},
         ]
         document = json.dumps({"Version": "2012-10-17", "Statement": policy})
-        iam.put_user_policy(UserName=site.name, PolicyName="operator", PolicyDocument=document)
-        key = iam.create_access_key(UserName=site.name)["AccessKey"]
-        site.env.update(AWS_ACCESS_KEY_ID=key["AccessKeyId"], AWS_SECRET_ACCESS_KEY=key["SecretAccessKey"])
+        iam.put_user_policy(UserName=workspace.name, PolicyName="operator", PolicyDocument=document)
+        key = iam.create_access_key(UserName=workspace.name)["AccessKey"]
+        workspace.env.update(AWS_ACCESS_KEY_ID=key["AccessKeyId"], AWS_SECRET_ACCESS_KEY=key["SecretAccessKey"])
         monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
 
     return deny
 
 
-def test_denied_prefix(site: Site, denied: Callable[..., None]) -> None:
+def test_denied_prefix(workspace: AwsWorkspace, denied: Callable[..., None]) -> None:
     """For a prefix that is write-protected, the fault names what is refused and the missing permission."""
-    denied(["s3:PutObject"], f"arn:aws:s3:::{site.name}-own/state/*")
-    found = site.fault()
+    denied(["s3:PutObject"], f"arn:aws:s3:::{workspace.name}-own/state/*")
+    found = workspace.fault()
     assert found.name == "state"
     assert found.found == (
-        f"s3://{site.name}-own/state: cannot write: PutObject was answered with AccessDenied: Access Denied "
+        f"s3://{workspace.name}-own/state: cannot write: PutObject was answered with AccessDenied: Access Denied "
         "(not tried: read, create-only write, delete)"
     )
-    assert f"allow s3:PutObject on arn:aws:s3:::{site.name}-own/state/*" in found.next_move
+    assert f"allow s3:PutObject on arn:aws:s3:::{workspace.name}-own/state/*" in found.next_move
 
 
-def test_input_that_may_not_be_read(site: Site, denied: Callable[..., None]) -> None:
+def test_input_that_may_not_be_read(workspace: AwsWorkspace, denied: Callable[..., None]) -> None:
     """Input that can be listed but not read is a fault."""
-    denied(["s3:GetObject"], f"arn:aws:s3:::{site.name}-raw/*")
-    found = site.fault()
+    denied(["s3:GetObject"], f"arn:aws:s3:::{workspace.name}-raw/*")
+    found = workspace.fault()
     assert found.name == "input"
     assert "cannot read: GetObject was answered with AccessDenied" in found.found
-    assert f"allow s3:GetObject on arn:aws:s3:::{site.name}-raw/*" in found.next_move
+    assert f"allow s3:GetObject on arn:aws:s3:::{workspace.name}-raw/*" in found.next_move
 
 
-def test_looking_may_be_denied(site: Site, denied: Callable[..., None]) -> None:
+def test_looking_may_be_denied(workspace: AwsWorkspace, denied: Callable[..., None]) -> None:
     """Credentials that may not describe a table may still use it: a warning."""
     denied(["dynamodb:DescribeTable"], "*")
-    [claims] = [each for each in site.findings() if each.name == "claims"]
+    [claims] = [each for each in workspace.findings() if each.name == "claims"]
     assert claims.state == "warning"
     assert "allow dynamodb:DescribeTable" in claims.next_move
 
 
-def test_clock_off_by_an_hour(site: Site) -> None:
+def test_clock_off_by_an_hour(workspace: AwsWorkspace) -> None:
     """For a wrong clock, the fault says by how much and which way; checks that need it are skipped."""
-    findings = examined(site, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
+    findings = examined(workspace, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
     found = only_fault(findings)
     assert found.name == "clock"
     assert found.found.startswith("60 min behind")
@@ -262,11 +264,12 @@ def test_clock_off_by_an_hour(site: Site) -> None:
     assert [each for each in findings if each.name == "state"] == [Finding("state", "skipped", "fix clock first")]
 
 
-def test_unknown_setting_and_wrong_type(site: Site) -> None:
+def test_unknown_setting_and_wrong_type(workspace: AwsWorkspace) -> None:
     """All faults of the settings are reported at once, each with what was expected or meant."""
-    site.write(stream='max_atempts = 3\nmanifests_in_flight = "two"', outptu="")
-    place = f"{site.config}: "
-    faults = [(each.found.removeprefix(place), each.next_move) for each in site.findings() if each.state == "fault"]
+    workspace.write(stream='max_atempts = 3\nmanifests_in_flight = "two"', outptu="")
+    place = f"{workspace.config}: "
+    found = [each for each in workspace.findings() if each.state == "fault"]
+    faults = [(each.found.removeprefix(place), each.next_move) for each in found]
     moves = dict(faults)
     assert moves["stream.max_atempts: unknown key"].startswith("did you mean max_attempts? It is one of manifests_in")
     assert moves["outptu: unknown section"].startswith("did you mean output? It is one of aws, builder")
@@ -274,34 +277,34 @@ def test_unknown_setting_and_wrong_type(site: Site) -> None:
     assert len(faults) == 3
 
 
-def test_missing_table(site: Site) -> None:
+def test_missing_table(workspace: AwsWorkspace) -> None:
     """For a missing table, the fault names the table and its setting."""
-    site.write(builder='claims = "no-such-table"')
-    found = site.fault()
+    workspace.write(builder='claims = "no-such-table"')
+    found = workspace.fault()
     assert (found.name, found.found) == ("claims", "no-such-table does not exist")
     assert found.next_move == "deploy it as deploy/README.md says, or correct builder.claims"
 
 
-def test_no_network_endpoint(site: Site) -> None:
+def test_no_network_endpoint(workspace: AwsWorkspace) -> None:
     """An endpoint without a server is one fault; the checks that need it are skipped and say so."""
     with socket.socket() as taken:  # bound, without a listener
         taken.bind(("127.0.0.1", 0))
-        site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{taken.getsockname()[1]}"')
-        findings = site.findings()
+        workspace.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{taken.getsockname()[1]}"')
+        findings = workspace.findings()
     found = only_fault(findings)
     assert found.name == "endpoint"
     assert "Could not connect" in found.found
     assert "aws.endpoint_url" in found.next_move
     rest = findings[findings.index(found) + 1 :]
     assert {(each.state, each.found) for each in rest} == {("skipped", "fix endpoint first")}
-    *_, last, _ = site.call().stdout.splitlines()
+    *_, last, _ = workspace.call().stdout.splitlines()
     assert last.startswith("skipped  15 checks     fix endpoint first: clock, credentials, bucket ")
 
 
-def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(workspace: AwsWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a full disk, the fault says how much is free and needed, and what to do."""
     monkeypatch.setattr(this_machine, "disk_of", lambda _: Disk("1", 400 * 1024**2))
-    found = site.fault()
+    found = workspace.fault()
     assert found.name == "disk"
     assert found.found.startswith("0.4 GiB free, 2.0 GiB needed: ")
     assert "stream.manifests_in_flight x builder.target_manifest_bytes" in found.next_move
@@ -316,21 +319,21 @@ def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_wrong_glue_job(site: Site, job: dict[str, Any], said: str) -> None:
+def test_wrong_glue_job(workspace: AwsWorkspace, job: dict[str, Any], said: str) -> None:
     """A job that breaks what the control plane depends on is a fault."""
-    make_job(site, f"{site.name}-wrong", **job)
-    site.write(control=f'job_name = "{site.name}-wrong"')
-    found = site.fault()
+    make_job(workspace, f"{workspace.name}-wrong", **job)
+    workspace.write(control=f'job_name = "{workspace.name}-wrong"')
+    found = workspace.fault()
     assert found.name == "glue job"
     assert said in found.found
 
 
-def test_missing_services(site: Site) -> None:
+def test_missing_services(workspace: AwsWorkspace) -> None:
     """A queue, a topic and a job that settings name and that are missing are one fault each."""
-    url = f"{site.endpoint}/{ACCOUNT}/no-such"
+    url = f"{workspace.endpoint}/{ACCOUNT}/no-such"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:no-such"
-    site.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
-    faults = {each.name: each.next_move for each in site.findings() if each.state == "fault"}
+    workspace.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
+    faults = {each.name: each.next_move for each in workspace.findings() if each.state == "fault"}
     assert {name: move.rpartition("correct ")[2] for name, move in faults.items()} == {
         "queue": "control.queue_url",
         "topic": "control.topic_arn",
@@ -338,12 +341,12 @@ def test_missing_services(site: Site) -> None:
     }
 
 
-def test_settings_in_s3(site: Site) -> None:
+def test_settings_in_s3(workspace: AwsWorkspace) -> None:
     """Settings may be in S3; a job that reads others is a warning."""
-    s3 = site.client("s3")
-    s3.put_object(Bucket=f"{site.name}-own", Key="settings.toml", Body=site.config.read_bytes())
-    place = f"s3://{site.name}-own/settings.toml"
-    env = {**site.env, "COMPACTOR_AWS__ENDPOINT_URL": site.endpoint, "COMPACTOR_AWS__REGION": REGION}
+    s3 = workspace.client("s3")
+    s3.put_object(Bucket=f"{workspace.name}-own", Key="settings.toml", Body=workspace.config.read_bytes())
+    place = f"s3://{workspace.name}-own/settings.toml"
+    env = {**workspace.env, "COMPACTOR_AWS__ENDPOINT_URL": workspace.endpoint, "COMPACTOR_AWS__REGION": REGION}
     result = CliRunner().invoke(command, ["--config", place, "doctor", "--elsewhere"], env=env)
     assert result.exit_code == 0, result.stdout
     assert "-> check those: --config s3://settings/prod.toml" in result.stdout
@@ -352,10 +355,10 @@ def test_settings_in_s3(site: Site) -> None:
     assert "there is no such object" in missing.stdout
 
 
-def test_what_settings_do_not_name(site: Site) -> None:
+def test_what_settings_do_not_name(workspace: AwsWorkspace) -> None:
     """What settings do not name is skipped; missing claims are a warning, and a job may run elsewhere."""
-    site.write(control="", builder="", metrics='sink = "log"')
-    found = {each.name: each.state for each in site.findings() if each.state != "ok"}
+    workspace.write(control="", builder="", metrics='sink = "log"')
+    found = {each.name: each.state for each in workspace.findings() if each.state != "ok"}
     assert found == {
         "claims": "warning",
         "queue": "skipped",
@@ -365,68 +368,70 @@ def test_what_settings_do_not_name(site: Site) -> None:
     }
 
 
-def test_claims_in_a_journal(site: Site) -> None:
+def test_claims_in_a_journal(workspace: AwsWorkspace) -> None:
     """Claims that are kept in a journal need no table."""
-    site.write(builder='claims = "@journal"')
-    [claims] = [each for each in site.findings() if each.name == "claims"]
+    workspace.write(builder='claims = "@journal"')
+    [claims] = [each for each in workspace.findings() if each.name == "claims"]
     assert claims.state == "ok"
     assert "for back-fills only" in claims.found
 
 
-def test_unreadable_events(site: Site) -> None:
+def test_unreadable_events(workspace: AwsWorkspace) -> None:
     """A dead-letter queue with something in it is a warning."""
-    site.client("sqs").send_message(QueueUrl=f"{site.endpoint}/{ACCOUNT}/{site.name}-dead", MessageBody="?")
-    [found] = [each for each in site.findings() if each.state != "ok"]
+    workspace.client("sqs").send_message(
+        QueueUrl=f"{workspace.endpoint}/{ACCOUNT}/{workspace.name}-dead", MessageBody="?"
+    )
+    [found] = [each for each in workspace.findings() if each.state != "ok"]
     assert (found.name, found.state) == ("dead letters", "warning")
     assert "1 unreadable event" in found.found
 
 
-def test_table_of_another_shape(site: Site) -> None:
+def test_table_of_another_shape(workspace: AwsWorkspace) -> None:
     """A table with another key is a fault; one whose items never expire is a warning."""
-    make_table(site, f"{site.name}-key", "id")
-    make_table(site, f"{site.name}-ttl")
-    site.write(builder=f'claims = "{site.name}-key"')
-    assert "its key is id HASH S, expected pk HASH S" in site.fault().found
-    site.write(builder=f'claims = "{site.name}-ttl"')
-    [found] = [each for each in site.findings() if each.state != "ok"]
+    make_table(workspace, f"{workspace.name}-key", "id")
+    make_table(workspace, f"{workspace.name}-ttl")
+    workspace.write(builder=f'claims = "{workspace.name}-key"')
+    assert "its key is id HASH S, expected pk HASH S" in workspace.fault().found
+    workspace.write(builder=f'claims = "{workspace.name}-ttl"')
+    [found] = [each for each in workspace.findings() if each.state != "ok"]
     assert found.state == "warning"
     assert "items never expire, expected by expires_at" in found.found
 
 
-def test_no_credentials(site: Site) -> None:
+def test_no_credentials(workspace: AwsWorkspace) -> None:
     """Missing credentials are one fault; the checks that need them are skipped."""
-    nowhere = str(site.folder / "nowhere")
-    site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
-    site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
-    found = site.fault()
+    nowhere = str(workspace.folder / "nowhere")
+    workspace.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
+    workspace.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
+    found = workspace.fault()
     assert (found.name, found.found) == ("credentials", "no AWS credentials")
     assert found.next_move == "set AWS_PROFILE or run aws sso login"
 
 
-def test_no_region(site: Site) -> None:
+def test_no_region(workspace: AwsWorkspace) -> None:
     """Without a region, places are still tried; the other checks are skipped and name the cause."""
-    nowhere = str(site.folder / "nowhere")
-    site.env.update(AWS_REGION=None, AWS_DEFAULT_REGION=None, AWS_CONFIG_FILE=nowhere)
-    site.write(aws=f'endpoint_url = "{site.endpoint}"')
-    findings = site.findings()
+    nowhere = str(workspace.folder / "nowhere")
+    workspace.env.update(AWS_REGION=None, AWS_DEFAULT_REGION=None, AWS_CONFIG_FILE=nowhere)
+    workspace.write(aws=f'endpoint_url = "{workspace.endpoint}"')
+    findings = workspace.findings()
     assert only_fault(findings).name == "region"
     assert {each.name for each in findings if each.found == "fix region first"} >= {"claims", "queue", "glue job"}
     assert next(each for each in findings if each.name == "state").state == "ok"
 
 
-def test_credentials_that_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_that_are_refused(workspace: AwsWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that S3 refuses are one fault, not one for each place."""
     monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
-    found = site.fault()
+    found = workspace.fault()
     assert found.name == "credentials"
     assert found.found.startswith("S3 refuses those from ")
     assert found.found.endswith(": InvalidAccessKeyId")
 
 
-def test_leaving_this_machine_out(site: Site) -> None:
+def test_leaving_this_machine_out(workspace: AwsWorkspace) -> None:
     """Where the job runs elsewhere, this machine's Java and disks are not checked."""
-    site.env["PATH"] = str(site.folder)
-    result = site.call("--elsewhere")
+    workspace.env["PATH"] = str(workspace.folder)
+    result = workspace.call("--elsewhere")
     assert result.exit_code == 0, result.stdout
     assert "java" not in result.stdout
     assert result.stdout.endswith("No faults.\n")
@@ -453,28 +458,28 @@ class Stranger(BaseHTTPRequestHandler):
         pass
 
 
-def test_something_else_that_answers(site: Site) -> None:
+def test_something_else_that_answers(workspace: AwsWorkspace) -> None:
     """A server other than S3 is recognized, and not taken for an S3 where everything is missing."""
     with HTTPServer(("127.0.0.1", 0), Stranger) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        site.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{server.server_port}"')
-        found = site.fault()
+        workspace.write(aws=f'region = "{REGION}"\nendpoint_url = "http://127.0.0.1:{server.server_port}"')
+        found = workspace.fault()
         server.shutdown()
     assert found.name == "endpoint"
     assert "another server answers there, perhaps a proxy (HTTP 404" in found.found
     assert "NO_PROXY" in found.next_move
 
 
-def test_server_time_of_any_bucket(site: Site) -> None:
+def test_server_time_of_any_bucket(workspace: AwsWorkspace) -> None:
     """S3 tells its time even for a missing bucket."""
-    account = AwsAccount(REGION, site.endpoint, timeout_seconds=3, attempts=1)
+    account = AwsAccount(REGION, workspace.endpoint, timeout_seconds=3, attempts=1)
     assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
     assert account.describe("s3", "head_bucket", Bucket="no-such-bucket") is Absent.MISSING
 
 
-def test_finding_is_what_json_says(site: Site) -> None:
+def test_finding_is_what_json_says(workspace: AwsWorkspace) -> None:
     """The shape of --json."""
-    document = json.loads(site.call("--json").stdout)
+    document = json.loads(workspace.call("--json").stdout)
     assert sorted(document) == ["faults", "findings", "warnings"]
     assert {tuple(sorted(each)) for each in document["findings"]} == {("found", "name", "next_move", "state")}
     assert replace(Finding(**document["findings"][0]), found="") == Finding("settings", "ok", "")

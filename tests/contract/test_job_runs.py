@@ -25,7 +25,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Site:
+class ScriptedJob:
     """A job, and the means to have its runs end and time pass."""
 
     job: JobRuns
@@ -38,7 +38,7 @@ def glue(aws_endpoint: str) -> Any:
     return aws_client("glue", REGION, aws_endpoint, attempts=1)
 
 
-def moto_site(glue: Any, *, page_runs: int = 200) -> Site:
+def moto_job(glue: Any, *, page_runs: int = 200) -> ScriptedJob:
     name = f"job-{uuid.uuid4().hex}"
     command = {"Name": "gluestreaming", "ScriptLocation": "s3://bucket/glue_entry.py"}
     glue.create_job(Name=name, Role="role", Command=command, ExecutionProperty={"MaxConcurrentRuns": 1})
@@ -51,28 +51,28 @@ def moto_site(glue: Any, *, page_runs: int = 200) -> Site:
         for run in runs:
             run.started_on -= timedelta(hours=1)
 
-    return Site(GlueJob(client=glue, name=name, page_runs=page_runs), end, pass_time)
+    return ScriptedJob(GlueJob(client=glue, name=name, page_runs=page_runs), end, pass_time)
 
 
 @pytest.fixture(params=["memory", "moto", "moto, a run a page"])
-def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+def tested(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     if request.param == "memory":
         clock = ManualClock(NOON)
         memory = MemoryGlue(clock, starting_seconds=7200)
-        yield Site(memory, memory.end, lambda: clock.advance(3600))
+        yield ScriptedJob(memory, memory.end, lambda: clock.advance(3600))
         return
     # The stand-in ends every run with success at once, unless it is set to wait for a number of requests.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
-    yield moto_site(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
+    yield moto_job(request.getfixturevalue("glue"), page_runs=1 if "page" in request.param else 200)
     state_manager.unset_transition("glue::job_run")
 
 
-def test_no_run(site: Site) -> None:
+def test_no_run(tested: ScriptedJob) -> None:
     """A job that never ran has no runs."""
-    assert list(site.job.list(LONG_AGO)) == []
+    assert list(tested.job.list(LONG_AGO)) == []
 
 
-def test_a_run_that_lives(site: Site) -> None:
+def test_a_run_that_lives(site: ScriptedJob) -> None:
     """A started run is listed, alive, with the time of its start."""
     run_id = site.job.start()
     [run] = site.job.list(LONG_AGO)
@@ -81,51 +81,51 @@ def test_a_run_that_lives(site: Site) -> None:
     assert run.changed_at >= run.started_at
 
 
-def test_never_a_second_run(site: Site) -> None:
+def test_never_a_second_run(tested: ScriptedJob) -> None:
     """While a run lives, another start is an outcome without a run; when it has ended, there is one again."""
-    first = site.job.start()
+    first = tested.job.start()
     assert first is not None
-    assert site.job.start() is None
-    assert len(site.job.list(LONG_AGO)) == 1
-    site.end(first, JobState.FAILED)
-    second = site.job.start()
+    assert tested.job.start() is None
+    assert len(tested.job.list(LONG_AGO)) == 1
+    tested.end(first, JobState.FAILED)
+    second = tested.job.start()
     assert second not in {None, first}
 
 
 @pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
-def test_every_end(site: Site, state: JobState) -> None:
+def test_every_end(site: ScriptedJob, state: JobState) -> None:
     """However a run ended, it is listed with its state and the time of its end."""
     run_id = site.job.start()
     assert run_id is not None
-    site.end(run_id, state)
-    [run] = site.job.list(LONG_AGO)
+    tested.end(run_id, state)
+    [run] = tested.job.list(LONG_AGO)
     assert (run.state, run.is_living) == (state, False)
     assert run.ended_at is not None
     assert run.ended_at.tzinfo is not None
 
 
-def test_newest_first(site: Site) -> None:
+def test_newest_first(tested: ScriptedJob) -> None:
     """Runs come newest first, whatever order the server has them in, and however many pages they are on."""
     started = []
     for _ in range(4):
-        run_id = site.job.start()
+        run_id = tested.job.start()
         assert run_id is not None
-        site.end(run_id, JobState.FAILED)
-        site.pass_time()
+        tested.end(run_id, JobState.FAILED)
+        tested.pass_time()
         started.append(run_id)
-    assert [run.run_id for run in site.job.list(LONG_AGO)] == started[::-1]
+    assert [run.run_id for run in tested.job.list(LONG_AGO)] == started[::-1]
 
 
-def test_only_the_latest(site: Site) -> None:
+def test_only_the_latest(tested: ScriptedJob) -> None:
     """Runs that were started too long ago are left out."""
     for _ in range(4):
-        run_id = site.job.start()
+        run_id = tested.job.start()
         assert run_id is not None
-        site.end(run_id, JobState.SUCCEEDED)
-        site.pass_time()
-    [oldest, *_, newest] = sorted(run.started_at for run in site.job.list(LONG_AGO))
-    assert len(site.job.list(oldest + timedelta(seconds=1))) == 3
-    assert site.job.list(newest + timedelta(seconds=1)) == ()
+        tested.end(run_id, JobState.SUCCEEDED)
+        tested.pass_time()
+    [oldest, *_, newest] = sorted(run.started_at for run in tested.job.list(LONG_AGO))
+    assert len(tested.job.list(oldest + timedelta(seconds=1))) == 3
+    assert tested.job.list(newest + timedelta(seconds=1)) == ()
 
 
 def test_a_job_that_does_not_exist(glue: Any) -> None:

@@ -176,7 +176,7 @@ def test_empty_folders_go_with_their_last_file(tmp_path: Path) -> None:
 
 @contextmanager
 def without_permission(folder: Path) -> Iterator[None]:
-    """Nobody may read or write in this folder."""
+    """A folder that may be neither read nor written."""
     user = os.geteuid()
     folder.chmod(0)
     if user == 0:

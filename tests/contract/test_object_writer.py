@@ -66,7 +66,7 @@ def test_the_pieces_are_one_object(place: Any, unfinished: Callable[[], list[str
 
 @pytest.mark.parametrize("size", [1, len(BIG)], ids=["small", "large"])
 def test_nothing_is_there_before_the_end(place: Any, size: int) -> None:
-    """Whoever looks while an object is written sees none, or the one that was there before."""
+    """A reader sees no object while it is written, or the one that was there before."""
     new, old = place.root + "x/new", place.root + "x/old"
     place.store.put(old, b"old")
     with place.store.writer(new) as first, place.store.writer(old) as second:

@@ -18,7 +18,7 @@ from tests.support.aws_stand_in import REGION
 
 
 @dataclass(frozen=True)
-class Site:
+class WatchedQueue:
     """A queue, and the means to fill it, to work on it, and to have its age measured."""
 
     queue: Queue
@@ -27,7 +27,7 @@ class Site:
     measure: Callable[[float], None]
 
 
-def memory_site() -> Site:
+def memory_site() -> WatchedQueue:
     queue = MemoryQueue()
 
     def send(messages: int) -> None:
@@ -40,10 +40,10 @@ def memory_site() -> Site:
     def measure(seconds: float) -> None:
         queue.age_seconds = seconds
 
-    return Site(queue, send, receive, measure)
+    return WatchedQueue(queue, send, receive, measure)
 
 
-def sqs_site(endpoint: str) -> Site:
+def sqs_site(endpoint: str) -> WatchedQueue:
     sqs, cloudwatch = (aws_client(name, REGION, endpoint) for name in ("sqs", "cloudwatch"))
     name = f"events-{uuid.uuid4().hex}"
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
@@ -66,28 +66,28 @@ def sqs_site(endpoint: str) -> Site:
         older = {**datum, "Timestamp": datetime.now(UTC) - timedelta(minutes=9), "Value": seconds * 2}
         cloudwatch.put_metric_data(Namespace="AWS/SQS", MetricData=[older, datum])
 
-    return Site(SqsQueue(sqs=sqs, cloudwatch=cloudwatch, url=url), send, receive, measure)
+    return WatchedQueue(SqsQueue(sqs=sqs, cloudwatch=cloudwatch, url=url), send, receive, measure)
 
 
 @pytest.fixture(params=["memory", "sqs"])
-def site(request: pytest.FixtureRequest) -> Site:
+def site(request: pytest.FixtureRequest) -> WatchedQueue:
     return memory_site() if request.param == "memory" else sqs_site(request.getfixturevalue("aws_endpoint"))
 
 
-def test_an_empty_queue(site: Site) -> None:
+def test_an_empty_queue(site: WatchedQueue) -> None:
     """An empty queue holds nothing, and its age is unknown before the first measurement."""
     assert site.queue.depth() == QueueDepth(0, 0)
     assert site.queue.oldest_seconds(datetime.now(UTC)) is None
 
 
-def test_depth(site: Site) -> None:
+def test_depth(site: WatchedQueue) -> None:
     """Messages that wait are told apart from messages in flight."""
     site.send(3)
     site.receive(1)
     assert site.queue.depth() == QueueDepth(2, 1)
 
 
-def test_age(site: Site) -> None:
+def test_age(site: WatchedQueue) -> None:
     """The age is the one that was measured last."""
     site.measure(42.0)
     assert site.queue.oldest_seconds(datetime.now(UTC)) == 42.0

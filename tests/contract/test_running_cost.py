@@ -11,27 +11,15 @@ from compactor.adapters.aws import GlueJob, aws_client
 from compactor.control.plane import running_cost
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
-from compactor.core.records import RecentCommit
 from compactor.cost.prices import JobSize
 from tests.support.aws_stand_in import REGION
+from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 SIZE = JobSize("G.2X", 10, "6.0")
 UP = JobRun("jr_1", JobState.RUNNING, NOON, NOON, size=SIZE)
 DOWN = replace(UP, run_id="jr_0", state=JobState.STOPPED, ended_at=NOON)
-COMMIT = RecentCommit(
-    manifest_id="m1",
-    date="2026-03-04",
-    decoded_bytes=0,
-    input_bytes=10**11,
-    output_bytes=0,
-    output_files=1,
-    input_files=1,
-    records=1,
-    rejected_lines=0,
-    seconds=600,
-    decided_at=NOON - timedelta(minutes=20),
-)
+COMMIT = recent_commit(NOON - timedelta(minutes=20), input_bytes=10**11, seconds=600)
 
 SEEN: list[tuple[str, Snapshot, dict[str, float]]] = [
     ("one is up", Snapshot(runs=(UP, DOWN)), {"EstimatedDollarsPerHour": 6.16}),

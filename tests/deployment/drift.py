@@ -69,14 +69,14 @@ def variable_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
         properties = each["Properties"]
         if each["Type"] == "AWS::Lambda::Function":
             variables = properties["Environment"]["Variables"]
-            yield from (f"{name}: nobody reads {key}" for key in variables if key not in code.variables)
+            yield from (f"{name}: no code reads {key}" for key in variables if key not in code.variables)
             if "COMPACTOR_CONFIG" not in variables:
                 yield f"{name}: COMPACTOR_CONFIG is not set"
         if each["Type"] == "AWS::Glue::Job":
             ours = {
                 key.removeprefix("--") for key in properties["DefaultArguments"] if key.removeprefix("--").isupper()
             }
-            yield from (f"{name}: nobody reads --{key}" for key in sorted(ours - code.variables - {"CONFIG"}))
+            yield from (f"{name}: no code reads --{key}" for key in sorted(ours - code.variables - {"CONFIG"}))
             if "CONFIG" not in ours:
                 yield f"{name}: --CONFIG is not given"
     places = {
@@ -179,7 +179,7 @@ CHECKS: dict[str, Callable[[Mapping[str, Document], Code], Iterator[str]]] = {
 
 
 def metrics_of(found: Mapping[str, Document]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Every metric that somebody looks at: where, namespace, name, dimensions."""
+    """Every metric that is shown or alarmed on: where, namespace, name, dimensions."""
     for name, each in found.items():
         properties = each["Properties"]
         if each["Type"] == "AWS::CloudWatch::Alarm":

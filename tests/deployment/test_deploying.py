@@ -74,7 +74,7 @@ def kinds(session: Any) -> set[str]:
 
 
 def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever says no has changed nothing; whoever says yes has a stack; and a second yes changes nothing."""
+    """An operator who says no changes nothing; one who says yes gets a stack; a second yes changes nothing."""
     deploy("dev", Session, is_wanted=lambda: False, root=root)
     told = capsys.readouterr().out
     for words in ("account 123456789012", "WorkBucketName        example-compactor-dev", "lambda.zip -> s3://"):

@@ -1,4 +1,4 @@
-"""The template, the settings and the code agree, and whoever changes one of them alone is told."""
+"""The template, the settings and the code agree, and a change to one of them alone is noticed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -87,7 +87,7 @@ IN_THE_TEMPLATE = [
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.sealer.handler"), "there is no such function"),
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.manifest_sealer.handle"), "no such function"),
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.manifest_builder.handler"), "SealerRole: handler"),
-    ("variables", put(f"BuilderFunction/{VARIABLES}", {"COMPACTOR_CONF": "x"}), "nobody reads COMPACTOR_CONF"),
+    ("variables", put(f"BuilderFunction/{VARIABLES}", {"COMPACTOR_CONF": "x"}), "no code reads COMPACTOR_CONF"),
     ("variables", put(f"ControlFunction/{VARIABLES}/COMPACTOR_CONTROL__QUEUE", "x"), "COMPACTOR_CONTROL__QUEUE"),
     ("variables", put(f"ControlFunction/{VARIABLES}/COMPACTOR_CONTROL__TOPIC_ARN", "x"), "expected AlarmTopic"),
     ("variables", drop(f"SealerFunction/{VARIABLES}/COMPACTOR_CONFIG"), "COMPACTOR_CONFIG is not set"),

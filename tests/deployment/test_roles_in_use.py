@@ -198,7 +198,7 @@ def test_job(harness: Harness) -> None:
 
 
 def test_control_plane(harness: Harness) -> None:
-    """The control plane may read signs of life and the ledger's latest, ask runs to end and note what it told."""
+    """The control plane may read heartbeats and the ledger's latest, ask runs to end and note what it told."""
     harness.deliver("m1", GOOD)
     harness.run_once()
     harness.deliver("late", GOOD)

@@ -57,7 +57,7 @@ def test_the_table_of_alarms() -> None:
 
 
 def test_every_reason_has_its_next_move() -> None:
-    """Whatever can be set aside, get stuck or end a command has one row, and no row is about anything else."""
+    """Every reason, status and exit code has one row, and no row is about anything else."""
     for heading, reasons in (("### Dead letters", manifest.REASONS), ("### Lines", inspection.REASONS)):
         (full,) = re.findall(rf"^{heading}.*$", OPERATIONS, re.MULTILINE)
         rows = table(full)

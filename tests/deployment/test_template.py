@@ -51,9 +51,9 @@ def properties(found: dict[str, Document], name: str) -> Any:
 def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
     """The template is clean, and the linter was awake: it finds a property that does not exist."""
     assert [str(match) for match in lint_file(TEMPLATE)] == []
-    spoilt = tmp_path / "template.yaml"
-    spoilt.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
-    assert any("MaxRetry" in str(match) for match in lint_file(spoilt))
+    wrong = tmp_path / "template.yaml"
+    wrong.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
+    assert any("MaxRetry" in str(match) for match in lint_file(wrong))
 
 
 def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
@@ -172,7 +172,7 @@ def test_every_log_ends(found: dict[str, Document]) -> None:
     )
 
 
-def test_alarms_reach_somebody(found: dict[str, Document]) -> None:
+def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
     """What must be watched is; each alarm tells the topic when it comes and goes, and the dashboard shows it."""
     alarms = {name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
     assert {metric for where, _, metric, _ in metrics_of(found) if where in alarms} >= WATCHED

@@ -17,45 +17,48 @@ from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
 from compactor.core.errors import SettingsError
 from compactor.core.manifest import Manifest
-from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.wiring.functions import forget_components
+from tests.support.aws_stand_in import REGION
 from tests.support.s3_messages import notification
 
 ROOT = Path(__file__).resolve().parents[2]
-REGION = "us-east-1"
-SETTINGS = """
+RAW, LAKE = "functions-raw", "functions-lake"
+SETTINGS = f"""
 [paths]
-manifests = "s3://lake/manifests"
-output = "s3://lake/output"
-state = "s3://lake/state"
+manifests = "s3://{LAKE}/manifests"
+output = "s3://{LAKE}/output"
+state = "s3://{LAKE}/state"
 [input]
-allowed_prefixes = ["s3://raw/"]
+allowed_prefixes = ["s3://{RAW}/"]
 [builder]
-claims = "claims"
+claims = "{LAKE}"
 target_manifest_bytes = 1000
 max_wait_seconds = 1
 [metrics]
 sink = "log"
 [aws]
-region = "us-east-1"
+region = "{REGION}"
 """
 
 
+@pytest.fixture(scope="module")
+def places(aws_endpoint: str) -> str:
+    """Buckets and table of the functions, and their settings in S3; the URL of the stand-in."""
+    make_buckets([RAW, LAKE, f"{LAKE}-settings"], region=REGION, endpoint_url=aws_endpoint)
+    make_claims_table(LAKE, region=REGION, endpoint_url=aws_endpoint)
+    s3_client(REGION, aws_endpoint).put_object(Bucket=f"{LAKE}-settings", Key="c.toml", Body=SETTINGS.encode())
+    return aws_endpoint
+
+
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A stand-in for AWS with settings in S3, as the functions are told of them."""
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    with local_aws() as url:
-        make_buckets(["raw", "lake", "settings"], region=REGION, endpoint_url=url)
-        make_claims_table("claims", region=REGION, endpoint_url=url)
-        s3_client(REGION, url).put_object(Bucket="settings", Key="c.toml", Body=SETTINGS.encode())
-        monkeypatch.setenv("COMPACTOR_CONFIG", "s3://settings/c.toml")
-        monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", url)
-        forget_components()
-        yield url
-        forget_components()
+def aws(places: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of the stand-in, with the environment of a function."""
+    monkeypatch.setenv("COMPACTOR_CONFIG", f"s3://{LAKE}-settings/c.toml")
+    monkeypatch.setenv("COMPACTOR_AWS__ENDPOINT_URL", places)
+    forget_components()
+    yield places
+    forget_components()
 
 
 def handler(name: str) -> Any:
@@ -67,20 +70,20 @@ def test_from_object_to_manifest(aws: str, capsys: pytest.CaptureFixture[str]) -
 
     The log is one JSON object a line, and what went wrong has its next move.
     """
-    queue_url = make_event_queue("events", "raw", region=REGION, endpoint_url=aws)
+    queue_url = make_event_queue("functions-events", RAW, region=REGION, endpoint_url=aws)
     s3, sqs = s3_client(REGION, aws), sqs_client(REGION, aws)
     keys = [f"2026-01-02/a b+{number}é.ndjson" for number in range(25)] + ["_SUCCESS"]
     for key in keys:
-        s3.put_object(Bucket="raw", Key=key, Body=b"x" * 90)
+        s3.put_object(Bucket=RAW, Key=key, Body=b"x" * 90)
     sqs.send_message(QueueUrl=queue_url, MessageBody="poison")
     fed = feed(sqs, queue_url, handler("manifest_builder"), batch_size=15)
     assert (fed.messages, fed.failed) == (28, 1)  # with S3's test event
     sealed = handler("manifest_sealer")({}, None)
     assert (sealed["waiting_parts"], sealed["unreadable_parts"]) == (0, 0)
-    listed = s3.list_objects_v2(Bucket="lake", Prefix="manifests/")["Contents"]
-    bodies = [s3.get_object(Bucket="lake", Key=each["Key"])["Body"].read() for each in listed]
+    listed = s3.list_objects_v2(Bucket=LAKE, Prefix="manifests/")["Contents"]
+    bodies = [s3.get_object(Bucket=LAKE, Key=each["Key"])["Body"].read() for each in listed]
     named = Counter(file.uri for body in bodies for file in Manifest.model_validate_json(body).files)
-    assert named == {f"s3://raw/{key}": 1 for key in keys[:-1]}
+    assert named == {f"s3://{RAW}/{key}": 1 for key in keys[:-1]}
     logged = {entry["event"]: entry for entry in map(json.loads, capsys.readouterr().err.splitlines())}
     assert set(logged) == {"messages.built", "message.unreadable", "parts.sealed", "metrics.emitted"}
     assert logged["message.unreadable"]["next"] == CATALOGUE["message.unreadable"].next_move
@@ -89,7 +92,7 @@ def test_from_object_to_manifest(aws: str, capsys: pytest.CaptureFixture[str]) -
 def test_a_failing_call_acknowledges_nothing(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a person must act, such as where the claims table is missing, the call fails as a whole."""
     monkeypatch.setenv("COMPACTOR_BUILDER__CLAIMS", "no-such-table")
-    event = {"Records": [{"messageId": "1", "body": notification("raw", "a.ndjson", 1, "e")}]}
+    event = {"Records": [{"messageId": "1", "body": notification(RAW, "a.ndjson", 1, "e")}]}
     with pytest.raises(Exception, match="no-such-table"):
         handler("manifest_builder")(event, None)
     assert aws

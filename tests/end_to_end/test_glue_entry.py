@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.errors import SettingsError
+from compactor.settings.toml import toml_of
 from compactor.wiring.job_arguments import job_arguments, overriding, resolved
 from tests.faults.conftest import wait_until
 
@@ -76,10 +77,9 @@ def test_the_script_runs_the_job_on_glue(tmp_path: Path) -> None:
     source.write_text('{"id": 1, "price": 1.10}\n')
     (places["manifests"] / "m1.json").write_text(json.dumps({"fileLocations": [{"URIPrefixes": [str(source)]}]}))
     config = tmp_path / "compactor.toml"
+    paths = {name: str(places[name]) for name in ("manifests", "output", "state")}
     config.write_text(
-        "[paths]\n"
-        + "".join(f'{name} = "{places[name]}"\n' for name in ("manifests", "output", "state"))
-        + f'[input]\nallowed_prefixes = ["{places["raw"]}"]\n[metrics]\nsink = "log"\n'
+        toml_of({"paths": paths, "input": {"allowed_prefixes": [str(places["raw"])]}, "metrics": {"sink": "log"}})
     )
     record = tmp_path / "record"
     environment = {

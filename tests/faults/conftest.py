@@ -1,6 +1,5 @@
 """Real processes on real folders: jobs that are killed, started twice, and looked at from outside."""
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.settings.toml import toml_of
 from tests.faults.nursery import Nursery
 from tests.support.engines import NATIVE, engines_without_spark
 
@@ -40,11 +40,7 @@ class Lake:
         return self.folder / "state"
 
     def write_settings(self) -> None:
-        sections = [
-            f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in section.items())
-            for name, section in self.settings.items()
-        ]
-        self.config.write_text("\n".join(sections))
+        self.config.write_text(toml_of(self.settings))
 
     def use_engine(self, name: str) -> None:
         """Have jobs on Spark use this engine from now on."""
@@ -177,5 +173,5 @@ def nursery(request: pytest.FixtureRequest) -> Iterator[Nursery]:
 def streaming(nursery: Nursery) -> Nursery:
     """Starts jobs whose engine writes staged files as they grow, as the native one does."""
     if nursery.engine != NATIVE:
-        pytest.skip("the twin puts whole files")
+        pytest.skip("the plain engine puts whole files")
     return nursery

@@ -41,9 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--target-file-bytes", type=int, default=TARGET_FILE_BYTES, help="of the native engine")
     parser.add_argument("--plan", help="plan this folder instead of running the job")
     parser.add_argument("--die-at", choices=[*CrashPoint, WRITING], help="end by SIGKILL")
-    parser.add_argument(
-        "--stop-at", choices=[*CrashPoint, WRITING], help="stop by SIGSTOP, until somebody sends SIGCONT"
-    )
+    parser.add_argument("--stop-at", choices=[*CrashPoint, WRITING], help="stop by SIGSTOP, until SIGCONT comes")
     parser.add_argument("--visit", type=int, default=1, help="at which time that it comes there")
     parser.add_argument("--only", help="only at steps of this manifest")
     arguments = parser.parse_args(words)

@@ -1,11 +1,10 @@
 """A job whose places are all in S3, behind a proxy that spoils calls, and what must hold of its lines at the end."""
 
 import io
-import json
 import random
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
@@ -31,17 +30,6 @@ TARGET_FILE_BYTES = 700
 LARGE_FILE_BYTES = 128 * 1024 * 1024
 SAMPLE_BYTES = 150
 """A first file is sample enough, so that a later one brings a key that the first round knows no column for."""
-
-
-def as_toml(settings: Mapping[str, Mapping[str, object]]) -> str:
-    """Settings as the text of a file."""
-    lines = []
-    for section, values in settings.items():
-        lines.append(f"[{section}]")
-        for key, value in values.items():
-            inner = isinstance(value, dict) and ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in value.items())
-            lines.append(f"{key} = {{ {inner} }}" if inner else f"{key} = {json.dumps(value)}")
-    return "\n".join([*lines, ""])
 
 
 def uploads(store: S3Store, root: str) -> list[object]:
@@ -183,7 +171,7 @@ class S3Lake:
         return [row for uri in found for row in pq.read_table(io.BytesIO(self.store.read(uri))).to_pylist()]
 
     def dead_letters(self) -> list[str]:
-        """The manifests that were set aside."""
+        """The manifests that became dead letters."""
         names = [base_name(info.uri) for info in self.store.list(f"{self.root}/state/failed/")]
         return sorted(name.removesuffix(".reason.json") for name in names if name.endswith(".reason.json"))
 
@@ -202,7 +190,7 @@ class S3Lake:
         return app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
 
     def assert_exact(self) -> None:
-        """Every line is where it belongs, once; only the bad manifest was set aside; nothing is left lying about."""
+        """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""
         assert self.lost_and_doubled() == (0, 0)
         assert self.dead_letters() == ["broken"]
         assert self.left_over() == []

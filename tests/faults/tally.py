@@ -47,7 +47,7 @@ class Tally:
     cases: list[Case] = field(default_factory=list)
 
     def case(self, kind: Kind) -> Case:
-        """Begin a case; whoever gets it counts in it."""
+        """Begin a case; the caller counts in it."""
         self.cases.append(Case(kind))
         return self.cases[-1]
 

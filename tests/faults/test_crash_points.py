@@ -138,8 +138,10 @@ def test_dead_planners_leave_every_file_in_one_manifest(
     check(lake, case)
 
 
-def test_a_manifest_that_kills_its_driver_is_set_aside_and_its_neighbours_commit(nursery: Nursery, lake: Lake) -> None:
-    """The first death may be anybody's fault; after `max_attempts` deaths alone, the manifest is a dead letter."""
+def test_a_manifest_that_kills_its_driver_is_a_dead_letter_and_its_neighbours_commit(
+    nursery: Nursery, lake: Lake
+) -> None:
+    """Any manifest may cause the first death; one with `max_attempts` deaths alone is a dead letter."""
     lake.settings["stream"]["max_attempts"] = 2
     lake.write_settings()
     lake.add_manifest("good-1")

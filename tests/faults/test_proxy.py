@@ -258,7 +258,7 @@ def test_faults_that_cannot_be_are_not_thought_of() -> None:
 
 
 def test_a_server_is_left_with_its_folder(tmp_path: Path) -> None:
-    """The server ends with its block: nobody listens there any more."""
+    """The server ends with its block: nothing listens there any more."""
     with s3_server(tmp_path / "data") as server:
         port = urlsplit(server.url).port
         assert port is not None

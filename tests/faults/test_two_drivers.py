@@ -150,14 +150,14 @@ def test_a_planner_that_was_held_up_doubles_nothing(nursery: Nursery, lake: Lake
     assert run(nursery, lake, *planning) == 0
     ends_well(late)
     assert manifests_in_effect(lake) == Counter(str(path) for path in (lake.folder / "input").iterdir())
-    assert run(nursery, lake) in {0, 3}, "a manifest of which every file was taken over is set aside"
+    assert run(nursery, lake) in {0, 3}, "a manifest whose files were all taken over is a dead letter"
     check(lake, case)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("step", OF_A_MANIFEST)
 def test_a_driver_that_is_killed_while_it_is_held_up(nursery: Nursery, two_manifests: Lake, step: CrashPoint) -> None:
-    """It stands at a step while another driver does everything, and then dies: nobody is left to clear up after it."""
+    """It stands at a step while another driver does everything, and then dies: no driver clears up after it."""
     lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
     late = held_up(nursery, lake, case, step)
     assert case.stopped

@@ -48,7 +48,7 @@ CLAIMS = (
         ("tests/contract/test_claims.py",),
     ),
     Guard(
-        "whoever finds an entry of the journal written by another planner begins anew behind it",
+        "a planner that finds an entry of the journal written by another one begins anew behind it",
         "adapters/journal_claims.py",
         "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
         "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",

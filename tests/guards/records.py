@@ -46,14 +46,14 @@ CREATE_ONLY = (
         (_DRIVERS,),
     ),
     Guard(
-        "an id is tied to its first manifest for good",
+        "an id is bound to its first manifest for good",
         "ledger/ledger.py",
         "            return record\n        return _parsed(Accepted, uri, self._store.read(uri))",
         "            return record\n        return record",
         (_INTAKE,),
     ),
     Guard(
-        "another manifest under a used id is set aside, not taken for a repeat",
+        "another manifest under a used id is a dead letter, not taken for a repeat",
         "job/intake.py",
         'if record.kind == "manifest" and record.digest == fingerprint:',
         'if record.kind == "manifest":',

@@ -22,8 +22,8 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
 from compactor.settings.settings import load_settings
+from compactor.settings.toml import toml_of
 from compactor.wiring.app import App
-from tests.faults.s3_lake import as_toml
 from tests.faults.s3_server import ROOT
 from tests.soak.comparison import compare
 from tests.soak.feeder import Feeder
@@ -78,7 +78,7 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
 
 
 class Runs:
-    """Tells from the signs of life that runs give whether another one is at work.
+    """Tells from the heartbeats of runs whether another one is at work.
 
     Args:
         store: Where the signs are.
@@ -103,9 +103,9 @@ class Runs:
 
 def _soak(arguments: Namespace, folder: Path, where: Place) -> Report:
     config = folder / "compactor.toml"
-    config.write_text(as_toml(_settings(arguments.engine, where, where.url)))
+    config.write_text(toml_of(_settings(arguments.engine, where, where.url)))
     direct = folder / "direct.toml"
-    direct.write_text(as_toml(_settings(arguments.engine, where, where.direct_url)))
+    direct.write_text(toml_of(_settings(arguments.engine, where, where.direct_url)))
     store = StoreSpec(where.region or None, where.direct_url or None).open()
     layout = load_settings(direct, {}).layout()
     feeder = Feeder(

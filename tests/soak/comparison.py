@@ -29,7 +29,7 @@ class Comparison:
         bad_lines: That had to become rejects.
         lost: Lines that are nowhere.
         doubled: Lines that are there once too often.
-        differences: All else: another value, reason or byte, lines nobody fed, files in part, dead letters.
+        differences: All else: another value, reason or byte, lines that were not fed, files in part, dead letters.
         shown: The first of them in words.
     """
 
@@ -77,7 +77,7 @@ def _compare_rows(store: ObjectStore, layout: Layout, record: Record, found: Com
         fed = by_prefix.get(prefix)
         index = int(number) if number.isdigit() else -1
         if fed is None or not 0 <= index < len(seen[prefix]):
-            found.differs(f"a row that nobody fed: {row}")
+            found.differs(f"a row that was not fed: {row}")
             continue
         seen[prefix][index] = min(seen[prefix][index] + 1, 255)
         values = {key: value for key, value in row.items() if value is not None and not key.startswith("_")}
@@ -110,7 +110,7 @@ def _compare_rejects(store: ObjectStore, layout: Layout, record: Record, found: 
         place = row["source_uri"], row["line_number"]
         bad = expected.get(place)
         if bad is None:
-            found.differs(f"a reject that nobody fed: {place} {row['raw'][:80]!r}")
+            found.differs(f"a reject that was not fed: {place} {row['raw'][:80]!r}")
             continue
         # A line that is too long comes in pieces, each with its place.
         start = row["byte_offset"] - bad.offset

@@ -26,7 +26,7 @@ END_SECONDS = 90.0
 
 
 class Ending(StrEnum):
-    """How somebody ends a life of the job."""
+    """How a life of the job ends."""
 
     KILL_ALL = "kill -9 of all processes"
     KILL_JVM = "kill -9 of the JVM alone"
@@ -139,7 +139,7 @@ class Supervisor:
             self._end_orphans(0.0)
 
     def run_to_its_end(self, command: Sequence[str], patience_seconds: float) -> int | None:
-        """Run a last job that nobody disturbs: its exit code, or None if it had to be ended."""
+        """Run a last job without disturbance: its exit code, or None if it had to be ended."""
         process = self._start(command)
         try:
             return process.wait(patience_seconds)

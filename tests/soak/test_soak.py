@@ -74,7 +74,7 @@ def test_a_short_soak_is_exact() -> None:
 
 
 def test_everything_that_can_be_fed_comes_out_exact(job: Fed) -> None:
-    """A job that nobody disturbs leaves nothing to complain of, whatever kind of delivery there was."""
+    """A job without disturbance leaves nothing to complain of, whatever kind of delivery there was."""
     assert len(job.feeder.record.events) >= 7
     found = job.compared()
     assert found.shown == []

@@ -15,7 +15,7 @@ def named(workspace, name, data):
 
 
 def test_a_file_that_changes_behind_inspection_is_never_mixed(new_workspace):
-    """A file that is replaced while it is converted is set aside as changed, and its neighbours are committed."""
+    """A file that is replaced while it is converted is quarantined as changed, and its neighbours are committed."""
     changes = [NEW]
 
     def replace(step, _manifest_id):

@@ -64,7 +64,7 @@ def test_encodings_are_told_by_content(workspace):
     assert compacted.report("blank").blank_lines == 6
 
 
-def test_files_that_cannot_be_read_are_set_aside_alone(new_workspace):
+def test_files_that_cannot_be_read_are_quarantined_alone(new_workspace):
     """A bomb, a cut or corrupt file, one that is missing or another version: none of its lines, all of the others'."""
     workspace = new_workspace(input={"max_decompressed_bytes": LIMIT_BYTES})
     good = {name: encode(body(name)) for name, encode in ENCODERS.items()}

@@ -35,7 +35,7 @@ def rows(workspace):
 @pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, kind):
-    """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
+    """Odd names are worked on like others, hidden and empty ones are left alone, and a second run finds nothing."""
     workspace = (new_workspace if kind == "local" else new_s3_workspace)()
     names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
@@ -84,7 +84,7 @@ BAD_MANIFESTS = {
 }
 
 
-def test_bad_manifests_are_set_aside_beside_good_ones(new_workspace):
+def test_bad_manifests_become_dead_letters_beside_good_ones(new_workspace):
     """Each bad manifest is a dead letter with its own reason and its bytes; the good ones among them are committed."""
     workspace = new_workspace()
     originals = {}

@@ -40,7 +40,7 @@ def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_workspace):
 
 
 def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
-    """What only a person can mend is told as that, and not as the text of a stack trace."""
+    """What only a person can fix is told as that, and not as the text of a stack trace."""
     workspace = new_s3_workspace()
     task = BinTask(
         files=((0, ManifestFile(uri=workspace.write("a", b'{"id":1}\n'))),),

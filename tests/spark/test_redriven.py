@@ -22,7 +22,7 @@ def redrive(workspace: EngineWorkspace, kind: Kind) -> str:
 
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_rejects_and_files(new_workspace: NewWorkspace, new_s3_workspace: NewWorkspace, place: str) -> None:
-    """Over-long lines and a file that was missing are put back, and every line is one row, byte for byte."""
+    """Over-long lines and a file that was missing are redriven, and every line is one row, byte for byte."""
     new = new_workspace if place == "disk" else new_s3_workspace
     first = new(input={"max_line_bytes": 40})
     files = [first.write("a.ndjson", b'{"id": "short"}\n' + LONG + b"\n"), f"{first.raw}late.ndjson"]

@@ -50,7 +50,7 @@ def test_bad_lines_are_told_by_their_reason_alone(new_workspace: Any, log: io.St
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_what_fails_on_an_executor_is_told_without_its_values(new_workspace: Any, spark: Any) -> None:
-    """An error of a task that nobody foresaw says its kind and place; one of a query, its condition."""
+    """An unforeseen error of a task says its kind and place; one of a query, its condition."""
     workspace = new_workspace()
     spec = workspace.app.store_spec
 

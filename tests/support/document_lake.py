@@ -48,7 +48,7 @@ EVENING = b"""\
 
 
 def make_lake(folder: Path) -> None:
-    """Fill an empty folder, which is the current one from then on for whoever runs the examples."""
+    """Fill an empty folder, in which the examples are to run."""
     (folder / "config").mkdir()
     for shipped in (ROOT / "config").glob("*.toml"):
         (folder / "config" / shipped.name).write_text(

@@ -1,4 +1,4 @@
-"""The engines that a manifest's life is tried on; without Spark: the native one in threads, and a twin in Python."""
+"""The engines that a manifest's life is tried on; without Spark: the native one in threads, or a plain one."""
 
 from dataclasses import replace
 from typing import Any
@@ -38,7 +38,7 @@ def engine_without_spark(name: str, app: App, *, rows_per_file: int, target_file
     Args:
         name: One of `WITHOUT_SPARK`.
         app: The parts that it works with.
-        rows_per_file: Of the twin's files.
+        rows_per_file: Rows in each file of the plain engine.
         target_file_bytes: Of the native engine's, which settings do not let be so small.
     """
     if name == PLAIN:

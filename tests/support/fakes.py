@@ -105,6 +105,34 @@ def _rescued(values: Mapping[str, str | None], schema: SchemaVersion) -> list[tu
     return [*overflow, *_misfits(values, schema)] or None
 
 
+class FailingEngine(PlainEngine):
+    """Raises for manifests, and stages those that it does not fail for.
+
+    Args:
+        store: Where inputs are.
+        error: What it raises.
+        times: How often it fails for each manifest; None to fail for every manifest, always.
+
+    Attributes:
+        tries: How often it has raised.
+    """
+
+    def __init__(self, store: ObjectStore, error: BaseException, times: Mapping[str, int] | None = None) -> None:
+        super().__init__(store)
+        self.tries = 0
+        self._error = error
+        self._times = None if times is None else Counter(times)
+
+    def stage(self, request: StageRequest) -> Staged:
+        manifest_id = request.manifest.manifest_id
+        if self._times is not None:
+            if self._times[manifest_id] <= 0:
+                return super().stage(request)
+            self._times[manifest_id] -= 1
+        self.tries += 1
+        raise self._error
+
+
 class ListSource:
     """A stream over a listing, from a thread of its own: each name once a start, hidden ones never.
 
@@ -115,7 +143,7 @@ class ListSource:
         repeat: How often each name comes within its micro-batch.
         hidden: Names that the stream does not see.
         fail_starts: So many starts fail.
-        on_wait: Called whenever somebody looks whether the stream has ended.
+        on_wait: Called at each check whether the stream has ended.
     """
 
     def __init__(
@@ -221,11 +249,11 @@ class FaultyStore:
         self._refusals[method, call] = False
 
     def deny(self, uri: str) -> None:
-        """Nobody may read or write this object."""
+        """Refuse to read or write this object."""
         self._denied.add(uri)
 
     def lose_answer_at(self, call: int, method: str = "any") -> None:
-        """The nth call of a method, or of all of them, is carried out, but nobody learns of it."""
+        """Carry out the nth call of a method, or of all of them, and lose the answer."""
         self._refusals[method, call] = True
 
     def stat(self, uri: str) -> ObjectInfo | None:

@@ -1,4 +1,4 @@
-"""A world in memory: input files, manifests, any number of drivers on the same store, and what must hold at the end."""
+"""A job in memory: input files, manifests, any number of drivers on the same store, and what must hold at the end."""
 
 import io
 import json
@@ -24,6 +24,7 @@ from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
+from tests.support.recent_commits import recent_commit
 
 DAY = "2026-01-02"
 GOOD = b'{"id": "1", "amount": 1.10}\n\n{"id": "2", "late": [1, 2]}\n'
@@ -210,17 +211,6 @@ def _shown(row: Mapping[str, Any]) -> str:
 
 def commit_of_ratio(ratio: float) -> RecentCommit:
     """An earlier commit to learn a size from, so that no sample is converted first: that halves the time of a test."""
-    decoded_bytes = 1024 * 1024 * 1024
-    return RecentCommit(
-        manifest_id="earlier",
-        date=DAY,
-        decoded_bytes=decoded_bytes,
-        input_bytes=decoded_bytes,
-        output_bytes=int(decoded_bytes * ratio),
-        output_files=1,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=1,
-        decided_at=datetime(2025, 12, 20, tzinfo=UTC),
-    )
+    size = 1024 * 1024 * 1024
+    decided_at = datetime(2025, 12, 20, tzinfo=UTC)
+    return recent_commit(decided_at, decoded_bytes=size, input_bytes=size, output_bytes=int(size * ratio))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("compactor", "tools", "deploy", "bench", "lambdas", "glue_entry.py")
 
 _BY_DECORATOR = {"field_validator", "model_validator", "field_serializer", "model_serializer"}
-"""What is called by whoever decorates it."""
+"""Decorators that have what they decorate called."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

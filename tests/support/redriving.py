@@ -8,28 +8,16 @@ import pytest
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.manifest import ManifestFile
 from compactor.core.records import Commit, FileStatus
-from compactor.engines.engine import Staged, StageRequest
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes
+from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 
 LEASE_SECONDS = 600.0
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
-
-
-class FailingEngine:
-    """An engine that fails on every manifest."""
-
-    name = "failing"
-
-    def is_healthy(self) -> bool:
-        return True
-
-    def stage(self, request: StageRequest) -> Staged:
-        raise ValueError(f"{request.manifest.manifest_id} is too much")
 
 
 def new_harness() -> Harness:
@@ -68,7 +56,7 @@ def whys(report: RedriveReport) -> list[str]:
 def exhaust(harness: Harness) -> None:
     """Run until every manifest that waits is a dead letter."""
     for _ in range(3):  # together, then each alone, and the third run finds that the attempts are used up
-        harness.runner(engine=FailingEngine()).run(harness.waiting())
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(harness.waiting())
     assert harness.waiting() == []
 
 

@@ -158,7 +158,7 @@ class ReportDay:
 
     def _rejects(self, manifest_id: str, reports: list[FileReport]) -> list[StagedFile]:
         rows = [
-            (manifest_id, report.uri, 7 + number, 0, reason, RAW.get(reason, b"what nobody can read"))
+            (manifest_id, report.uri, 7 + number, 0, reason, RAW.get(reason, b"what cannot be read"))
             for report in reports
             for reason, lines in report.rejects.items()
             for number in range(min(lines, 5))
@@ -176,7 +176,7 @@ class ReportDay:
         return [StagedFile(staged="", final=uri, rows=len(rows), size_bytes=len(target.getvalue()))]
 
     def dead_letter(self, manifest_id: str, hour: float, reason: str, message: str) -> None:
-        """A manifest that was set aside."""
+        """A manifest that became a dead letter."""
         at = MIDNIGHT + timedelta(hours=hour)
         self.harness.clock.set(at)
         source_uri = self.layout.manifest(manifest_id)

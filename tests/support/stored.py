@@ -10,7 +10,7 @@ UPDATE = "UPDATE_STORED"
 
 
 def refuse_updates_in_ci() -> None:
-    """See that no test overwrites what it is to be compared with where nobody would look at the difference.
+    """See that no test overwrites what it is to be compared with where no one would look at the difference.
 
     Raises:
         pytest.UsageError: Both `CI` and `UPDATE_STORED` are set.

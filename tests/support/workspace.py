@@ -13,6 +13,7 @@ from compactor.engines.engine import Engine
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
+from tests.support.settings_files import write_settings
 
 DAY = "2025-12-21"
 GOOD = b'{"id": 1, "price": 1.10}\n{"id": 2}\n\n'
@@ -58,11 +59,7 @@ class Site:
 
 def make_site(root: Path) -> Site:
     """Two input files, one of them with a bad line, and nothing planned."""
-    config = root / "settings.toml"
-    config.write_text(
-        f'[paths]\nmanifests = "{root}/m"\noutput = "{root}/o"\nstate = "{root}/s"\n'
-        f'[input]\nallowed_prefixes = ["{root}/raw"]\n[metrics]\nsink = "none"\n'
-    )
+    config = write_settings(root)
     (root / "raw").mkdir()
     (root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
     (root / "raw" / f"{DAY}-flawed.ndjson").write_bytes(FLAWED)

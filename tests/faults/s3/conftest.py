@@ -48,7 +48,7 @@ def proxy(server: S3Server) -> Iterator[FaultProxy]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> None:
-    """Nobody pauses before trying again: what counts is what happens, not when."""
+    """No client pauses before it tries again: what counts is what happens, not when."""
     monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.0)
     monkeypatch.setattr("compactor.job.service.pause_seconds", lambda *_, **__: 0.01)
     monkeypatch.setattr("compactor.adapters.aws.s3._UPLOAD", PARTS)
@@ -66,7 +66,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def lakes(server: S3Server, engine: str) -> Callable[[], S3Lake]:
-    """Makes lakes that nobody else uses."""
+    """Makes lakes that no other test uses."""
     return lambda: S3Lake(server, f"s3://{BUCKET}/{uuid.uuid4().hex}", engine)
 
 

@@ -1,4 +1,4 @@
-"""What a store is asked to do in a scene, and what must have come of it."""
+"""What a store is asked to do in a tried, and what must have come of it."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +17,7 @@ NAMES = [f"{number:02d}" for number in range(7)]
 
 
 @dataclass
-class Scene:
+class TroubledStore:
     """A store that goes through the proxy, one that does not, and a folder of their own."""
 
     spoiled: S3Store
@@ -31,88 +31,88 @@ class Scene:
         return self.direct.read(uri) if self.direct.stat(uri) else None
 
 
-def stat(scene: Scene) -> None:
-    info = scene.spoiled.stat(scene.root + "here")
+def stat(tried: TroubledStore) -> None:
+    info = tried.spoiled.stat(tried.root + "here")
     assert info is not None
     assert info.size_bytes == 4
 
 
-def stat_missing(scene: Scene) -> None:
-    assert scene.spoiled.stat(scene.root + "never-was") is None
+def stat_missing(tried: TroubledStore) -> None:
+    assert tried.spoiled.stat(tried.root + "never-was") is None
 
 
-def read(scene: Scene) -> None:
-    assert scene.spoiled.read(scene.root + "here") == b"here"
-    assert scene.spoiled.read_range(scene.root + "here", 1, 2) == b"er"
+def read(tried: TroubledStore) -> None:
+    assert tried.spoiled.read(tried.root + "here") == b"here"
+    assert tried.spoiled.read_range(tried.root + "here", 1, 2) == b"er"
 
 
-def list_names(scene: Scene) -> None:
-    listed = scene.spoiled.list(scene.root + "names/")
+def list_names(tried: TroubledStore) -> None:
+    listed = tried.spoiled.list(tried.root + "names/")
     assert [info.uri.rpartition("/")[2] for info in listed] == NAMES
 
 
-def put(scene: Scene) -> None:
-    scene.spoiled.put(scene.root + "here", b"new")
-    assert scene.bytes_at("here") == b"new"
+def put(tried: TroubledStore) -> None:
+    tried.spoiled.put(tried.root + "here", b"new")
+    assert tried.bytes_at("here") == b"new"
 
 
-def create(scene: Scene) -> None:
-    assert scene.spoiled.create(scene.root + "created", b"mine")
-    assert scene.bytes_at("created") == b"mine"
+def create(tried: TroubledStore) -> None:
+    assert tried.spoiled.create(tried.root + "created", b"mine")
+    assert tried.bytes_at("created") == b"mine"
 
 
-def create_taken(scene: Scene) -> None:
-    assert not scene.spoiled.create(scene.root + "here", b"mine")
+def create_taken(tried: TroubledStore) -> None:
+    assert not tried.spoiled.create(tried.root + "here", b"mine")
 
 
-def copy(scene: Scene) -> None:
-    scene.spoiled.copy(scene.root + "here", scene.root + "copied")
-    assert scene.bytes_at("copied") == b"here"
+def copy(tried: TroubledStore) -> None:
+    tried.spoiled.copy(tried.root + "here", tried.root + "copied")
+    assert tried.bytes_at("copied") == b"here"
 
 
-def copy_big(scene: Scene) -> None:
-    scene.spoiled.copy(scene.root + "big", scene.root + "copied")
-    assert scene.bytes_at("copied") == BIG
+def copy_big(tried: TroubledStore) -> None:
+    tried.spoiled.copy(tried.root + "big", tried.root + "copied")
+    assert tried.bytes_at("copied") == BIG
 
 
-def upload_big(scene: Scene) -> None:
-    scene.spoiled.upload(scene.root + "uploaded", scene.path)
-    assert scene.bytes_at("uploaded") == BIG
+def upload_big(tried: TroubledStore) -> None:
+    tried.spoiled.upload(tried.root + "uploaded", tried.path)
+    assert tried.bytes_at("uploaded") == BIG
 
 
-def write(scene: Scene) -> None:
-    with scene.spoiled.writer(scene.root + "here") as writer:
+def write(tried: TroubledStore) -> None:
+    with tried.spoiled.writer(tried.root + "here") as writer:
         writer.write(b"new")
-    assert scene.bytes_at("here") == b"new"
+    assert tried.bytes_at("here") == b"new"
 
 
-def write_big(scene: Scene) -> None:
-    with scene.spoiled.writer(scene.root + "written") as writer:
+def write_big(tried: TroubledStore) -> None:
+    with tried.spoiled.writer(tried.root + "written") as writer:
         for start in range(0, len(BIG), MIB):
             writer.write(BIG[start : start + MIB])
-    assert scene.bytes_at("written") == BIG
+    assert tried.bytes_at("written") == BIG
 
 
-def abandon(scene: Scene) -> None:
+def abandon(tried: TroubledStore) -> None:
     class Abandoned(Exception): ...
 
-    with suppress(Abandoned), scene.spoiled.writer(scene.root + "abandoned") as writer:
+    with suppress(Abandoned), tried.spoiled.writer(tried.root + "abandoned") as writer:
         writer.write(BIG)
         raise Abandoned
-    assert not uploads(scene.direct, scene.root)
-    assert scene.bytes_at("abandoned") is None
+    assert not uploads(tried.direct, tried.root)
+    assert tried.bytes_at("abandoned") is None
 
 
-def delete(scene: Scene) -> None:
-    scene.spoiled.delete([scene.root + "here", scene.root + "never-was"])
-    assert scene.bytes_at("here") is None
+def delete(tried: TroubledStore) -> None:
+    tried.spoiled.delete([tried.root + "here", tried.root + "never-was"])
+    assert tried.bytes_at("here") is None
 
 
-def delete_unspeakable(scene: Scene) -> None:
-    scene.spoiled.delete([scene.root + "\x01"])
+def delete_unspeakable(tried: TroubledStore) -> None:
+    tried.spoiled.delete([tried.root + "\x01"])
 
 
-ACTIONS: dict[Operation, tuple[Callable[[Scene], None], ...]] = {
+ACTIONS: dict[Operation, tuple[Callable[[TroubledStore], None], ...]] = {
     Operation.HEAD_OBJECT: (stat, copy),
     Operation.GET_OBJECT: (read, create_taken),
     Operation.LIST_OBJECTS: (list_names,),
@@ -138,4 +138,4 @@ CONTENTS = {
     "written": {BIG, None},
     "abandoned": {None},
 }
-"""All that may ever be seen in a place: whole objects, of somebody who meant it."""
+"""All that may ever be seen in a place: whole objects that an action wrote."""

@@ -40,7 +40,7 @@ def test_a_job_gets_over_a_fault_at_any_call(
     proxy: FaultProxy,
     findings: Findings,
 ) -> None:
-    """One fault at the first, the second, ... call of its kind: nothing is lost or doubled or set aside for it."""
+    """One fault at the first, the second, ... call of its kind: nothing is lost, doubled or given up for it."""
     for number in numbers:
         lake = lakes()
         lake.fill()
@@ -91,7 +91,7 @@ def test_a_job_stops_where_an_operator_must_act(
     proxy: FaultProxy,
     findings: Findings,
 ) -> None:
-    """Refused from some call on, it stops with a clear line and sets nothing aside; once mended, it is exact."""
+    """Refused from some call on, it stops with a clear line and gives nothing up; once fixed, it is exact."""
     for number in numbers:
         lake = lakes()
         lake.fill()

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from compactor.settings.toml import toml_of
 from tests.faults.fault_rules import FOR_AN_OPERATOR, LOST_ANSWERS, FaultKind, Operation, Rule
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import SEED, record_and_judge
 from tests.faults.s3_findings import Findings
-from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake, as_toml
+from tests.faults.s3_lake import BUCKET, RESTARTS, S3Lake
 from tests.faults.s3_server import ROOT, S3Server
 from tests.support.engines import engines_on_spark
 
@@ -54,7 +55,7 @@ def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pyte
         files = [lake.put_file(f"more-{number}-{each}", good=40, bad=each) for each in range(3)]
         lake.deliver(f"more-{number}", files)
     config = tmp_path / "compactor.toml"
-    config.write_text(as_toml(lake.settings(proxy.url)))
+    config.write_text(toml_of(lake.settings(proxy.url)))
     return SparkJob(lake, config)
 
 
@@ -62,7 +63,7 @@ def spark_job(server: S3Server, proxy: FaultProxy, tmp_path: Path, request: pyte
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: FaultProxy, findings: Findings) -> None:
-    """`compactor run --once`, started again for as long as it ends with 1: exact, and nothing good is set aside."""
+    """`compactor run --once`, started again while it ends with 1: exact, and no good manifest is a dead letter."""
     proxy.use(ON_SPARK[name], seed=SEED)
     restarts = 0
     while (done := spark_job.run()).returncode != 3:
@@ -82,7 +83,7 @@ def test_the_job_on_spark_gets_over_it(name: str, spark_job: SparkJob, proxy: Fa
 def test_the_job_on_spark_stops_where_an_operator_must_act(
     kind: FaultKind, spark_job: SparkJob, proxy: FaultProxy, findings: Findings
 ) -> None:
-    """Refused once S3A is at work, it ends with 1 and one line, sets nothing aside, and is exact once mended."""
+    """Refused once S3A is at work, it ends with 1 and one line, makes no dead letters, and is exact once fixed."""
     proxy.use([Rule(kind, WRITES, pattern="/staging/", probability=1.0)])
     done = spark_job.run()
     assert done.returncode == 1

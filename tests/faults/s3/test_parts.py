@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from compactor.settings.toml import toml_of
 from tests.faults.fault_rules import PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import record_and_judge, shortened
 from tests.faults.s3_findings import Findings
-from tests.faults.s3_lake import S3Lake, as_toml
+from tests.faults.s3_lake import S3Lake
 from tests.faults.s3_server import ROOT
 from tests.support.engines import NATIVE
 
@@ -28,7 +29,7 @@ PART_CASES = [(kind, operation) for kind in PASSING for operation in IN_PARTS if
 def large_lake(lakes: Callable[[], S3Lake], engine: str) -> Callable[[], S3Lake]:
     """Makes lakes whose output file is sent in parts."""
     if engine != NATIVE:
-        pytest.skip("the twin puts whole files")
+        pytest.skip("the plain engine puts whole files")
 
     def make() -> S3Lake:
         lake = lakes()
@@ -86,7 +87,7 @@ def test_a_job_that_is_killed_amid_an_upload(
     lake = large_lake()
     lake.deliver("larger", [lake.put_file("larger", good=24_000, more=lambda: f',"v":"{os.urandom(400).hex()}"')])
     config = tmp_path / "compactor.toml"
-    config.write_text(as_toml(lake.settings(proxy.url)))
+    config.write_text(toml_of(lake.settings(proxy.url)))
     proxy.use([Rule(FaultKind.SILENCE, frozenset({Operation.UPLOAD_PART}), probability=1.0)])
     words = ["--engine", NATIVE, "--target-file-bytes", str(lake.target_file_bytes)]
     command = [sys.executable, "-m", "tests.faults.plain_job", str(config), *words]

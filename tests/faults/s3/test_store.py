@@ -11,7 +11,7 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from tests.faults.fault_rules import FOR_AN_OPERATOR, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
 from tests.faults.s3.cases import TIMEOUT_SECONDS, sample, shortened
-from tests.faults.s3.store_actions import ACTIONS, BIG, CONTENTS, NAMES, Scene, copy_big, list_names, upload_big
+from tests.faults.s3.store_actions import ACTIONS, BIG, CONTENTS, NAMES, TroubledStore, copy_big, list_names, upload_big
 from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import BUCKET
 from tests.faults.s3_server import S3Server
@@ -25,13 +25,13 @@ OPERATOR_CASES = [(kind, operation) for kind in sorted(FOR_AN_OPERATOR) for oper
 
 
 @pytest.fixture
-def scene(server: S3Server, proxy: FaultProxy, tmp_path: Path) -> Callable[[int], Scene]:
-    """Makes scenes for a client that sends a request so many times at most."""
+def new_store(server: S3Server, proxy: FaultProxy, tmp_path: Path) -> Callable[[int], TroubledStore]:
+    """Makes stores for a client that sends a request so many times at most."""
     path = tmp_path / "big"
     path.write_bytes(BIG)
     count = 0
 
-    def make(attempts: int) -> Scene:
+    def make(attempts: int) -> TroubledStore:
         nonlocal count
         count += 1
         root = f"s3://{BUCKET}/{tmp_path.name}-{count}/"
@@ -40,20 +40,20 @@ def scene(server: S3Server, proxy: FaultProxy, tmp_path: Path) -> Callable[[int]
         client.meta.events.register(
             "before-parameter-build.s3.ListObjectsV2", lambda params, **_: params.update(MaxKeys=3)
         )
-        made = Scene(S3Store(client, sleep=lambda _: None), S3Store(server.client()), root, path)
+        made = TroubledStore(S3Store(client, sleep=lambda _: None), S3Store(server.client()), root, path)
         made.direct.put(root + "here", b"here")
         return made
 
     return make
 
 
-def furnish(scene: Scene, action: Callable[[Scene], None]) -> None:
+def furnish(made: TroubledStore, action: Callable[[TroubledStore], None]) -> None:
     """Put there what an action needs."""
     if action is list_names:
         for name in NAMES:
-            scene.direct.put(f"{scene.root}names/{name}", b"")
+            made.direct.put(f"{made.root}names/{name}", b"")
     if action is copy_big:
-        scene.direct.put(scene.root + "big", BIG)
+        made.direct.put(made.root + "big", BIG)
 
 
 TRIES_WHEN_BUSY = 3
@@ -61,12 +61,16 @@ TRIES_WHEN_BUSY = 3
 
 @pytest.mark.parametrize(("kind", "operation"), shortened(STORE_CASES, sample(STORE_CASES, 12)))
 def test_a_fault_that_passes_is_got_over(
-    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+    kind: FaultKind,
+    operation: Operation,
+    new_store: Callable[[int], TroubledStore],
+    proxy: FaultProxy,
+    findings: Findings,
 ) -> None:
     """At the first, the second, ... call: the client's repeats hide it, and the method does what it says."""
     for action in ACTIONS[operation]:
         for number in range(1, 50):
-            made = scene(3)
+            made = new_store(3)
             furnish(made, action)
             proxy.use([Rule(kind, frozenset({operation}), calls=frozenset({number}))])
             proxy.restart_count()
@@ -79,7 +83,11 @@ def test_a_fault_that_passes_is_got_over(
 
 @pytest.mark.parametrize(("kind", "operation"), shortened(STAYING_CASES, sample(STAYING_CASES, 8)))
 def test_a_fault_that_stays_is_told(
-    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+    kind: FaultKind,
+    operation: Operation,
+    new_store: Callable[[int], TroubledStore],
+    proxy: FaultProxy,
+    findings: Findings,
 ) -> None:
     """From some call on: the method does what it says or raises, and never leaves or returns half of anything."""
     for action in ACTIONS[operation]:
@@ -88,7 +96,7 @@ def test_a_fault_that_stays_is_told(
             # On a machine that is busy with other things, an earlier call of the action may time out by itself.
             while not injected and tries < TRIES_WHEN_BUSY:
                 tries += 1
-                made = scene(attempts)
+                made = new_store(attempts)
                 furnish(made, action)
                 proxy.use([Rule(kind, frozenset({operation}), probability=1.0)])
                 proxy.restart_count()
@@ -105,12 +113,16 @@ def test_a_fault_that_stays_is_told(
 
 
 @pytest.mark.parametrize(("kind", "operation"), shortened(OPERATOR_CASES, sample(OPERATOR_CASES, 3)))
-def test_what_an_operator_must_mend_is_told_as_such(
-    kind: FaultKind, operation: Operation, scene: Callable[[int], Scene], proxy: FaultProxy, findings: Findings
+def test_what_an_operator_must_fix_is_told_as_such(
+    kind: FaultKind,
+    operation: Operation,
+    new_store: Callable[[int], TroubledStore],
+    proxy: FaultProxy,
+    findings: Findings,
 ) -> None:
     """Permission denied, or a bucket that is gone, is never taken for passing trouble, nor for a missing object."""
     for action in ACTIONS[operation]:
-        made = scene(3)
+        made = new_store(3)
         furnish(made, action)
         proxy.use([Rule(kind, probability=1.0)])
         with pytest.raises(AccessError):
@@ -119,9 +131,9 @@ def test_what_an_operator_must_mend_is_told_as_such(
         findings.add("store", kind, {operation}, injected=injected.total())
 
 
-def test_an_upload_that_somebody_cleared_away_is_passing_trouble(scene: Callable[[int], Scene]) -> None:
+def test_an_upload_that_was_cleared_away_is_passing_trouble(new_store: Callable[[int], TroubledStore]) -> None:
     """Where a clean-up of unfinished uploads met a living one, another upload will do: no operator is needed."""
-    made = scene(1)
+    made = new_store(1)
 
     def clear_away(params: dict[str, Any], **_: Any) -> None:
         made.direct._client.abort_multipart_upload(**{name: params[name] for name in ("Bucket", "Key", "UploadId")})

@@ -1,4 +1,4 @@
-"""The house is kept: nothing that nobody uses, nothing used that is not declared, and nothing that grew too long."""
+"""The house is kept: nothing unused, nothing used that is not declared, and nothing that grew too long."""
 
 import ast
 import re
@@ -33,11 +33,11 @@ README_LINES = 250
 
 KEPT = {
     "CODECS": "names every codec, for documentation and for the tests of each of them",
-    "ManualClock": "a twin, for tests without time",
-    "MemoryGlue": "a twin, for tests without AWS",
-    "MemoryMetrics": "a twin, for tests without AWS",
-    "MemoryNotifier": "a twin, for tests without AWS",
-    "MemoryQueue": "a twin, for tests without AWS",
+    "ManualClock": "a fake, for tests without time",
+    "MemoryGlue": "a fake, for tests without AWS",
+    "MemoryMetrics": "a fake, for tests without AWS",
+    "MemoryNotifier": "a fake, for tests without AWS",
+    "MemoryQueue": "a fake, for tests without AWS",
     "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
     "advance": "of ManualClock",
     "format_commands": "click calls it",
@@ -69,7 +69,7 @@ TOOLS = {
     "pytest-xdist": "--numprocesses",
     "ruff": "$(BIN)/ruff",
 }
-"""Packages that nobody imports, and where it says that they are used."""
+"""Packages that no code imports, and where it says that they are used."""
 
 OWNERS = {"control": {"control", "policy", "self"}}
 """What a section of the settings is called where its keys are read, if not by its name."""
