@@ -1,5 +1,5 @@
-# Everything runs from .venv, which `make install` fills; only Python 3.11+ and, for Spark, Java 17 or 21 have to be there.
-# With cargo the native engine is built too.
+# Everything runs from .venv, which `make install` creates. It needs Python 3.11+ and, for Spark, Java 17 or 21.
+# With cargo it also builds the native engine.
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
@@ -24,7 +24,7 @@ VERSITYGW_VERSION := v1.8.0
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(READY) ## Set up .venv with everything that the other targets need
+install: $(READY) ## Set up .venv with everything the other targets need
 
 demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
 	@$(BIN)/compactor demo --size $(SIZE)
@@ -41,15 +41,15 @@ test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers an
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
 
-test-guards: $(READY) ## Take each guard out of the code, one at a time, and see a test fail
+test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 
-soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1 ENGINE=native)
+soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then verify its output (SEED=1 ENGINE=native)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside another parser; needs nightly Rust and cargo-fuzz
+fuzz: $(INSTALLED) ## Fuzz the native kernel against another parser for MINUTES=20; needs nightly Rust and cargo-fuzz
 	@cargo +nightly fuzz --version >/dev/null 2>&1 \
 		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
@@ -70,30 +70,30 @@ format: $(INSTALLED) ## Format the code
 	@$(BIN)/ruff check --fix .
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --manifest-path $(CRATE); fi
 
-bench: $(READY) ## Measure against the classic way, DuckDB and Polars, and the builder (BENCH_ARGS="--size 1gb --passes 3")
+bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure the builder (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-scale: $(READY) $(VERSITYGW) ## Measure 100,000 finished manifests, and input of every shape (SCALE_ARGS="--help")
+bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
-versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
+versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 
-clean: ## Remove what the other targets made
+clean: ## Remove everything the other targets created
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
-##@ Put it on AWS
-package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job, into dist
+##@ Deploy to AWS
+package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job into dist
 	@$(BIN)/python -m deploy.package
 
 glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
 	@deploy/glue_environment.sh
 
-deploy: $(INSTALLED) ## Show what a deployment would change, ask, and do it (ENV=dev YES=1)
+deploy: $(INSTALLED) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)
 
 $(INSTALLED): pyproject.toml requirements.txt
@@ -105,18 +105,18 @@ $(INSTALLED): pyproject.toml requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# Not to be had without Java, nor is Spark: the targets that need them say so and end.
+# Spark needs Java. Without it, targets that use Spark fail with a message.
 $(S3A_JARS): $(INSTALLED)
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
-	else echo "Until then \`compactor compact\` works where the native engine is built, and nothing that needs Spark" >&2; fi
+	else echo "Without Java only the native engine works: \`compactor compact\` if it is built, and nothing that needs Spark" >&2; fi
 
-# Not to be had without cargo: where it was not built, the next target that could use it says so again, and tries again.
+# The native engine needs cargo. Without it every target that could use the engine says so and tries again.
 $(NATIVE): $(INSTALLED) $(CRATE) native/Cargo.lock native/pyproject.toml $(shell find native/src -name '*.rs')
-	@if $(BIN)/python -m deploy.native_install; then touch $@; fi
+	@if $(BIN)/python -m deploy.native_wheel; then touch $@; fi
 
-# Not to be had without Go: what needs it says so, and runs against moto where that serves as well.
+# versitygw needs Go. Without it, fault tests say so and run against moto where possible.
 $(VERSITYGW):
 	@if command -v go >/dev/null; then \
 		echo "Building versitygw $(VERSITYGW_VERSION) into .tools ..."; \
 		GOBIN=$(CURDIR)/.tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION); \
-	else echo "Go is not installed: the tests of faults go without versitygw, a real S3 server" >&2; fi
+	else echo "Go is not installed: fault tests run without versitygw, a real S3 server" >&2; fi
