@@ -1,4 +1,4 @@
-"""Writes the state of a job that has finished many manifests: their records and their archive, by the record types."""
+"""Writes the state of a job that has finished many manifests: their records and their archive."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from compactor.core.layout import Layout, digest
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import (
     Accepted,
     Attempt,
@@ -24,29 +25,28 @@ from compactor.schema.schema import Column, SchemaVersion
 FIRST_DAY = date(2025, 11, 1)
 DAYS = 30
 RUN_ID = "earlier"
-_ANY_ID = "the-manifest-id"
-_ANY_DAY = "0001-01-01"
+_ANY = ManifestKey("0001-01-01", "the-manifest-id")
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
-_FILES = 8  # of a manifest; a real one names about 286, which is the same for every number of manifests
+_FILES = 8  # per manifest; a real one has about 286, which does not depend on the number of manifests
 
 
 def write_finished(layout: Layout, manifests: int, raw: str) -> None:
-    """Write everything that so many committed, published and archived manifests leave in the state.
+    """Write all records that committed, published and archived manifests leave in the state.
 
-    One of them is made by the record types, the others from its text; and nothing is synced. So it takes a minute or
-    two and not an hour.
+    The record types make the first manifest; the others are copies of its text, and nothing is synced. That takes two
+    minutes rather than an hour.
 
     Args:
         layout: Local places.
-        manifests: How many.
-        raw: Folder of the input that they name; the files themselves need not be there.
+        manifests: Number of manifests.
+        raw: Folder of the input that they name; its files need not exist.
     """
     _write(layout.schema(1), _bytes(_schema()))
-    pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY_ID, _ANY_DAY, raw)]
-    manifest = dict(pattern)[layout.archived_manifest(_ANY_DAY, _ANY_ID)]
+    pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY, raw)]
+    manifest = dict(pattern)[layout.archived_manifest(_ANY)]
     for number in range(manifests):
-        day = (FIRST_DAY + timedelta(days=number * DAYS // manifests)).isoformat()
-        names = {_ANY_ID: f"{day}-{number:08d}", _ANY_DAY: day}
+        date = (FIRST_DAY + timedelta(days=number * DAYS // manifests)).isoformat()
+        names = {_ANY.id: f"{date}-{number:08d}", _ANY.date: date}
         names[digest(manifest)] = digest(_renamed(manifest, names))
         for uri, data in pattern:
             _write(_renamed(uri.encode(), names).decode(), _renamed(data, names))
@@ -55,7 +55,7 @@ def write_finished(layout: Layout, manifests: int, raw: str) -> None:
 
 
 def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> None:
-    """Write what a driver leaves that died right after the outcome of a manifest was on record.
+    """Write what a driver leaves if it dies right after the outcome of a manifest was recorded.
 
     Args:
         layout: Local places.
@@ -63,55 +63,57 @@ def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> 
         raw: Folder of the input that it names.
         staged: The bytes of its one staged file.
     """
-    day = FIRST_DAY.isoformat()
-    for uri, data in _finished(layout, manifest_id, day, raw):
-        if uri not in {layout.done(day, manifest_id), layout.archived_manifest(day, manifest_id)}:
+    key = ManifestKey(FIRST_DAY.isoformat(), manifest_id)
+    for uri, data in _finished(layout, key, raw):
+        if uri not in {layout.done(key), layout.archived_manifest(key)}:
             _write(uri, _bytes(data))
-    _write(layout.open_marker(manifest_id), _bytes(OpenMarker(manifest_id=manifest_id, date=day)))
+    _write(layout.open_marker(manifest_id), _bytes(OpenMarker(manifest_id=key.id, date=key.date)))
     _write(f"{layout.staging(manifest_id, 1)}0.parquet", staged)
 
 
-def _finished(layout: Layout, manifest_id: str, day: str, raw: str) -> Iterator[tuple[str, Document | bytes]]:
-    uris = [f"{raw}/{day}-{manifest_id}-{part}.ndjson" for part in range(_FILES)]
+def _finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, Document | bytes]]:
+    uris = [f"{raw}/{key.date}-{key.id}-{part}.ndjson" for part in range(_FILES)]
     files = tuple(ManifestFile(uri=uri, size_bytes=3_670_016, etag="e") for uri in uris)
-    manifest = Manifest(manifest_id=manifest_id, date=day, created_at=_MOMENT, files=files)
+    manifest = Manifest(manifest_id=key.id, date=key.date, created_at=_MOMENT, files=files)
     data = manifest.to_json()
     yield (
-        layout.accepted(manifest_id),
+        layout.accepted(key.id),
         Accepted(
-            manifest_id=manifest_id,
+            manifest_id=key.id,
             kind="manifest",
-            date=day,
+            date=key.date,
             digest=digest(data),
-            source_uri=layout.manifest(manifest_id),
+            source_uri=layout.manifest(key.id),
             accepted_at=_MOMENT,
             manifest=manifest,
         ),
     )
     yield (
-        layout.attempt(day, manifest_id, 1),
-        Attempt(manifest_id=manifest_id, number=1, run_id=RUN_ID, alone=True, started_at=_MOMENT),
+        layout.attempt(key, 1),
+        Attempt(manifest_id=key.id, number=1, run_id=RUN_ID, alone=True, started_at=_MOMENT),
     )
-    yield layout.outcome(day, manifest_id), _commit(layout, manifest_id, day, uris)
-    yield layout.done(day, manifest_id), Done(manifest_id=manifest_id, run_id=RUN_ID, done_at=_MOMENT)
-    yield layout.archived_manifest(day, manifest_id), data
+    yield layout.outcome(key), _commit(layout, key, uris)
+    yield layout.done(key), Done(manifest_id=key.id, run_id=RUN_ID, done_at=_MOMENT)
+    yield layout.archived_manifest(key), data
 
 
-def _commit(layout: Layout, manifest_id: str, day: str, uris: list[str]) -> Commit:
-    staged = f"{layout.staging(manifest_id, 1)}0.parquet"
+def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
+    staged = f"{layout.staging(key.id, 1)}0.parquet"
     return Commit(
-        manifest_id=manifest_id,
-        date=day,
+        manifest_id=key.id,
+        date=key.date,
         attempt=1,
         run_id=RUN_ID,
         engine="spark",
         schema_version=1,
-        outputs=[StagedFile(staged=staged, final=layout.output_file(day, manifest_id, 0), rows=8, size_bytes=1)],
+        outputs=[StagedFile(staged=staged, final=layout.output_file(key, 0), rows=8, size_bytes=1)],
         rejects=[],
         files=[
             FileReport(uri=uri, status=FileStatus.COMPACTED, size_bytes=3_670_016, etag="e", lines=1, records=1)
             for uri in uris
         ],
+        max_line_bytes=1 << 24,
+        max_decompressed_bytes=1 << 33,
         started_at=_MOMENT,
         decided_at=_MOMENT,
     )

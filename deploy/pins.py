@@ -15,11 +15,14 @@ FUNCTION_PACKAGES = ("orjson", "pydantic")
 RUNTIME_OF_FUNCTIONS = frozenset({"boto3", "botocore", "urllib3", "s3transfer", "jmespath", "dateutil", "six"})
 """Part of Lambda's Python runtime."""
 
-NOT_IN_THE_JOB = frozenset({"pyspark"})
-"""Part of Glue."""
+REPORT_PACKAGES = frozenset({"Jinja2", "MarkupSafe", "pygal"})
+"""Imported only by `compactor report`."""
 
-ON_GLUE_5 = frozenset({"pyspark", "pyarrow", "boto3"})
-"""Part of Glue 5.1, which brings versions of its own."""
+NOT_IN_THE_JOB = frozenset({"pyspark"}) | REPORT_PACKAGES
+"""Spark, which is part of Glue, and packages that the job does not import."""
+
+ON_GLUE_5 = frozenset({"pyarrow", "boto3"}) | NOT_IN_THE_JOB
+"""Packages that Glue 5.1 brings in versions of its own, and those that the job does not import."""
 
 
 def pins() -> dict[str, str]:

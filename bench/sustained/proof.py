@@ -1,4 +1,4 @@
-"""Proves each finished manifest, and then removes its files, so that the disk never holds more than a few of them."""
+"""Verifies each finished manifest and then deletes its files, so that the disk holds only a few manifests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from pathlib import Path
 from bench.sustained.feeder import source_name
 from bench.sustained.flow import Passage
 from compactor.core.layout import folder
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, Done, FileStatus
 from compactor.ledger.sizing import sizing_hits
 from compactor.wiring.app import App
@@ -14,19 +15,19 @@ from compactor.wiring.app import App
 
 @dataclass(slots=True)
 class Proved:
-    """What was proved so far.
+    """What is verified so far.
 
     Attributes:
-        passages: By the URI of each file that was committed.
-        faults: What is not as it should be, in words.
-        manifests: That were verified.
-        lines: Of their files.
-        rows: That became of these.
-        rejected_lines: Likewise.
-        blank_lines: Likewise.
-        output_sizes: Bytes of each file of rows.
-        right_sized: How many of these had to be of the target's size and were.
-        sized: How many had to be.
+        passages: The passage of each committed file, by its URI.
+        faults: What is wrong, in words.
+        manifests: Number of verified manifests.
+        lines: Lines of their files, which are the sum of the next three.
+        rows: Lines that became rows.
+        rejected_lines: Lines that were rejected.
+        blank_lines: Lines that were blank.
+        output_sizes: Bytes of each Parquet file.
+        right_sized: Parquet files of the target size.
+        sized: Parquet files that had to be of the target size.
     """
 
     passages: dict[str, Passage] = field(default_factory=dict)
@@ -42,11 +43,11 @@ class Proved:
 
 
 class Prover:
-    """Looks for manifests that are done.
+    """Finds and verifies manifests that are done.
 
     Args:
-        app: The parts of the job.
-        lines_by_source: How many lines each ready-made file has, by its name.
+        app: Reads the records of the job.
+        lines_by_source: The number of lines of each ready-made file, by its name.
     """
 
     def __init__(self, app: App, lines_by_source: Mapping[str, int]) -> None:
@@ -55,20 +56,20 @@ class Prover:
         self._lines_by_source = lines_by_source
         self._seen: set[str] = set()
 
-    def look(self) -> None:
-        """Verify what is done by now, and remove the files of all that is as it should be."""
-        # A manifest is archived last of all, when the job will not look at its files again.
+    def check(self) -> None:
+        """Verify the manifests that are done, and delete the files of those without a fault."""
+        # A manifest is archived last, when the job does not read its files again.
         for info in list(self._app.store.list(self._app.layout.archive_folder)):
-            found = self._app.layout.archived_id(info.uri)
+            found = self._app.layout.archived_key(info.uri)
             if found is not None and info.uri not in self._seen:
                 self._seen.add(info.uri)
-                self._prove(*found)
+                self._prove(found)
 
     def finish(self, fed_files: int) -> None:
-        """Prove that nothing is left or missing, once all that was fed should be done.
+        """Verify, when all manifests should be done, that no file is left or missing.
 
         Args:
-            fed_files: How many there were.
+            fed_files: Number of files that were fed.
         """
         faults, app = self.proved.faults, self._app
         if len(self.proved.passages) != fed_files:
@@ -80,26 +81,26 @@ class Prover:
             if left:
                 faults.append(f"{place}: {len(left)} objects are left, such as {left[0]}; expected none")
 
-    def _prove(self, day: str, manifest_id: str) -> None:
-        faults = list(self._faults(day, manifest_id))
+    def _prove(self, key: ManifestKey) -> None:
+        faults = list(self._faults(key))
         if faults:
             self.proved.faults += faults
             return
-        commit = self._app.ledger.outcome(day, manifest_id)
+        commit = self._app.ledger.outcome(key)
         if isinstance(commit, Commit):
             self._count(commit)
             self._app.store.delete(file.final for file in (*commit.outputs, *commit.rejects))
             for file in commit.files:
-                Path(file.uri).unlink()  # the store would remove the folder as well, where the feeder goes on
+                Path(file.uri).unlink()  # the store would delete the folder too, and the feeder still uses it
 
-    def _faults(self, day: str, manifest_id: str) -> Iterator[str]:
-        """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.verifier.verification([(day, manifest_id)], whole_days=False)
+    def _faults(self, key: ManifestKey) -> Iterator[str]:
+        """The faults that verification finds, and those that only the ready-made files show."""
+        report = self._app.verifier.verify([key], whole_dates=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
-        commit = self._app.ledger.outcome(day, manifest_id)
+        commit = self._app.ledger.outcome(key)
         if report.unfinished or not isinstance(commit, Commit):
-            yield f"{manifest_id}: expected a commit that is done"
+            yield f"{key.id}: expected a commit that is done"
             return
         for file in commit.files:
             expected = self._lines_by_source[source_name(file.uri)]
@@ -116,7 +117,7 @@ class Prover:
         events = (
             {file.uri: file.event_time for file in accepted.manifest.files} if accepted and accepted.manifest else {}
         )
-        visible = app.ledger.record(app.layout.done(commit.date, commit.manifest_id), Done).done_at
+        visible = app.ledger.record(app.layout.done(commit.key), Done).done_at
         for file in commit.files:
             arrived = events[file.uri]
             if arrived is None:

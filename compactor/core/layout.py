@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from string import Formatter
 
+from compactor.core.manifest_key import ManifestKey
+
 MANIFEST_ID = re.compile(r"(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """What a manifest id may look like: it becomes part of file names, so no separators and no leading dot.
 
@@ -17,7 +19,7 @@ KEEP_MARKER = "_keep"
 """A hidden object that keeps the watched prefix in being: the file source cannot start on a prefix without objects."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
-_DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
+_DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SLASHES = re.compile(r"/+")
@@ -194,23 +196,23 @@ class Layout:
         """Where a manifest to do is put."""
         return f"{self.manifests_folder}{manifest_id}.json"
 
-    def archived_manifest(self, day: str, manifest_id: str) -> str:
+    def archived_manifest(self, key: ManifestKey) -> str:
         """Where a manifest goes when all of it is done."""
-        return f"{self.archive_day(day)}{manifest_id}.json"
+        return f"{self.archive_folder_of(key.date)}{key.id}.json"
 
     @property
     def archive_folder(self) -> str:
         return f"{folder(self.state)}archive/"
 
-    def archive_day(self, day: str) -> str:
-        return f"{self.archive_folder}{day}/"
+    def archive_folder_of(self, date: str) -> str:
+        return f"{self.archive_folder}{date}/"
 
-    def archived_id(self, uri: str) -> tuple[str, str] | None:
+    def archived_key(self, uri: str) -> ManifestKey | None:
         """The date and the id of an archived manifest; None for anything else."""
-        day, _, name = canonical(uri).removeprefix(canonical(self.archive_folder)).partition("/")
+        date, _, name = canonical(uri).removeprefix(canonical(self.archive_folder)).partition("/")
         manifest_id = name.removesuffix(".json")
-        is_one = is_date(day) and manifest_id != name and MANIFEST_ID.fullmatch(manifest_id)
-        return (day, manifest_id) if is_one else None
+        is_one = is_date(date) and manifest_id != name and MANIFEST_ID.fullmatch(manifest_id)
+        return ManifestKey(date, manifest_id) if is_one else None
 
     def failed_manifest(self, manifest_id: str) -> str:
         """Where the original of a dead letter is kept."""
@@ -252,28 +254,28 @@ class Layout:
     def ledger_folder(self) -> str:
         return f"{folder(self.state)}ledger/"
 
-    def ledger_day(self, day: str) -> str:
-        return f"{self.ledger_folder}{day}/"
+    def ledger_folder_of(self, date: str) -> str:
+        return f"{self.ledger_folder}{date}/"
 
-    def ledger_records(self, day: str, manifest_id: str) -> str:
+    def ledger_records(self, key: ManifestKey) -> str:
         """The folder of one manifest's records."""
-        return f"{self.ledger_day(day)}{manifest_id}/"
+        return f"{self.ledger_folder_of(key.date)}{key.id}/"
 
-    def attempt(self, day: str, manifest_id: str, number: int) -> str:
-        return f"{self.ledger_records(day, manifest_id)}attempt-{number}.json"
+    def attempt(self, key: ManifestKey, number: int) -> str:
+        return f"{self.ledger_records(key)}attempt-{number}.json"
 
-    def attempt_failure(self, day: str, manifest_id: str, number: int) -> str:
-        return f"{self.ledger_records(day, manifest_id)}attempt-{number}-failed.json"
+    def attempt_failure(self, key: ManifestKey, number: int) -> str:
+        return f"{self.ledger_records(key)}attempt-{number}-failed.json"
 
-    def outcome(self, day: str, manifest_id: str) -> str:
-        return f"{self.ledger_records(day, manifest_id)}outcome.json"
+    def outcome(self, key: ManifestKey) -> str:
+        return f"{self.ledger_records(key)}outcome.json"
 
-    def done(self, day: str, manifest_id: str) -> str:
-        return f"{self.ledger_records(day, manifest_id)}done.json"
+    def done(self, key: ManifestKey) -> str:
+        return f"{self.ledger_records(key)}done.json"
 
-    def redrive(self, day: str, root: str, number: int) -> str:
+    def redrive(self, root: ManifestKey, number: int) -> str:
         """The record of what was put back; its place is that of the root, whichever successor it was taken from."""
-        return f"{self.ledger_records(day, root)}redrive-{number}.json"
+        return f"{self.ledger_records(root)}redrive-{number}.json"
 
     @property
     def redriven_folder(self) -> str:
@@ -356,15 +358,15 @@ class Layout:
         """The journal of claims, where they are kept in one."""
         return f"{folder(self.state)}claims/"
 
-    def output_day(self, day: str) -> str:
+    def output_folder_of(self, date: str) -> str:
         """The folder of a day's Parquet files."""
-        return f"{folder(self.output)}{self.output_folder.format(date=day)}/"
+        return f"{folder(self.output)}{self.output_folder.format(date=date)}/"
 
-    def output_file(self, day: str, manifest_id: str, part: int) -> str:
+    def output_file(self, key: ManifestKey, part: int) -> str:
         """The final name of one output file; the same for every attempt."""
-        return f"{self.output_day(day)}{manifest_id}-{part:05d}.{self.compression}.parquet"
+        return f"{self.output_folder_of(key.date)}{key.id}-{part:05d}.{self.compression}.parquet"
 
-    def output_owner(self, uri: str) -> tuple[str, str] | None:
+    def output_owner(self, uri: str) -> ManifestKey | None:
         """Whose output a file below `output` would be, by its name.
 
         Returns:
@@ -372,23 +374,23 @@ class Layout:
             folders of days.
         """
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
-        return _owner(uri, re.compile(f"{re.escape(canonical(folder(self.output)))}{before}{_DAY}{after}/"))
+        return _owner(uri, re.compile(f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}/"))
 
     @property
     def rejects_folder(self) -> str:
         return f"{folder(self.state)}rejects/"
 
-    def rejects_file(self, day: str, manifest_id: str, part: int) -> str:
+    def rejects_file(self, key: ManifestKey, part: int) -> str:
         """The final name of one file of rejects; the same for every attempt."""
-        return f"{self.rejects_day(day)}{manifest_id}-{part:05d}.parquet"
+        return f"{self.rejects_folder_of(key.date)}{key.id}-{part:05d}.parquet"
 
-    def rejects_day(self, day: str) -> str:
+    def rejects_folder_of(self, date: str) -> str:
         """The folder of a day's rejects."""
-        return f"{self.rejects_folder}date={day}/"
+        return f"{self.rejects_folder}date={date}/"
 
-    def rejects_owner(self, uri: str) -> tuple[str, str] | None:
+    def rejects_owner(self, uri: str) -> ManifestKey | None:
         """Whose rejects a file below `rejects_folder` would be, as `output_owner` tells it."""
-        return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DAY}/"))
+        return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DATE_GROUP}/"))
 
 
 def is_data(uri: str) -> bool:
@@ -397,12 +399,12 @@ def is_data(uri: str) -> bool:
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
 
 
-def _owner(uri: str, day_folder: re.Pattern[str]) -> tuple[str, str] | None:
-    found = day_folder.match(canonical(uri))
-    if found is None or not is_date(found["day"]):
+def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:
+    found = date_folder.match(canonical(uri))
+    if found is None or not is_date(found["date"]):
         return None
     named = _PARQUET_NAME.fullmatch(canonical(uri)[found.end() :])
-    return found["day"], named["manifest_id"] if named else ""
+    return ManifestKey(found["date"], named["manifest_id"] if named else "")
 
 
 def output_folder_faults(template: str) -> list[str]:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from compactor.core.attempts import AttemptState
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout, base_name, is_date
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
 from compactor.core.records import (
@@ -84,34 +85,33 @@ class Ledger:
             return record
         return _parsed(Accepted, uri, self._store.read(uri))
 
-    def state(self, day: str, manifest_id: str) -> LedgerState:
+    def state(self, key: ManifestKey) -> LedgerState:
         """How far a manifest has come."""
-        names = self.record_names(day, manifest_id)
-        outcome = self.outcome(day, manifest_id) if "outcome.json" in names else None
-        attempts = () if outcome else self.attempts(day, manifest_id, names)
+        names = self.record_names(key)
+        outcome = self.outcome(key) if "outcome.json" in names else None
+        attempts = () if outcome else self.attempts(key, names)
         return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
 
-    def attempts(self, day: str, manifest_id: str, names: Collection[str]) -> tuple[AttemptState, ...]:
+    def attempts(self, key: ManifestKey, names: Collection[str]) -> tuple[AttemptState, ...]:
         """The attempts among the records of a manifest, in their order.
 
         Args:
-            day: The manifest's date.
-            manifest_id: The manifest.
+            key: The manifest.
             names: The names of its records, as `record_names` gives them.
         """
         numbers = sorted(int(found["number"]) for name in names if (found := _ATTEMPT_NAME.fullmatch(name)))
-        return tuple(self._attempt_state(day, manifest_id, number, names) for number in numbers)
+        return tuple(self._attempt_state(key, number, names) for number in numbers)
 
-    def _attempt_state(self, day: str, manifest_id: str, number: int, names: Collection[str]) -> AttemptState:
-        attempt = self.record(self._layout.attempt(day, manifest_id, number), Attempt)
-        failure_uri = self._layout.attempt_failure(day, manifest_id, number)
+    def _attempt_state(self, key: ManifestKey, number: int, names: Collection[str]) -> AttemptState:
+        attempt = self.record(self._layout.attempt(key, number), Attempt)
+        failure_uri = self._layout.attempt_failure(key, number)
         is_failed = base_name(failure_uri) in names
         return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
-    def open(self, day: str, manifest_id: str) -> None:
+    def open(self, key: ManifestKey) -> None:
         """Enter a manifest into the index of open ones."""
-        marker = OpenMarker(manifest_id=manifest_id, date=day)
-        self._store.create(self._layout.open_marker(manifest_id), _json(marker))
+        marker = OpenMarker(manifest_id=key.id, date=key.date)
+        self._store.create(self._layout.open_marker(key.id), _json(marker))
 
     def close(self, manifest_id: str) -> None:
         """Take a manifest out of the index of open ones."""
@@ -126,12 +126,11 @@ class Ledger:
         found = self._records(self._layout.open_folder)
         return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
 
-    def begin(self, day: str, manifest_id: str, *, after: int, alone: bool) -> Attempt:
+    def begin(self, key: ManifestKey, *, after: int, alone: bool) -> Attempt:
         """Put a new attempt on record, before any work.
 
         Args:
-            day: The manifest's date.
-            manifest_id: The manifest.
+            key: The manifest.
             after: The highest attempt known; other drivers may have made further ones meanwhile.
             alone: Whether no other manifest is in flight.
         """
@@ -139,30 +138,30 @@ class Ledger:
         while True:
             number += 1
             attempt = Attempt(
-                manifest_id=manifest_id, number=number, run_id=self.run_id, alone=alone, started_at=self._clock.now()
+                manifest_id=key.id, number=number, run_id=self.run_id, alone=alone, started_at=self._clock.now()
             )
-            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):
+            if self._store.create(self._layout.attempt(key, number), _json(attempt)):
                 return attempt
 
-    def fail(self, day: str, attempt: Attempt, *, error: str, passing: bool) -> None:
+    def fail(self, key: ManifestKey, attempt: Attempt, *, error: str, passing: bool) -> None:
         """Put on record that an attempt ended without an outcome."""
         failure = AttemptFailure(
-            manifest_id=attempt.manifest_id,
+            manifest_id=key.id,
             number=attempt.number,
             passing=passing,
             error=error,
             failed_at=self._clock.now(),
         )
-        self._store.create(self._layout.attempt_failure(day, attempt.manifest_id, attempt.number), _json(failure))
+        self._store.create(self._layout.attempt_failure(key, attempt.number), _json(failure))
 
-    def outcome(self, day: str, manifest_id: str) -> Commit | DeadLetter:
+    def outcome(self, key: ManifestKey) -> Commit | DeadLetter:
         """The outcome of a manifest that has one.
 
         Raises:
             ObjectNotFound: It has none.
             RecordUnreadable: It has one that cannot be understood.
         """
-        uri = self._layout.outcome(day, manifest_id)
+        uri = self._layout.outcome(key)
         return read_record(OUTCOME.validate_json, self._store.read(uri), uri, expected="a commit or a dead letter")
 
     def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
@@ -171,18 +170,18 @@ class Ledger:
         Returns:
             The outcome that holds from now on: this one, or another driver's.
         """
-        if self._store.create(self._layout.outcome(outcome.date, outcome.manifest_id), _json(outcome)):
+        if self._store.create(self._layout.outcome(outcome.key), _json(outcome)):
             return outcome
-        return self.outcome(outcome.date, outcome.manifest_id)
+        return self.outcome(outcome.key)
 
-    def finish(self, day: str, manifest_id: str) -> datetime:
+    def finish(self, key: ManifestKey) -> datetime:
         """Record that everything is in its final place; returns since when."""
-        done = Done(manifest_id=manifest_id, run_id=self.run_id, done_at=self._clock.now())
-        self._store.create(self._layout.done(day, manifest_id), _json(done))
+        done = Done(manifest_id=key.id, run_id=self.run_id, done_at=self._clock.now())
+        self._store.create(self._layout.done(key), _json(done))
         return done.done_at
 
-    def is_done(self, day: str, manifest_id: str) -> bool:
-        return self._store.stat(self._layout.done(day, manifest_id)) is not None
+    def is_done(self, key: ManifestKey) -> bool:
+        return self._store.stat(self._layout.done(key)) is not None
 
     def remember(self, commit: RecentCommit) -> None:
         """Keep the summary of a commit in the ring of recent ones, in place of the oldest."""
@@ -207,24 +206,24 @@ class Ledger:
                 commits += [] if data is None else [RecentCommit.model_validate_json(data)]
         return sorted(commits, key=lambda commit: commit.decided_at)
 
-    def manifests(self, day: str | None = None) -> Iterator[tuple[str, str]]:
-        """Every manifest on record, or those of a day, as (date, manifest id)."""
-        folder = self._layout.ledger_day(day) if day else self._layout.ledger_folder
+    def manifests(self, date: str | None = None) -> Iterator[ManifestKey]:
+        """Every manifest on record, or those of one date."""
+        folder = self._layout.ledger_folder_of(date) if date else self._layout.ledger_folder
         previous = None
         for info in self._records(folder):
-            found_day, manifest_id, _ = info.uri.rsplit("/", 3)[1:]
-            if (found_day, manifest_id) != previous:
-                previous = (found_day, manifest_id)
-                yield found_day, manifest_id
+            key = ManifestKey(*info.uri.split("/")[-3:-1])
+            if key != previous:
+                previous = key
+                yield key
 
-    def days(self) -> Iterator[str]:
-        """The days that have records, the earliest first. Asks the store once a day, however many records it has."""
+    def dates(self) -> Iterator[str]:
+        """The dates that have records, the earliest first. Asks the store once a date, however many records it has."""
         folder, after = self._layout.ledger_folder, None
         while (info := next(iter(self._store.list(folder, start_after=after)), None)) is not None:
-            day = info.uri.removeprefix(folder).partition("/")[0]
-            if is_date(day):
-                yield day
-            after = f"{folder}{day}0"  # sorts right behind everything in the folder of that day
+            date = info.uri.removeprefix(folder).partition("/")[0]
+            if is_date(date):
+                yield date
+            after = f"{folder}{date}0"  # sorts right behind everything in the folder of that date
 
     def record(self, uri: str, kind: "type[Record]") -> "Record":
         """One record of whatever kind.
@@ -235,9 +234,9 @@ class Ledger:
         """
         return _parsed(kind, uri, self._store.read(uri))
 
-    def record_names(self, day: str, manifest_id: str) -> frozenset[str]:
+    def record_names(self, key: ManifestKey) -> frozenset[str]:
         """The names of all records of one manifest, such as `attempt-1.json`; nothing if it was never begun."""
-        return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(day, manifest_id)))
+        return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(key)))
 
     def _records(self, folder: str) -> Iterator[ObjectInfo]:
         """What is in a folder, but for the empty objects that consoles of S3 show folders by."""

@@ -150,7 +150,7 @@ def lifecycle_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]
 def table_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
     """Tables read the places that the compactor writes."""
     date = "${file_date}"
-    places = {"EventsTable": code.layout.output_day(date), "RejectsTable": code.layout.rejects_day(date)}
+    places = {"EventsTable": code.layout.output_folder_of(date), "RejectsTable": code.layout.rejects_folder_of(date)}
     for name, place in places.items():
         table = found[name]["Properties"]["TableInput"]
         template = table["Parameters"]["storage.location.template"]

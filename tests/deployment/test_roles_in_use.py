@@ -162,7 +162,7 @@ def test_sealer(harness: Harness) -> None:
     harness.clock.advance(600)
 
     def overtake(point: BuildCrashPoint, _manifest_id: str) -> None:
-        if point is BuildCrashPoint.GATHERED:
+        if point is BuildCrashPoint.PARTS_CLAIMED:
             harness.clock.advance(301)
             components_of(harness, harness.store).sealer().seal()
 
@@ -213,6 +213,6 @@ def test_control_plane(harness: Harness) -> None:
         metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
-    assert components.plane.step().alarms
+    assert components.plane.check().alarms
     components.sources.runs.ask_to_stop("a-run")
     check("ControlRole", watched, is_all_used=True)

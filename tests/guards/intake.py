@@ -12,14 +12,14 @@ ATTEMPTS = (
     Guard(
         "an attempt is on record before its work starts",
         "ledger/ledger.py",
-        "            if self._store.create(self._layout.attempt(day, manifest_id, number), _json(attempt)):\n",
+        "            if self._store.create(self._layout.attempt(key, number), _json(attempt)):\n",
         "            if True:\n",
         (_COMPACTION + "::test_life_in_order",),
     ),
     Guard(
         "a manifest that kills its driver each time runs out of attempts",
         "job/compaction.py",
-        "        if held >= self._rules.max_attempts:\n",
+        "        if held >= self.max_attempts:\n",
         "        if False:\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
@@ -54,7 +54,7 @@ ATTEMPTS = (
     Guard(
         "open manifests are found again after a death",
         "ledger/ledger.py",
-        "        self._store.create(self._layout.open_marker(manifest_id), _json(marker))\n",
+        "        self._store.create(self._layout.open_marker(key.id), _json(marker))\n",
         "        del marker\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
@@ -71,7 +71,7 @@ PLACES = (
     Guard(
         "nothing outside the allowed prefixes is planned",
         "manifests/planning.py",
-        "        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):\n",
+        "        if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):\n",
         "        if False:\n",
         (_PLANNING,),
     ),

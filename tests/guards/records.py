@@ -41,7 +41,7 @@ CREATE_ONLY = (
     Guard(
         "the outcome that holds is read back by the driver that lost",
         "ledger/ledger.py",
-        "        return self.outcome(outcome.date, outcome.manifest_id)",
+        "        return self.outcome(outcome.key)",
         "        return outcome",
         (_DRIVERS,),
     ),

@@ -18,7 +18,7 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter, RecentCommit
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
 from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings
@@ -143,7 +143,7 @@ class Harness:
     def outcome(self, manifest_id: str) -> Commit | DeadLetter:
         accepted = self.ledger.accepted(manifest_id)
         assert accepted is not None
-        return self.ledger.outcome(accepted.date, manifest_id)
+        return self.ledger.outcome(accepted.key)
 
     def commit(self, manifest_id: str) -> Commit:
         outcome = self.outcome(manifest_id)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from compactor.cli.commands.report import make_report
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, DeadLetter, FileReport, FileStatus, StagedFile
 from compactor.cost.prices import JobSize
 from compactor.ndjson.rejects import REJECTS_SCHEMA
@@ -99,7 +100,7 @@ class ReportDay:
         self.ledger.accept(
             Accepted(manifest_id=manifest_id, kind="manifest", date=DAY, accepted_at=started_at, manifest=manifest)
         )
-        attempt = self.ledger.begin(DAY, manifest_id, after=0, alone=False)
+        attempt = self.ledger.begin(ManifestKey(DAY, manifest_id), after=0, alone=False)
         commit = Commit(
             manifest_id=manifest_id,
             date=DAY,
@@ -110,12 +111,14 @@ class ReportDay:
             outputs=outputs,
             rejects=rejects,
             files=reports,
+            max_line_bytes=1 << 24,
+            max_decompressed_bytes=1 << 33,
             started_at=started_at,
             decided_at=done_at - timedelta(seconds=2),
         )
         self.ledger.decide(commit)
         self.harness.clock.set(done_at)
-        self.ledger.finish(DAY, manifest_id)
+        self.ledger.finish(ManifestKey(DAY, manifest_id))
         return commit
 
     def _report(self, uri: str, load: float, bad: float) -> FileReport:
@@ -147,7 +150,9 @@ class ReportDay:
         count = max(1, round(output_bytes / (128 * MIB)))
         sizes = [int(output_bytes / count * self.chance.gauss(1, 0.07)) for _ in range(count)]
         return [
-            StagedFile(staged="", final=self.layout.output_file(DAY, manifest_id, part), rows=1, size_bytes=size)
+            StagedFile(
+                staged="", final=self.layout.output_file(ManifestKey(DAY, manifest_id), part), rows=1, size_bytes=size
+            )
             for part, size in enumerate(sizes)
         ]
 
@@ -166,7 +171,7 @@ class ReportDay:
         ]
         target = io.BytesIO()
         pq.write_table(pa.table(columns, schema=REJECTS_SCHEMA), target)
-        uri = self.layout.rejects_file(DAY, manifest_id, 0)
+        uri = self.layout.rejects_file(ManifestKey(DAY, manifest_id), 0)
         self.harness.store.put(uri, target.getvalue())
         return [StagedFile(staged="", final=uri, rows=len(rows), size_bytes=len(target.getvalue()))]
 
@@ -189,13 +194,13 @@ class ReportDay:
         )
         self.ledger.decide(letter)
         self.harness.store.put(self.layout.failure_reason(manifest_id), letter.model_dump_json().encode())
-        self.ledger.finish(DAY, manifest_id)
+        self.ledger.finish(ManifestKey(DAY, manifest_id))
 
     def fail_attempt(self, manifest_id: str, hour: float) -> None:
         """An attempt that ended without an outcome."""
         self.harness.clock.set(MIDNIGHT + timedelta(hours=hour))
-        attempt = self.ledger.begin(DAY, manifest_id, after=1, alone=False)
-        self.ledger.fail(DAY, attempt, error="StoreUnavailable: throttled", passing=True)
+        attempt = self.ledger.begin(ManifestKey(DAY, manifest_id), after=1, alone=False)
+        self.ledger.fail(ManifestKey(DAY, manifest_id), attempt, error="StoreUnavailable: throttled", passing=True)
 
     def _columns(self, keys: list[str], *, at: float) -> None:
         self.harness.clock.set(MIDNIGHT + timedelta(hours=at))

@@ -12,6 +12,7 @@ from bench.scale_probe import settings_at
 from bench.scale_table import Measure, make_rows, plain, verdicts
 from compactor.adapters.local.store import LocalStore
 from compactor.core.layout import digest
+from compactor.core.manifest_key import ManifestKey
 from compactor.wiring.app import App
 from tests.support.fakes import FaultyStore
 
@@ -24,19 +25,19 @@ def test_what_is_written_is_what_a_job_leaves(tmp_path: Path):
     write_finished(app.layout, 40, "/raw")
     found = list(app.ledger.manifests())
     assert len(found) == 40
-    assert len({day for day, _ in found}) == 30
-    for day, manifest_id in found:
-        state = app.ledger.state(day, manifest_id)
-        accepted = app.ledger.accepted(manifest_id)
+    assert len({key.date for key in found}) == 30
+    for key in found:
+        state = app.ledger.state(key)
+        accepted = app.ledger.accepted(key.id)
         assert state.is_done
-        assert state.outcome.outputs[0].final == app.layout.output_file(day, manifest_id, 0)
-        archived = app.store.read(app.layout.archived_manifest(day, manifest_id))
+        assert state.outcome.outputs[0].final == app.layout.output_file(key, 0)
+        archived = app.store.read(app.layout.archived_manifest(key))
         assert (accepted.manifest.to_json(), accepted.digest) == (archived, digest(archived))
-        assert app.ledger.record_names(day, manifest_id) == {"attempt-1.json", "outcome.json", "done.json"}
+        assert app.ledger.record_names(key) == {"attempt-1.json", "outcome.json", "done.json"}
     assert list(app.ledger.open_ids()) == []
     write_decided(app.layout, "left", "/raw", b"x")
     assert list(app.ledger.open_ids()) == ["left"]
-    state = app.ledger.state(FIRST_DAY.isoformat(), "left")
+    state = app.ledger.state(ManifestKey(FIRST_DAY.isoformat(), "left"))
     assert (state.outcome.outputs[0].staged.endswith("left/1/0.parquet"), state.is_done) == (True, False)
 
 

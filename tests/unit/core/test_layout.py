@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from compactor.core import layout
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 
 DAY = "2025-12-21"
 IDS = st.from_regex(layout.MANIFEST_ID, fullmatch=True)
@@ -185,21 +186,22 @@ def test_what_cannot_be_an_id(text: str) -> None:
 
 
 def keys_of(places: Layout, manifest_id: str, number: int) -> dict[str, list[str]]:
-    """Every key that is built from an id, by the prefix that it belongs below."""
+    """Every place that is built from a key, by the prefix that it belongs below."""
+    key = ManifestKey(DAY, manifest_id)
     return {
         places.manifests: [places.manifest(manifest_id)],
-        places.output: [places.output_file(DAY, manifest_id, number)],
+        places.output: [places.output_file(key, number)],
         places.state: [
-            places.archived_manifest(DAY, manifest_id),
+            places.archived_manifest(key),
             places.failed_manifest(manifest_id),
             places.failure_reason(manifest_id),
             places.accepted(manifest_id),
             places.open_marker(manifest_id),
-            places.attempt(DAY, manifest_id, number),
-            places.attempt_failure(DAY, manifest_id, number),
-            places.outcome(DAY, manifest_id),
-            places.rejects_file(DAY, manifest_id, number),
-            places.done(DAY, manifest_id),
+            places.attempt(key, number),
+            places.attempt_failure(key, number),
+            places.outcome(key),
+            places.rejects_file(key, number),
+            places.done(key),
             places.staging(manifest_id, number) + "part.parquet",
         ],
     }
@@ -238,8 +240,8 @@ def test_an_accepted_template_gives_a_folder_below_the_output(template: str) -> 
     """Whatever is accepted as a template can be filled in and stays below the output."""
     if layout.output_folder_faults(template) == []:
         places = Layout(manifests="/m", output="/o", state="/s", output_folder=template)
-        assert layout.is_within(places.output_day(DAY), "/o")
-        assert DAY in places.output_day(DAY)
+        assert layout.is_within(places.output_folder_of(DAY), "/o")
+        assert DAY in places.output_folder_of(DAY)
 
 
 def test_the_last_resort_for_a_date_is_utc() -> None:
@@ -251,7 +253,7 @@ def test_the_last_resort_for_a_date_is_utc() -> None:
 def test_redriven_ids(root: str, number: int) -> None:
     """The id of what was redriven leads back to its root, and so does the place of its record."""
     assert layout.root_id(layout.redriven_id(root, number)) == root
-    place = Layout("/w/m", "/w/o", "/w/s").redrive(DAY, root, number)
+    place = Layout("/w/m", "/w/o", "/w/s").redrive(ManifestKey(DAY, root), number)
     assert layout.redrive_number(layout.base_name(place)) == number
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.batches import BatchRunner
@@ -176,7 +177,7 @@ def test_results_are_told_once(harness: Harness) -> None:
     batch_runner = app.batch_runner(harness.engine())
     uri = harness.deliver("m1", GOOD)
     batch_runner.run([uri])
-    harness.put_manifest("again.json", harness.store.read(harness.layout.archived_manifest(DAY, "m1")))
+    harness.put_manifest("again.json", harness.store.read(harness.layout.archived_manifest(ManifestKey(DAY, "m1"))))
     batch_runner.run(harness.waiting())
     assert told == ["m1"]
     assert harness.waiting() == []
@@ -187,7 +188,9 @@ def test_a_record_that_cannot_be_read(harness: Harness, record: str) -> None:
     """A record of a newer release, or a damaged one, holds up its own manifest and no other."""
     uris = [harness.deliver("m1", GOOD), harness.deliver("m2", GOOD)]
     layout = harness.layout
-    harness.store.put(layout.accepted("m1") if record == "accepted" else layout.attempt(DAY, "m1", 1), b"?")
+    harness.store.put(
+        layout.accepted("m1") if record == "accepted" else layout.attempt(ManifestKey(DAY, "m1"), 1), b"?"
+    )
     batch = runner(harness, WatchedEngine(harness)).run(uris)
     assert (list(batch.stuck), [result.manifest_id for result in batch.results]) == (["m1"], ["m2"])
     assert (batch.failures, harness.layout.state in str(batch.stuck["m1"])) == ({}, True)

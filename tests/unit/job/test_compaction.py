@@ -17,13 +17,16 @@ from compactor.core.errors import (
     TryAgainError,
 )
 from compactor.core.layout import base_name
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
-from compactor.job.compaction import COMMON_FAILURES
+from compactor.job.attempt_failures import COMMON_FAILURES
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+
+M1 = ManifestKey(DAY, "m1")
 
 LIFE = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
 
@@ -74,9 +77,9 @@ def test_life_in_order(harness: Harness) -> None:
     harness.runner(on_crash_point=lambda step, _: seen.append(step)).run([uri])
     assert list(dict.fromkeys(seen)) == LIFE
     assert seen.count(CrashPoint.PUBLISHED_ONE) == 3
-    records = [base_name(info.uri) for info in harness.store.list(harness.layout.ledger_records(DAY, "m1"))]
+    records = [base_name(info.uri) for info in harness.store.list(harness.layout.ledger_records(M1))]
     assert records == ["attempt-1.json", "done.json", "outcome.json"]
-    assert harness.store.stat(harness.layout.archived_manifest(DAY, "m1")) is not None
+    assert harness.store.stat(harness.layout.archived_manifest(M1)) is not None
     harness.check_exact()
 
 
@@ -235,9 +238,9 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
         store.unavailable_at(4, "create")  # after acceptance, index and attempt comes the attempt's end
         runner = harness.runner(engine=FailingEngine(harness, "m1", StoreUnavailable("gone")), store=store)
         runner.run([uri])
-        assert harness.ledger.state(DAY, "m1").attempts[-1].failure is None
+        assert harness.ledger.state(M1).attempts[-1].failure is None
         runner.run([uri])
-    ends = [state.failure for state in harness.ledger.state(DAY, "m1").attempts]
+    ends = [state.failure for state in harness.ledger.state(M1).attempts]
     assert [end is not None and end.passing for end in ends] == [True] * 6
     harness.run_once()
     harness.check_exact()
@@ -266,7 +269,7 @@ def test_staging_that_does_not_add_up(harness: Harness) -> None:
     assert isinstance(batch.failures["m1"], StagingError)
     assert "holds 1 rows, expected 2" in str(batch.failures["m1"])
     assert harness.output_rows() == {}
-    [state] = harness.ledger.state(DAY, "m1").attempts
+    [state] = harness.ledger.state(M1).attempts
     assert state.failure is not None
     assert not state.failure.passing
     harness.run_once()

@@ -4,10 +4,13 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StagingLost
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit
 from compactor.job.publication import Publisher
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, DiedError, Harness
+
+M1 = ManifestKey(DAY, "m1")
 
 
 def decided(harness: Harness) -> tuple[Accepted, Commit]:
@@ -27,7 +30,7 @@ def decided(harness: Harness) -> tuple[Accepted, Commit]:
 
 def publisher(harness: Harness) -> Publisher:
     app = harness.app()
-    return Publisher(app.store, app.layout, app.ledger)
+    return Publisher(app.state)
 
 
 def test_again_and_again() -> None:
@@ -48,7 +51,7 @@ def test_staging_lost_before_done() -> None:
     harness.store.delete([commit.outputs[0].staged])
     with pytest.raises(StagingLost, match=r"m1.*found nothing at .*expected \d+ bytes"):
         publisher(harness).roll_forward(accepted, commit)
-    assert not harness.ledger.is_done(DAY, "m1")
+    assert not harness.ledger.is_done(M1)
     assert harness.waiting() == [harness.layout.manifest("m1")]
 
 
@@ -59,7 +62,7 @@ def test_staging_lost_after_publishing() -> None:
     harness.store.copy(commit.outputs[0].staged, commit.outputs[0].final)
     harness.store.delete([commit.outputs[0].staged])
     publisher(harness).roll_forward(accepted, commit)
-    assert harness.ledger.is_done(DAY, "m1")
+    assert harness.ledger.is_done(M1)
     harness.check_exact()
 
 
@@ -84,7 +87,7 @@ def test_original_taken_away_meanwhile(replaced: bool) -> None:
         harness.store.put(uri, b"something else")
     publisher(harness).roll_forward(accepted, commit)
     assert accepted.manifest is not None
-    assert harness.store.read(harness.layout.archived_manifest(DAY, "m1")) == accepted.manifest.to_json()
+    assert harness.store.read(harness.layout.archived_manifest(M1)) == accepted.manifest.to_json()
     assert harness.waiting() == ([uri] if replaced else [])
 
 
@@ -92,7 +95,7 @@ def test_another_driver_archives_at_the_same_moment() -> None:
     """An original that another driver moves away between two requests is no error."""
     harness = Harness()
     accepted, commit = decided(harness)
-    archive = harness.layout.archived_manifest(DAY, "m1")
+    archive = harness.layout.archived_manifest(M1)
 
     class OvertakenStore(FaultyStore):
         def copy(self, source: str, target: str) -> None:
@@ -102,7 +105,7 @@ def test_another_driver_archives_at_the_same_moment() -> None:
             super().copy(source, target)
 
     store = OvertakenStore(harness.store)
-    Publisher(store, harness.layout, harness.app(store=store).ledger).roll_forward(accepted, commit)
+    Publisher(harness.app(store=store).state).roll_forward(accepted, commit)
     assert harness.store.stat(archive) is not None
     harness.check_exact()
 
@@ -113,4 +116,4 @@ def test_archive_keeps_the_bytes() -> None:
     data = b" " + harness.manifest("m1", [harness.file("a", GOOD)]).to_json() + b"\n"
     harness.put_manifest("m1.json", data)
     harness.run_once()
-    assert harness.store.read(harness.layout.archived_manifest(DAY, "m1")) == data
+    assert harness.store.read(harness.layout.archived_manifest(M1)) == data

@@ -339,7 +339,7 @@ def test_markers_of_folders(harness: Harness) -> None:
     """The empty objects that consoles make for folders are no manifests, no records, and in nobody's way."""
     places = harness.layout
     markers = [places.manifests_folder, places.manifests_folder + "sub/", places.open_folder, places.ledger_folder]
-    for uri in (*markers, places.ledger_day(DAY)):
+    for uri in (*markers, places.ledger_folder_of(DAY)):
         harness.store.put(uri, b"")
     harness.deliver("m1", GOOD)
     report = service(harness, source(harness)).run(once=True)

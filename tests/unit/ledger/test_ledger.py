@@ -2,9 +2,12 @@
 
 import pytest
 
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, RecentCommit
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.harness import DAY, GOOD, Harness
+
+M1 = ManifestKey(DAY, "m1")
 
 
 @pytest.fixture
@@ -36,16 +39,14 @@ def test_decide_once(harness: Harness) -> None:
     harness.run_once()
     letter = harness.dead_letter("bad").model_copy(update={"manifest_id": "m1", "date": commit.date})
     assert other(harness).decide(letter) == commit
-    assert harness.ledger.outcome(DAY, "m1") == commit
+    assert harness.ledger.outcome(M1) == commit
 
 
 def test_attempts_are_numbered_across_drivers(harness: Harness) -> None:
     """No two attempts share a number, also where a driver does not know of the other's."""
-    numbers = [
-        each.begin(DAY, "m1", after=0, alone=True).number for each in (harness.ledger, other(harness), harness.ledger)
-    ]
+    numbers = [each.begin(M1, after=0, alone=True).number for each in (harness.ledger, other(harness), harness.ledger)]
     assert numbers == [1, 2, 3]
-    state = harness.ledger.state(DAY, "m1")
+    state = harness.ledger.state(M1)
     assert [each.attempt.number for each in state.attempts] == [1, 2, 3]
     assert (state.outcome, state.is_done) == (None, False)
 
@@ -54,19 +55,19 @@ def test_ten_attempts_stay_in_order(harness: Harness) -> None:
     """Attempts are in the order of their numbers, not of their names."""
     ledger = harness.ledger
     for number in range(11):
-        attempt = ledger.begin(DAY, "m1", after=number, alone=False)
-        ledger.fail(DAY, attempt, error=f"e{attempt.number}", passing=False)
-    errors = [each.failure.error for each in ledger.state(DAY, "m1").attempts if each.failure]
+        attempt = ledger.begin(M1, after=number, alone=False)
+        ledger.fail(M1, attempt, error=f"e{attempt.number}", passing=False)
+    errors = [each.failure.error for each in ledger.state(M1).attempts if each.failure]
     assert errors == [f"e{number}" for number in range(1, 12)]
 
 
 def test_first_word_about_an_end_holds(harness: Harness) -> None:
     """How an attempt ended is on record once."""
-    attempt = harness.ledger.begin(DAY, "m1", after=0, alone=True)
-    harness.ledger.fail(DAY, attempt, error="first", passing=True)
+    attempt = harness.ledger.begin(M1, after=0, alone=True)
+    harness.ledger.fail(M1, attempt, error="first", passing=True)
     harness.clock.advance(1)
-    harness.ledger.fail(DAY, attempt, error="second", passing=False)
-    [state] = harness.ledger.state(DAY, "m1").attempts
+    harness.ledger.fail(M1, attempt, error="second", passing=False)
+    [state] = harness.ledger.state(M1).attempts
     assert state.failure is not None
     assert (state.failure.error, state.failure.passing) == ("first", True)
 
@@ -74,7 +75,7 @@ def test_first_word_about_an_end_holds(harness: Harness) -> None:
 def test_open_markers(harness: Harness) -> None:
     """The index holds what was opened and not closed."""
     for name in ("a", "b", "b"):
-        harness.ledger.open(DAY, name)
+        harness.ledger.open(ManifestKey(DAY, name))
     harness.ledger.close("a")
     harness.ledger.close("a")
     assert list(harness.ledger.open_ids()) == ["b"]
@@ -83,7 +84,7 @@ def test_open_markers(harness: Harness) -> None:
 def test_manifests_of_a_day(harness: Harness) -> None:
     """Manifests are listed with their days, once each, however many records they have."""
     for day, name in (("2026-01-01", "x"), (DAY, "a"), (DAY, "a"), (DAY, "b")):
-        harness.ledger.begin(day, name, after=0, alone=True)
+        harness.ledger.begin(ManifestKey(day, name), after=0, alone=True)
     assert [*harness.ledger.manifests(DAY)] == [(DAY, "a"), (DAY, "b")]
     assert [*harness.ledger.manifests()] == [("2026-01-01", "x"), (DAY, "a"), (DAY, "b")]
 

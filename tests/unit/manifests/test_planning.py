@@ -48,7 +48,7 @@ def all_inputs(harness: Harness) -> Counter[str]:
 
 def committed(harness: Harness) -> Counter[str]:
     """How often each input was compacted."""
-    outcomes = [harness.ledger.outcome(*each) for each in harness.ledger.manifests()]
+    outcomes = [harness.ledger.outcome(each) for each in harness.ledger.manifests()]
     return Counter(file.uri for commit in outcomes if isinstance(commit, Commit) for file in commit.files)
 
 

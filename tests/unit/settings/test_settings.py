@@ -15,6 +15,7 @@ from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
+from compactor.core.manifest_key import ManifestKey
 from compactor.settings.settings import REFUSED_SPARK_CONF, SECTIONS, Settings, load_settings, parse_settings
 from compactor.wiring.remote_settings import settings_at
 
@@ -56,7 +57,10 @@ def test_defaults() -> None:
 def test_layout_follows_the_settings() -> None:
     """The places are the ones in the settings, template and codec included."""
     settings = parse_settings(document(output__folder="date={date}", output__compression="zstd"))
-    assert settings.layout().output_file("2025-12-21", "m", 0) == "s3://own/output/date=2025-12-21/m-00000.zstd.parquet"
+    assert (
+        settings.layout().output_file(ManifestKey("2025-12-21", "m"), 0)
+        == "s3://own/output/date=2025-12-21/m-00000.zstd.parquet"
+    )
 
 
 def test_settings_can_be_sent_to_another_process() -> None:

@@ -2,11 +2,14 @@
 
 import pytest
 
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Redrive
 from compactor.ops.redrive.redrive_log import Lineage, RedriveLog, was_redriven
 from tests.support.harness import DAY, GOOD, Harness
 
-FAMILY = Lineage("m1", DAY)
+M1 = ManifestKey(DAY, "m1")
+
+FAMILY = Lineage(M1)
 
 
 @pytest.fixture
@@ -96,8 +99,8 @@ def test_families(harness: Harness) -> None:
     } == {
         "m1": FAMILY,
         "m1-r1": FAMILY,
-        "m1-r7": Lineage("m1-r7", DAY),
-        "m2-r1": Lineage("m2-r1", DAY),
+        "m1-r7": Lineage(ManifestKey(DAY, "m1-r7")),
+        "m2-r1": Lineage(ManifestKey(DAY, "m2-r1")),
         "m1-r2": None,
         "m3": None,
     }
@@ -105,7 +108,7 @@ def test_families(harness: Harness) -> None:
 
 def test_records_of_redrives_are_no_attempts(harness: Harness) -> None:
     """The ledger's state of a manifest is what it was before something was redriven from it."""
-    before = harness.ledger.state(DAY, "m1")
+    before = harness.ledger.state(M1)
     redrive_log(harness).record(FAMILY, redrive(harness, 1))
-    assert harness.ledger.state(DAY, "m1") == before
+    assert harness.ledger.state(M1) == before
     assert list(harness.ledger.manifests()) == [(DAY, "m1")]

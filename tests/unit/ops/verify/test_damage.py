@@ -10,9 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.store import LocalStore
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
 from compactor.ops.verify.verifier import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
+
+M1 = ManifestKey(DAY, "m1")
 
 OTHER_DAY = "2026-01-03"
 CORRUPT = b'{"manifest_id": "m1", '
@@ -98,7 +101,7 @@ def rewrite(harness: Harness, uri: str, change: Change) -> None:
         ]
         for kind in ("outputs", "rejects")
     }
-    harness.store.put(harness.layout.outcome(DAY, "m1"), said.model_copy(update=files).model_dump_json().encode())
+    harness.store.put(harness.layout.outcome(M1), said.model_copy(update=files).model_dump_json().encode())
 
 
 def valued(name: str, value: object) -> Change:
@@ -144,7 +147,7 @@ def changed(change: Change, uri: Callable[[Harness], str] = output, number: int 
 
 
 def record(name: str) -> Callable[[Harness], str]:
-    return lambda harness: harness.layout.ledger_records(DAY, "m1") + name
+    return lambda harness: harness.layout.ledger_records(M1) + name
 
 
 def missing(place: Callable[[Harness], str]) -> Callable[[Harness], set[str]]:
@@ -168,7 +171,7 @@ def no_folder(*further: Callable[[Harness], str]) -> Callable[[Harness], set[str
 
     def do(harness: Harness) -> set[str]:
         files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
-        folder = harness.layout.ledger_records(DAY, "m1")
+        folder = harness.layout.ledger_records(M1)
         without(harness, *(info.uri for info in harness.store.list(folder)), *(place(harness) for place in further))
         return {folder, *files}
 
@@ -176,26 +179,26 @@ def no_folder(*further: Callable[[Harness], str]) -> Callable[[Harness], set[str
 
 
 def archived(harness: Harness) -> str:
-    return harness.layout.archived_manifest(DAY, "m1")
+    return harness.layout.archived_manifest(M1)
 
 
 def never_done(harness: Harness) -> set[str]:
     without(harness, archived(harness))
-    return without(harness, harness.layout.done(DAY, "m1"))
+    return without(harness, harness.layout.done(M1))
 
 
 def outcome_of_another(harness: Harness) -> set[str]:
     files = {file.final for file in (*commit(harness).outputs, *commit(harness).rejects)}
-    copied(harness, harness.layout.outcome(DAY, "m2"), harness.layout.outcome(DAY, "m1"))
-    return {harness.layout.outcome(DAY, "m1"), *files}
+    copied(harness, harness.layout.outcome(ManifestKey(DAY, "m2")), harness.layout.outcome(M1))
+    return {harness.layout.outcome(M1), *files}
 
 
 def file_left_out(harness: Harness) -> set[str]:
     said = commit(harness)
     harness.store.put(
-        harness.layout.outcome(DAY, "m1"), said.model_copy(update={"files": said.files[:1]}).model_dump_json().encode()
+        harness.layout.outcome(M1), said.model_copy(update={"files": said.files[:1]}).model_dump_json().encode()
     )
-    return {harness.layout.outcome(DAY, "m1"), "outputs of the commit", "rejects of the commit"}
+    return {harness.layout.outcome(M1), "outputs of the commit", "rejects of the commit"}
 
 
 FILES: dict[str, Callable[[Harness], str]] = {"output": output, "rejects": rejects}
@@ -301,8 +304,8 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """An audit of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
-    assert wheres(app.verifier.verification([(DAY, "m1")], whole_days=False)) == named
-    assert wheres(app.verifier.verification([(DAY, "m2")], whole_days=False)) == set()
+    assert wheres(app.verifier.verify([M1], whole_dates=False)) == named
+    assert wheres(app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False)) == set()
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:

@@ -14,6 +14,7 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.layout import redriven_id
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, Redrive
@@ -34,9 +35,7 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
     app = harness.app()
-    return (
-        app.verifier.verify_all() if everything else app.verifier.verification(app.ledger.manifests(), whole_days=True)
-    )
+    return app.verifier.verify_all() if everything else app.verifier.verify(app.ledger.manifests(), whole_dates=True)
 
 
 def contents(harness: Harness) -> list[Discrepancy]:
@@ -58,7 +57,8 @@ def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
     """Sound output is found sound, value by value, with and without metadata and rescued data."""
     report = compacted(metadata, max_columns).verification()
     assert report.discrepancies == []
-    assert (report.manifests, report.lines, report.rows, report.rejected_lines, report.blank_lines) == (1, 7, 4, 2, 1)
+    assert (report.manifests, report.files, report.files_by_status) == (1, 2, {"compacted": 2})
+    assert (report.lines, report.rows, report.rejected_lines, report.blank_lines) == (7, 4, 2, 1)
     assert (report.inputs_compared, report.inputs_gone, report.needs_operator) == (2, 0, False)
     assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
 
@@ -87,7 +87,7 @@ def _other_columns(harness: Harness, commit: Commit) -> str:
 
 
 def _surplus(harness: Harness, commit: Commit) -> str:
-    uri = f"{harness.layout.output_day(commit.date)}copy.snappy.parquet"
+    uri = f"{harness.layout.output_folder_of(commit.date)}copy.snappy.parquet"
     harness.store.copy(commit.outputs[0].final, uri)
     return uri
 
@@ -107,6 +107,20 @@ def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) ->
     assert report.needs_operator
     deep = harness.verification()
     assert where in {each.where for each in deep.discrepancies}
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest_id"),
+    [("m1-00099.snappy.parquet", "m1"), ("m9-00000.snappy.parquet", ""), ("stranger.parquet", "")],
+)
+def test_surplus_files(name: str, manifest_id: str) -> None:
+    """A surplus file is reported with its size, and with its manifest if that has an outcome."""
+    harness = compacted()
+    uri = harness.layout.output_folder_of(DAY) + name
+    harness.store.put(uri, b"12345")
+    found = Discrepancy(manifest_id, uri, "no such file: no commit names it", "5 bytes")
+    assert shallow(harness).discrepancies == [found]
+    assert shallow(harness, everything=True).discrepancies == [found]
 
 
 def changed(table: pa.Table, name: str, value: object) -> pa.Table:
@@ -198,7 +212,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             harness.run_once()
 
     manifests = list(app.ledger.manifests())
-    report = app.verifier.verification(manifests, whole_days=True, on_manifest=compact_more)
+    report = app.verifier.verify(manifests, whole_dates=True, on_manifest=compact_more)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -253,7 +267,7 @@ def test_forgotten_manifest() -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([uri])
     marker = harness.layout.open_marker("m2")
-    for left, found in ((True, set()), (False, {harness.layout.ledger_records(DAY, "m2")})):
+    for left, found in ((True, set()), (False, {harness.layout.ledger_records(ManifestKey(DAY, "m2"))})):
         report = shallow(harness, everything=True)
         assert ({each.where for each in report.discrepancies}, report.unfinished) == (found, int(left))
         harness.store.delete([uri, marker] if left else [])
@@ -290,24 +304,23 @@ def test_void_id_and_redriven_dead_letter() -> None:
     assert [(each.manifest_id, each.reason, each.redriven) for each in report.dead_letter_manifests] == [
         ("bad", "not_json", False)
     ]
-    day = harness.dead_letter("bad").date
-    redriven(harness, day, "bad", "manifests", [])
+    redriven(harness, harness.dead_letter("bad").key, "manifests", [])
     report = harness.verification()
     assert (report.discrepancies, report.dead_letters, report.needs_operator) == ([], 1, False)
     assert report.dead_letter_manifests[0].redriven
 
 
-def redriven(harness: Harness, day: str, manifest_id: str, kind: str, files: Sequence[ManifestFile]) -> None:
+def redriven(harness: Harness, key: ManifestKey, kind: str, files: Sequence[ManifestFile]) -> None:
     redrive = Redrive(
         kind=kind,
-        source=manifest_id,
+        source=key.id,
         number=1,
         counts={},
-        manifest=harness.manifest(redriven_id(manifest_id, 1), files),
+        manifest=harness.manifest(redriven_id(key.id, 1), files),
         run_id="r",
         redriven_at=harness.clock.now(),
     )
-    harness.store.put(harness.layout.redrive(day, manifest_id, 1), redrive.model_dump_json().encode())
+    harness.store.put(harness.layout.redrive(key, 1), redrive.model_dump_json().encode())
 
 
 def test_files_set_aside_are_listed() -> None:
@@ -322,7 +335,7 @@ def test_files_set_aside_are_listed() -> None:
     assert (found.manifest_id, found.uri, found.status) == ("m1", "/w/raw/gone.ndjson", "missing")
     assert found.detail
     assert (report.discrepancies, report.needs_operator) == ([], True)
-    redriven(harness, DAY, "m1", "files", [ManifestFile(uri=found.uri)])
+    redriven(harness, ManifestKey(DAY, "m1"), "files", [ManifestFile(uri=found.uri)])
     report = harness.verification()
     assert (report.discrepancies, report.needs_operator) == ([], False)
 
@@ -330,7 +343,7 @@ def test_files_set_aside_are_listed() -> None:
 def test_markers_and_other_tables_are_no_surplus() -> None:
     """Markers of folders, hidden names and what lies outside the folders of days are nobody's output."""
     harness = compacted()
-    day = harness.layout.output_day(DAY)
+    day = harness.layout.output_folder_of(DAY)
     for name in ("", "_SUCCESS", ".part.crc", "below_$folder$"):
         harness.store.put(day + name, b"")
     for place in (f"{harness.layout.output}/other-table/part-0.parquet", harness.layout.rejects_folder):
@@ -349,15 +362,15 @@ def test_memory_of_an_audit_is_bounded() -> None:
     app = harness.app()
     begun: list[str] = []
 
-    def manifests() -> Iterator[tuple[str, str]]:
-        for day, manifest_id in app.ledger.manifests():
-            begun.append(manifest_id)
-            yield day, manifest_id
+    def manifests() -> Iterator[ManifestKey]:
+        for key in app.ledger.manifests():
+            begun.append(key.id)
+            yield key
 
     map_ordered: list[int] = []
     done = count(1)
-    app.verifier.verification(
-        manifests(), whole_days=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
+    app.verifier.verify(
+        manifests(), whole_dates=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
     )
     assert len(begun) == len(map_ordered) == 3 * THREADS
     assert max(map_ordered) <= 2 * THREADS
@@ -369,7 +382,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = app.verifier.verification([(DAY, "m2")], whole_days=False, deep_check=app.deep_check)
+    report = app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False, deep_check=app.deep_check)
     assert (report.manifests, report.discrepancies) == (1, [])
 
 
@@ -378,7 +391,7 @@ def test_ledger_that_does_not_add_up() -> None:
     harness = compacted()
     commit = harness.commit("m1")
     false = commit.model_copy(update={"files": [commit.files[0].model_copy(update={"records": 1}), commit.files[1]]})
-    harness.store.put(harness.layout.outcome(DAY, "m1"), false.model_dump_json().encode())
+    harness.store.put(harness.layout.outcome(ManifestKey(DAY, "m1")), false.model_dump_json().encode())
     found = {(each.where, each.expected, each.found) for each in shallow(harness).discrepancies}
     assert found == {
         ("/w/raw/m1-0.ndjson", "3 lines", "2 accounted for"),
