@@ -12,7 +12,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
-# Tests start many processes, each of which would otherwise compile every module anew.
+# Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
@@ -39,10 +39,10 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
-test-all: $(READY) $(VERSITYGW) ## Run all that a release has to pass, for hours, and sum up (MINUTES=20 of soak)
+test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
 	@$(BIN)/python -m tests.release $(RELEASE)
 
-test-full: $(READY) ## Run the tests with those that are too long for `make test`; Hypothesis looks for new examples
+test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -68,7 +68,7 @@ fuzz: $(INSTALLED) ## Fuzz the native kernel against another parser for MINUTES=
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
-lint: $(INSTALLED) ## Check format, style, types, layers, and that nothing unused or too long is left
+lint: $(INSTALLED) ## Check format, style, types, layers, unused code and lengths
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
