@@ -1,5 +1,5 @@
-# Everything runs from .venv, which `make install` fills; only Python 3.11+ and, for Spark, Java 17 or 21 have to be there.
-# With cargo the native engine is built too.
+# Everything runs from .venv, which `make install` creates. It needs Python 3.11+ and, for Spark, Java 17 or 21.
+# With cargo it also builds the native engine.
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
@@ -12,7 +12,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
-# Tests start many processes, each of which would otherwise compile every module anew.
+# Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
@@ -28,7 +28,7 @@ RELEASE := lint test-full test-faults test-large test-guards soak
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(READY) ## Set up .venv with everything that the other targets need
+install: $(READY) ## Set up .venv with everything the other targets need
 
 demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
 	@$(BIN)/compactor demo --size $(SIZE)
@@ -39,10 +39,10 @@ test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versityg
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
-test-all: $(READY) $(VERSITYGW) ## Run all that a release has to pass, for hours, and sum up (MINUTES=20 of soak)
+test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
 	@$(BIN)/python -m tests.release $(RELEASE)
 
-test-full: $(READY) ## Run the tests with those that are too long for `make test`; Hypothesis looks for new examples
+test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
@@ -54,21 +54,21 @@ test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers an
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "not large" -s tests/faults $(PYTEST_ARGS)
 
-test-guards: $(READY) ## Take each guard out of the code, one at a time, and see a test fail
+test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.guards
 
-soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then prove that nothing differs (SEED=1 ENGINE=native)
+soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, then verify its output (SEED=1 ENGINE=native)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside another parser; needs nightly Rust and cargo-fuzz
+fuzz: $(INSTALLED) ## Fuzz the native kernel against another parser for MINUTES=20; needs nightly Rust and cargo-fuzz
 	@cargo +nightly fuzz --version >/dev/null 2>&1 \
 		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
-lint: $(INSTALLED) ## Check format, style, types, layers, and that nothing unused or too long is left
+lint: $(INSTALLED) ## Check format, style, types, layers, unused code and lengths
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
@@ -84,34 +84,34 @@ format: $(INSTALLED) ## Format the code
 	@$(BIN)/ruff check --fix .
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --manifest-path $(CRATE); fi
 
-bench: $(READY) ## Measure against the classic way, DuckDB and Polars, and the builder (BENCH_ARGS="--size 1gb --passes 3")
+bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure the builder (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
 
-bench-scale: $(READY) $(VERSITYGW) ## Measure 100,000 finished manifests, and input of every shape (SCALE_ARGS="--help")
+bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
 
 bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SUSTAINED_ARGS="--help")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
-versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
+versitygw: $(VERSITYGW) ## Build the S3 server for fault tests into .tools; needs Go
 
-browser: ## Install Chromium, for the tests of the report's page; needs apt-get and its rights
+browser: ## Install Chromium for the tests of the report's page; needs apt-get and root
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
 		apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium >/dev/null
 
-clean: ## Remove what the other targets made
+clean: ## Remove everything the other targets created
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
-##@ Put it on AWS
-package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job, into dist
+##@ Deploy to AWS
+package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job into dist
 	@$(BIN)/python -m deploy.package
 
 glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
 	@deploy/glue_environment.sh
 
-deploy: $(INSTALLED) ## Show what a deployment would change, ask, and do it (ENV=dev YES=1)
+deploy: $(INSTALLED) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)
 
 $(INSTALLED): pyproject.toml requirements.txt
@@ -123,18 +123,18 @@ $(INSTALLED): pyproject.toml requirements.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# Not to be had without Java, nor is Spark: the targets that need them say so and end.
+# Spark needs Java. Without it, targets that use Spark fail with a message.
 $(S3A_JARS): $(INSTALLED)
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
-	else echo "Until then \`compactor compact\` works where the native engine is built, and nothing that needs Spark" >&2; fi
+	else echo "Without Java only the native engine works: \`compactor compact\` if it is built, and nothing that needs Spark" >&2; fi
 
-# Not to be had without cargo: where it was not built, the next target that could use it says so again, and tries again.
+# The native engine needs cargo. Without it every target that could use the engine says so and tries again.
 $(NATIVE): $(INSTALLED) $(CRATE) native/Cargo.lock native/pyproject.toml $(shell find native/src -name '*.rs')
-	@if $(BIN)/python -m deploy.native_install; then touch $@; fi
+	@if $(BIN)/python -m deploy.native_wheel; then touch $@; fi
 
-# Not to be had without Go: what needs it says so, and runs against moto where that serves as well.
+# versitygw needs Go. Without it, fault tests say so and run against moto where possible.
 $(VERSITYGW):
 	@if command -v go >/dev/null; then \
 		echo "Building versitygw $(VERSITYGW_VERSION) into .tools ..."; \
 		GOBIN=$(CURDIR)/.tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION); \
-	else echo "Go is not installed: the tests of faults go without versitygw, a real S3 server" >&2; fi
+	else echo "Go is not installed: fault tests run without versitygw, a real S3 server" >&2; fi

@@ -1,1 +1,5 @@
-"""Packages the compactor and puts it on AWS. No part of the package itself."""
+"""Packages the compactor and deploys it to AWS. Not part of the wheel."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]

@@ -1,10 +1,10 @@
-"""Deploys an environment: `python -m deploy dev`. Shows what it is going to do, and asks before it does it."""
+"""Deploys an environment: `python -m deploy dev` shows what will change, asks, and applies it."""
 
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from compactor.core.errors import CompactorError, SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
+from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
-from deploy.change_sets import DeploymentError, Stack
-from deploy.imported_modules import ROOT
 from deploy.pins import job_modules
-from deploy.plan import Plan, change_lines
+from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import load_template, with_columns
 
@@ -32,27 +31,27 @@ NO_ARCHIVE = "none"
 @click.argument("environment")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def main(environment: str, *, yes: bool) -> None:
-    """Deploy ENVIRONMENT: its settings are config/ENVIRONMENT.toml, the rest deploy/parameters/ENVIRONMENT.json."""
+    """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
     try:
-        deploy(environment, Session, is_wanted=lambda: yes or os.environ.get("YES") == "1" or click.confirm("Deploy?"))
+        deploy(environment, Session, confirm=lambda: yes or os.environ.get("YES") == "1" or click.confirm("Deploy?"))
     except SettingsError as exc:
-        _end(2, *exc.faults)
+        _exit(2, *exc.faults)
     except (CompactorError, DeploymentError) as exc:
-        _end(1, str(exc))
+        _exit(1, str(exc))
     except (ClientError, BotoCoreError) as exc:
-        _end(1, f"AWS refused: {exc}")
+        _exit(1, f"AWS refused: {exc}")
 
 
 def deploy(
-    environment: str, new_session: Callable[..., Any], *, is_wanted: Callable[[], bool], root: Path = ROOT
+    environment: str, new_session: Callable[..., Any], *, confirm: Callable[[], bool], root: Path = ROOT
 ) -> None:
-    """Deploy an environment.
+    """Show what deploying an environment changes, and apply it if that is confirmed.
 
     Args:
-        environment: Its name.
-        new_session: Makes a session of AWS for a region.
-        is_wanted: Asked once everything was shown.
-        root: The folder of config/, deploy/parameters/ and dist/.
+        environment: Such as `dev`.
+        new_session: Creates a boto3 session for a `region_name`.
+        confirm: Called after everything was shown.
+        root: The folder with config/, deploy/parameters/ and dist/.
     """
     settings_file = root / "config" / f"{environment}.toml"
     settings = load_settings(settings_file, {})
@@ -60,32 +59,46 @@ def deploy(
     given = _given(root / "deploy" / "parameters" / f"{environment}.json")
     files = artefacts(settings.metrics.environment, settings_file, given.get("GlueVersion", ""), root / "dist")
     template = load_template()
-    keys = {"JobEnvironmentKey": NO_ARCHIVE} | {each.parameter: each.key for each in files}
-    keys[MODULES] = ",".join([job_modules(), *_module_places(files, given)])
-    parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
-    plan = _plan(session, parameters, files)
-    click.echo("\n".join(plan.lines()))
-    stack = Stack(session.client("cloudformation"), plan.stack)
+    parameters = stack_parameters(
+        template, settings_parameters(settings), _artefact_parameters(files, given), given, settings=settings
+    )
+    s3 = session.client("s3")
+    bucket = parameters["ArtefactBucketName"]
+    missing = [each for each in files if not _is_uploaded(s3, bucket, each.key)]
+    click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
+    stack = Stack(session.client("cloudformation"), parameters["JobName"])
     schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
-    _carry_out(session, stack, plan, with_columns(template, schema, settings.schema.metadata_columns), is_wanted)
-
-
-def _module_places(files: list[Artefact], given: Mapping[str, str]) -> list[str]:
-    """Where pip finds what is in no index."""
-    bucket = given.get("ArtefactBucketName", "")
-    return [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
+    document = with_columns(template, schema, settings.schema.metadata_columns)
+    key = _upload_template(s3, parameters, document)
+    change_set = f"{parameters['JobName']}-{time.time_ns()}"
+    changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
+    if changes is None:
+        click.echo("Nothing to change.")
+        return
+    click.echo("\n".join(change_lines(changes)))
+    if not confirm():
+        stack.discard(change_set)
+        click.echo("Nothing was changed.")
+        return
+    for each in missing:
+        s3.upload_file(str(each.path), bucket, each.key)
+    stack.execute(change_set)
+    click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
 
 
 def _session(new_session: Callable[..., Any], region: str) -> Any:
     session = new_session(region_name=region or None)
     if session.get_credentials() is None:
-        raise SettingsError(["credentials: none found -> expected those of AWS, from a profile, a role or variables"])
+        raise SettingsError(
+            ["credentials: none found -> expected AWS credentials from a profile, a role or environment variables"]
+        )
     if not session.region_name:
         raise SettingsError(['aws.region: "" -> expected a region, here or in AWS_REGION'])
     return session
 
 
 def _given(path: Path) -> dict[str, str]:
+    """The parameters of an environment that its settings do not contain."""
     try:
         given = json.loads(path.read_text())
     except (OSError, ValueError) as exc:
@@ -95,54 +108,46 @@ def _given(path: Path) -> dict[str, str]:
     return given
 
 
-def _plan(session: Any, parameters: Mapping[str, str], files: list[Artefact]) -> Plan:
-    account = session.client("sts").get_caller_identity()["Account"]
-    bucket = parameters["ArtefactBucketName"]
-    s3 = session.client("s3")
-    missing = frozenset(each.key for each in files if not _is_there(s3, bucket, each.key))
-    return Plan(account, session.region_name, parameters["JobName"], bucket, parameters, files, missing)
+def _artefact_parameters(files: Sequence[Artefact], given: Mapping[str, str]) -> dict[str, str]:
+    keys = {each.parameter: each.key for each in files}
+    bucket = given.get("ArtefactBucketName", "")
+    wheels = [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
+    return {"JobEnvironmentKey": NO_ARCHIVE, **keys, MODULES: ",".join([job_modules(), *wheels])}
 
 
-def _is_there(s3: Any, bucket: str, key: str) -> bool:
+def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:
     try:
-        found = s3.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
-    except ClientError as exc:
-        if exc.response["Error"]["Code"] == "NoSuchBucket":
-            raise SettingsError(
-                [f"ArtefactBucketName: there is no bucket {bucket} -> expected one: aws s3 mb s3://{bucket}"]
-            ) from exc
-        raise
-    return bool(found["KeyCount"])
+        return bool(s3.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)["KeyCount"])
+    except s3.exceptions.NoSuchBucket as exc:
+        raise SettingsError(
+            [f"ArtefactBucketName: bucket {bucket} does not exist -> create it: aws s3 mb s3://{bucket}"]
+        ) from exc
 
 
-def _carry_out(
-    session: Any, stack: Stack, plan: Plan, document: Mapping[str, Any], is_wanted: Callable[[], bool]
-) -> None:
-    s3 = session.client("s3")
+def _plan_lines(
+    session: Any, parameters: Mapping[str, str], files: Sequence[Artefact], missing: Sequence[Artefact]
+) -> Iterator[str]:
+    account = session.client("sts").get_caller_identity()["Account"]
+    width = max(map(len, parameters))
+    yield from (f"Stack {parameters['JobName']}, account {account}, {session.region_name}", "", "Parameters")
+    yield from (f"  {name:{width}}  {value or '(empty)'}" for name, value in parameters.items())
+    yield from ("", "Artefacts")
+    for each in files:
+        action = "upload" if each in missing else "exists"
+        place = f"s3://{parameters['ArtefactBucketName']}/{each.key}"
+        yield f"  {action}  sha256 {each.sha256[:16]}  {each.size_bytes:>12,} bytes  {each.path.name} -> {place}"
+    yield ""
+
+
+def _upload_template(s3: Any, parameters: Mapping[str, str], document: Mapping[str, Any]) -> str:
+    """Upload the template, which is too large to send with a request, and return its key."""
     body = json.dumps(document, separators=(",", ":")).encode()
-    key = artefact_key(plan.parameters["Environment"], "Template", sha256(body).hexdigest(), "json")
-    s3.put_object(Bucket=plan.bucket, Key=key, Body=body)  # too large to be sent with the request
-    change_set = f"{plan.stack}-{time.time_ns()}"
-    url = f"https://{plan.bucket}.s3.{plan.region}.amazonaws.com/{key}"
-    changes = stack.propose(change_set, url, plan.parameters)
-    if changes is None:
-        click.echo("Nothing to change.")
-        return
-    click.echo("\n".join(change_lines(changes)))
-    if not is_wanted():
-        stack.discard(change_set)
-        click.echo("Nothing was changed.")
-        return
-    for each in plan.artefacts:
-        if each.key in plan.missing:
-            s3.upload_file(str(each.path), plan.bucket, each.key)
-    stack.carry_out(change_set)
-    click.echo("Deployed.")
-    for name, value in stack.outputs().items():
-        click.echo(f"  {name}  {value}")
+    key = artefact_key(parameters["Environment"], "Template", sha256(body).hexdigest(), "json")
+    s3.put_object(Bucket=parameters["ArtefactBucketName"], Key=key, Body=body)
+    return key
 
 
-def _end(code: int, *lines: str) -> None:
+def _exit(code: int, *lines: str) -> None:
     for line in lines:
         click.echo(line, err=True)
     sys.exit(code)

@@ -1,7 +1,7 @@
-"""Builds the wheel of the native engine, and says which glibc it needs.
+"""Builds the wheel of the native engine; `python -m deploy.native_wheel` installs it beside this Python.
 
-The same code makes the same bytes, wherever it is built with the same compilers: no path of the machine and no time of
-day is in it.
+The same sources and compilers make the same bytes: the wheel contains no path of the machine and no time.
+The engine is optional: if it cannot be built, one line says so and the Spark engine is used.
 """
 
 import os
@@ -9,45 +9,46 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
-from deploy.errors import PackagingError
-from deploy.imported_modules import ROOT
-from deploy.pip import EPOCH_SECONDS
+from deploy import ROOT
+from deploy.pip import EPOCH_SECONDS, PackagingError, pip
 
 NATIVE = ROOT / "native"
 WHEELS = "compactor_native-*.whl"
+LOG = "native-build.log"
 NO_CARGO = "cargo is not installed"
 
 GLUE_GLIBC = (2, 34)
-"""What Amazon Linux 2023 has, on which Glue 5.1 and 6.0 run."""
+"""The glibc of Amazon Linux 2023, on which Glue 5.1 and 6.0 run."""
 
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.")
 
 
 def has_cargo() -> bool:
-    """Whether anything can be built here."""
+    """Whether the engine can be built on this machine."""
     return shutil.which("cargo") is not None
 
 
 def build_native_wheel(folder: Path, log: Path) -> Path:
-    """Build the wheel, and say first that this takes a while. What was compiled is kept for the next time.
+    """Build the wheel. Compiled code is kept for the next build.
 
     Args:
-        folder: Where it is put; those of earlier builds go from there.
-        log: Where everything goes that maturin and cargo say.
+        folder: Where the wheel is written; wheels of earlier builds there are deleted.
+        log: Receives the output of maturin and cargo.
 
     Returns:
-        The wheel. Its tag is the oldest that maturin finds it to be good for.
+        The wheel, with the oldest manylinux tag that maturin finds it compatible with.
 
     Raises:
         PackagingError: The build failed; the message names the log.
     """
-    sys.stdout.write("Building the native engine; the first time it takes about 4 minutes ...\n")
+    sys.stdout.write("Building the native engine; the first build takes about 4 minutes ...\n")
     sys.stdout.flush()
-    for old in folder.glob(WHEELS):
-        old.unlink()
+    delete_wheels(folder)
     command = (sys.executable, "-m", "maturin", "build", "--release", "--locked", "--strip", "--out", str(folder))
     with log.open("wb") as output:
         done = subprocess.run(  # noqa: S603 - no argument comes from outside
@@ -59,11 +60,17 @@ def build_native_wheel(folder: Path, log: Path) -> Path:
     return wheels[0]
 
 
+def delete_wheels(folder: Path) -> None:
+    """Delete the wheels of earlier builds, so that none of older code is deployed."""
+    for wheel in folder.glob(WHEELS):
+        wheel.unlink()
+
+
 def glibc_of(wheel: Path) -> tuple[int, int]:
-    """The glibc that a wheel needs at least, from its tag.
+    """The oldest glibc that a wheel works with, from its tag.
 
     Raises:
-        PackagingError: It is not for Linux on x86_64, or good for no machine but its own.
+        PackagingError: The tag is not manylinux on x86_64.
     """
     found = _MANYLINUX.search(wheel.name)
     if found is None:
@@ -72,22 +79,21 @@ def glibc_of(wheel: Path) -> tuple[int, int]:
 
 
 def glibc_line(wheel: Path) -> str:
-    """The glibc that a wheel needs, beside Glue's.
+    """The glibc that a wheel needs, compared with Glue's.
 
     Raises:
-        PackagingError: Glue's is older.
+        PackagingError: Glue's glibc is older.
     """
-    needed = glibc_of(wheel)
-    line = f"needs glibc {_dotted(needed)}"
-    if needed > GLUE_GLIBC:
+    needed, given = (".".join(map(str, version)) for version in (glibc_of(wheel), GLUE_GLIBC))
+    if glibc_of(wheel) > GLUE_GLIBC:
         raise PackagingError(
-            f"{wheel.name}: {line}, expected {_dotted(GLUE_GLIBC)} at most, as Glue has: build it on Amazon Linux 2023"
+            f"{wheel.name}: needs glibc {needed}, expected {given} at most, as Glue has: build it on Amazon Linux 2023"
         )
-    return f"{line}, no newer than Glue's {_dotted(GLUE_GLIBC)}"
+    return f"needs glibc {needed}, no newer than Glue's {given}"
 
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What makes the bytes independent of the folders and of the day."""
+    """Environment variables with which the build does not depend on paths and time."""
     names = {given.get("CARGO_HOME") or str(Path.home() / ".cargo"): "cargo", str(NATIVE): "native"}
     rust = [given.get("RUSTFLAGS", ""), *(f"--remap-path-prefix={path}={name}" for path, name in names.items())]
     c = [given.get("CFLAGS", ""), *(f"-ffile-prefix-map={path}={name}" for path, name in names.items())]
@@ -99,5 +105,29 @@ def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _dotted(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
+def main() -> int:
+    """Build the engine and install it beside this Python. If that fails, uninstall an older one.
+
+    Returns:
+        0 if the engine is installed, 1 if not.
+    """
+    try:
+        _install()
+    except PackagingError as exc:
+        if find_spec("compactor_native") is not None:  # built from older sources, so it may not fit
+            pip("uninstall", "--yes", "compactor-native")
+        sys.stderr.write(f"The native engine was not built, the Spark engine is used: {exc}\n")
+        return 1
+    return 0
+
+
+def _install() -> None:
+    if not has_cargo():
+        raise PackagingError(NO_CARGO)
+    with tempfile.TemporaryDirectory(prefix="compactor-native-") as folder:
+        wheel = build_native_wheel(Path(folder), Path(sys.prefix) / LOG)
+        pip("install", "--no-deps", "--force-reinstall", str(wheel))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,6 @@
-"""Builds what is deployed, into dist/: the zip of the functions, and the wheels of the job. `python -m deploy.package`.
+"""Builds what is deployed into dist/: the zip of the functions and the wheels of the job.
 
-The same code makes the same bytes, so that a deployment without changes changes nothing.
+The same sources make the same bytes, so deploying them again changes nothing.
 """
 
 import platform
@@ -9,27 +9,27 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
+from modulefinder import ModuleFinder
 from pathlib import Path
 
-from deploy.errors import PackagingError
-from deploy.imported_modules import ROOT, imported_files
-from deploy.native_wheel import NO_CARGO, WHEELS, build_native_wheel, glibc_line, has_cargo
+from deploy import ROOT
+from deploy.native_wheel import LOG, NO_CARGO, build_native_wheel, delete_wheels, glibc_line, has_cargo
 from deploy.pins import FUNCTION_PACKAGES, RUNTIME_OF_FUNCTIONS, pinned
-from deploy.pip import pip
+from deploy.pip import PackagingError, pip
 
 DIST = ROOT / "dist"
 FUNCTIONS_ZIP = "lambda.zip"
-NATIVE_LOG = "native-build.log"
 MAX_ZIP_BYTES = 15_000_000
 
+_OWN = frozenset({"compactor", "lambdas"})
 _PLATFORM = ("--platform", "manylinux2014_x86_64", "--python-version", "3.13", "--implementation", "cp")
 _GLUE_MACHINE = "Linux x86_64"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can hold
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 def install_functions_packages(site: Path) -> None:
-    """Install what the functions need of others, for Lambda and not for this machine.
+    """Install the packages that functions need into a folder, for Lambda's platform.
 
     Raises:
         PackagingError: pip failed.
@@ -37,30 +37,33 @@ def install_functions_packages(site: Path) -> None:
     pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
 
 
-def build_functions(target: Path, install: Callable[[Path], None] = install_functions_packages) -> None:
+def build_functions(
+    target: Path, install: Callable[[Path], None] = install_functions_packages, root: Path = ROOT
+) -> None:
     """Build the zip of the functions.
 
     Args:
-        target: Where it is put.
-        install: Puts the packages of others into a folder.
+        target: Where the zip is written.
+        install: Installs third-party packages into a folder.
+        root: The folder of `lambdas` and `compactor`.
 
     Raises:
-        PackagingError: The functions import what they must not, pip failed, or the zip is too large.
+        PackagingError: The functions import a package that they do not have, pip failed, or the zip is too large.
     """
-    own, others = imported_files(sorted((ROOT / "lambdas").glob("*.py")))
+    own, others = _imported(root)
     with tempfile.TemporaryDirectory(prefix="compactor-functions-") as folder:
         site = Path(folder)
         install(site)
         shipped = {path.stem for path in site.iterdir()}
         for package, importer in sorted(others.items()):
             if package not in shipped | RUNTIME_OF_FUNCTIONS:
-                raise PackagingError(f"{importer.relative_to(ROOT)} imports {package}, which functions do not have")
+                raise PackagingError(f"{importer} imports {package}, which functions do not have")
         installed = (
             path for path in site.rglob("*") if path.is_file() and not _LEFT_OUT & set(path.relative_to(site).parts)
         )
         _write_zip(
             target,
-            [(path, path.relative_to(ROOT)) for path in own] + [(path, path.relative_to(site)) for path in installed],
+            [(path, path.relative_to(root)) for path in own] + [(path, path.relative_to(site)) for path in installed],
         )
     if target.stat().st_size > MAX_ZIP_BYTES:
         raise PackagingError(f"{target}: {target.stat().st_size:,} bytes, expected {MAX_ZIP_BYTES:,} at most")
@@ -72,7 +75,7 @@ def build_wheel(folder: Path) -> Path:
     Raises:
         PackagingError: pip failed.
     """
-    shutil.rmtree(ROOT / "build", ignore_errors=True)  # else modules that are gone would be packaged again
+    shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
     for old in folder.glob("compactor-*.whl"):
         old.unlink()
     pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
@@ -81,24 +84,41 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_native(folder: Path) -> str:
-    """Build the wheel of the native engine, where that can be done.
+    """Build the wheel of the native engine if this machine can.
 
     Returns:
-        One line about it.
+        One line that says what was built, or why nothing was.
 
     Raises:
-        PackagingError: It could not be built, or Glue's glibc is too old for it; none is in the folder then.
+        PackagingError: The build failed, or the wheel needs a newer glibc than Glue's and was deleted.
     """
-    for old in folder.glob(WHEELS):  # else one of older code would go to Glue
-        old.unlink()
-    if reason := _why_not():
+    delete_wheels(folder)
+    machine = f"{platform.system()} {platform.machine()}"
+    reason = "" if has_cargo() else NO_CARGO
+    if machine != _GLUE_MACHINE:
+        reason = f"Glue is {_GLUE_MACHINE}, this is {machine}"
+    if reason:
         return f"{reason}: no wheel of the native engine, the job uses the Spark engine"
-    wheel = build_native_wheel(folder, folder / NATIVE_LOG)
+    wheel = build_native_wheel(folder, folder / LOG)
     try:
         return f"{_named(wheel)}  {glibc_line(wheel)}"
     except PackagingError:
         wheel.unlink()
         raise
+
+
+def _imported(root: Path) -> tuple[list[Path], dict[str, str]]:
+    """The own files that the handlers import, even late, and each third-party package with a module importing it."""
+    finder = ModuleFinder([str(root)])
+    for path in sorted((root / "lambdas").glob("[!_]*.py")):
+        finder.import_hook(f"lambdas.{path.stem}")
+    files = (vars(module)["__file__"] for module in finder.modules.values())  # None: part of the interpreter
+    others = {
+        name.partition(".")[0]: min(importers)
+        for name, importers in finder.badmodules.items()
+        if name.partition(".")[0] not in sys.stdlib_module_names | _OWN
+    }
+    return sorted(map(Path, filter(None, files))), others
 
 
 def _write_zip(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
@@ -109,20 +129,12 @@ def _write_zip(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
             archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def _why_not() -> str:
-    """Why nothing can be compiled for Glue here; empty if it can."""
-    machine = f"{platform.system()} {platform.machine()}"
-    if machine != _GLUE_MACHINE:
-        return f"Glue is {_GLUE_MACHINE}, this is {machine}"
-    return "" if has_cargo() else NO_CARGO
-
-
 def _named(path: Path) -> str:
     return f"{path.relative_to(path.parents[1])}  {path.stat().st_size:,} bytes"
 
 
 def main() -> int:
-    """Build all."""
+    """Build everything into dist/."""
     DIST.mkdir(exist_ok=True)
     try:
         build_functions(DIST / FUNCTIONS_ZIP)

@@ -1,4 +1,4 @@
-"""The parameters of the stack: what the settings say, what was packaged, and what only the deployment knows."""
+"""The parameters of the stack, from the settings, the artefacts and the parameters file."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
 from compactor.settings.settings import Settings
 
-_JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # it becomes part of the names of queues, functions and roles
-_FEWEST_STARTS = 2  # one start is none too many
+_JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
+_FEWEST_STARTS = 2  # a single start is normal
 
 
 def settings_parameters(settings: Settings) -> dict[str, str]:
-    """What the settings already say.
+    """The parameters that follow from the settings.
 
     Raises:
-        SettingsError: With everything that this deployment cannot carry out.
+        SettingsError: With every setting that this stack does not support.
     """
     paths = settings.paths
     control = settings.control
@@ -55,12 +55,12 @@ def stack_parameters(
     """All parameters, in the order of the template.
 
     Args:
-        template: Which names parameters.
-        parts: Values from each source.
-        settings: Those that some values have to agree with.
+        template: Declares the parameters.
+        parts: Values by parameter, one mapping for each source.
+        settings: If given, checked for contradictions with the values.
 
     Raises:
-        SettingsError: With each that is missing, unknown or given twice, or contradicts the settings.
+        SettingsError: With every parameter that is missing, unknown, given twice or contradicts the settings.
     """
     given = [name for part in parts for name in part]
     values = {name: value for part in parts for name, value in part.items()}
@@ -80,43 +80,48 @@ def stack_parameters(
 def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
-    places |= {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
-    places |= {"schema.file": settings.schema.file} if settings.schema.file else {}
-    local = [f'{key}: "{place}" -> expected a place on S3' for key, place in places.items() if not is_s3(place)]
+    inputs = {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
+    schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
+    local = [
+        f'{key}: "{place}" -> expected a place on S3'
+        for key, place in (places | inputs | schema).items()
+        if not is_s3(place)
+    ]
     if local:
         return local
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state, settings.layout().pending_folder)}
-    checks = {
-        "paths.manifests, paths.state, builder.pending: one bucket": len(work) == 1,
-        "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
-        "paths: a key behind each bucket": all(
-            _bucket_and_key(places[key])[1] for key in places if key.startswith("paths")
-        ),
-        "input.allowed_prefixes: one place": len(settings.input.allowed_prefixes) == 1,
-        "builder.claims: a table": bool(settings.builder.claims),
-        "control.job_name: 1 to 40 lower case letters, digits or -": bool(
-            _JOB_NAME.fullmatch(settings.control.job_name)
-        ),
-        'metrics.sink: "cloudwatch", or no alarm would ever hear of anything': settings.metrics.sink == "cloudwatch",
-    }
-    return [expected.replace(": ", " -> expected ", 1) for expected, holds in checks.items() if not holds]
+    return _unmet(
+        {
+            "paths.manifests, paths.state, builder.pending: one bucket": len(work) == 1,
+            "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
+            "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
+            "input.allowed_prefixes: one place": len(inputs) == 1,
+            "builder.claims: a table": bool(settings.builder.claims),
+            "control.job_name: 1 to 40 lower-case letters, digits or -": bool(
+                _JOB_NAME.fullmatch(settings.control.job_name)
+            ),
+            'metrics.sink: "cloudwatch", which the alarms need': settings.metrics.sink == "cloudwatch",
+        }
+    )
 
 
 def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
-    builder = settings.builder
-    checks = {
-        f"ArchiveDays: more than retention.archive_days ({settings.retention.archive_days})": float(
-            values["ArchiveDays"]
-        )
-        > settings.retention.archive_days,
-        f"BuilderWindowSeconds: less than builder.max_wait_seconds ({builder.max_wait_seconds:g})": float(
-            values["BuilderWindowSeconds"]
-        )
-        < builder.max_wait_seconds,
-    }
-    return [
-        f"parameter {expected.replace(': ', ' -> expected ', 1)}" for expected, holds in checks.items() if not holds
-    ]
+    archive_days, max_wait = settings.retention.archive_days, settings.builder.max_wait_seconds
+    return _unmet(
+        {
+            f"parameter ArchiveDays: more than retention.archive_days ({archive_days})": (
+                float(values["ArchiveDays"]) > archive_days
+            ),
+            f"parameter BuilderWindowSeconds: less than builder.max_wait_seconds ({max_wait:g})": (
+                float(values["BuilderWindowSeconds"]) < max_wait
+            ),
+        }
+    )
+
+
+def _unmet(expectations: Mapping[str, bool]) -> list[str]:
+    """A fault such as `paths: ... -> expected ...` for each `key: expected` that does not hold."""
+    return [expected.replace(": ", " -> expected ", 1) for expected, holds in expectations.items() if not holds]
 
 
 def _bucket_and_key(place: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Reads the template as plain values: `!Sub x` is `{"Fn::Sub": x}`, as in its JSON form."""
+"""Reads the template as plain values: `!Sub x` becomes `{"Fn::Sub": x}`, as in JSON."""
 
 import json
 from pathlib import Path
@@ -10,31 +10,29 @@ from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, SchemaVersio
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
-_HIVE_TYPES = {"long": "bigint"}  # all others are spelled alike
+_HIVE_TYPES = {"long": "bigint"}  # other types have the same name in Hive
 
 
-def load_template(path: Path = TEMPLATE) -> dict[str, Any]:
+def load_template() -> dict[str, Any]:
     """The template as a document."""
-    document: dict[str, Any] = json.loads(json.dumps(load(str(path))))
+    document: dict[str, Any] = json.loads(json.dumps(load(str(TEMPLATE))))
     return document
 
 
 def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_columns: tuple[str, ...]) -> dict[str, Any]:
-    """The template with the columns of the output in its table.
+    """A copy of the template whose table of the output has its columns.
 
     Args:
-        template: As it was read.
+        template: As `load_template` returns it.
         schema: The latest version of the schema.
-        metadata_columns: Columns about a row's origin.
+        metadata_columns: The columns that record the origin of a row.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_columns}
-    for column in schema.columns:
-        spelled = str(column.type)
-        columns[column.name] = _HIVE_TYPES.get(spelled, spelled)
+    columns |= {each.name: _HIVE_TYPES.get(str(each.type), str(each.type)) for each in schema.columns}
     columns[RESCUED_COLUMN] = "map<string,string>"
     changed: dict[str, Any] = json.loads(json.dumps(template))
     table = changed["Resources"]["EventsTable"]["Properties"]["TableInput"]
-    # A table has each name once; a column called like the partition can be read from the files alone.
+    # Column names are unique in a table, so a column named like the partition can only be read from the files.
     taken = {key["Name"] for key in table["PartitionKeys"]}
     table["StorageDescriptor"]["Columns"] = [
         {"Name": name, "Type": kind} for name, kind in columns.items() if name not in taken

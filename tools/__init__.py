@@ -1,1 +1,1 @@
-"""What writes tables of documents, comments of settings files and JSON Schemas from the code."""
+"""Write tables of documents, comments of settings files and JSON Schemas from the code. Not part of the wheel."""

@@ -1,11 +1,11 @@
-"""Tables in documents that are made from code: each between two marks, the first of which says how to make it."""
+"""Replaces tables in documents. A table is between two marks, and the first mark names the command that writes it."""
 
 
 def with_table(document: str, begin: str, end: str, table: str) -> str:
-    """A document with a table between its two marks, in place of what was there.
+    """A document with a new table between two marks.
 
     Raises:
-        ValueError: The marks are not there.
+        ValueError: A mark is missing.
     """
     before, found_begin, rest = document.partition(begin)
     _, found_end, after = rest.partition(end)

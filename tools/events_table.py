@@ -1,4 +1,4 @@
-"""The catalogue of events, and the next moves of errors: `python -m tools.events_table FILE` puts them into it."""
+"""Tables of log events and errors: `python -m tools.events_table FILE` writes them into a document."""
 
 import sys
 from collections import Counter
@@ -13,16 +13,16 @@ _MADE = "made by python -m tools.events_table docs/reference-logs.md"
 EVENTS = (f"<!-- events: {_MADE} -->", "<!-- events end -->")
 FIELDS = (f"<!-- common fields: {_MADE} -->", "<!-- common fields end -->")
 _MANY = 4
-"""A field that means the same in so many events is described once."""
+"""A field with the same meaning in this many events is described once."""
 
 ERRORS = (f"<!-- errors: {_MADE} -->", "<!-- errors end -->")
 
 
 def with_tables(document: str) -> str:
-    """A document with the tables of today between their marks.
+    """A document with current tables between their marks.
 
     Raises:
-        ValueError: The marks are not there.
+        ValueError: A mark is missing.
     """
     for marks, table in ((EVENTS, events_table()), (FIELDS, fields_table()), (ERRORS, errors_table())):
         document = with_table(document, *marks, table)
@@ -30,7 +30,7 @@ def with_tables(document: str) -> str:
 
 
 def events_table() -> str:
-    """The catalogue in Markdown: a table for each level, the most serious first."""
+    """The catalogue in Markdown: a table for each level, errors first."""
     tables = []
     for level in ("error", "warning", "info", "debug"):
         events = sorted((each for each in CATALOGUE.values() if each.level == level), key=lambda event: event.name)
@@ -47,14 +47,14 @@ def events_table() -> str:
 
 
 def fields_table() -> str:
-    """The fields that the log itself adds to events, and those that mean the same in many events, in Markdown."""
+    """The fields that the logger adds to events, and those with the same meaning in many events, in Markdown."""
     rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
     rows += [f"| `{name}` | {meaning}; on events that list it without a meaning |" for name, meaning in _shared()]
     return "\n".join(["| field | meaning |", "|---|---|", *rows])
 
 
 def errors_table() -> str:
-    """The errors that commands end with, and their next moves, in Markdown."""
+    """The errors that end commands, and their next actions, in Markdown."""
     rows = (f"| `{kind.__name__}` | {kind.next_move} |" for kind in _kinds(CompactorError))
     return "\n".join(["| error | next action |", "|---|---|", *rows])
 
@@ -62,7 +62,7 @@ def errors_table() -> str:
 def _kinds(kind: type[CompactorError]) -> Iterator[type[CompactorError]]:
     yield kind
     for below in kind.__subclasses__():
-        if below.__module__ == CompactorError.__module__:  # others have the next move of their group
+        if below.__module__ == CompactorError.__module__:  # others inherit the next action of their group
             yield from _kinds(below)
 
 
@@ -72,7 +72,7 @@ def _fields(event: LogEvent) -> str:
 
 
 def _shared() -> list[tuple[str, str]]:
-    """Fields with one meaning in many events, which one row describes for all of them."""
+    """Fields with one meaning in many events, sorted."""
     counted = Counter(each for event in CATALOGUE.values() for each in event.fields.items())
     return sorted(each for each, events in counted.items() if events >= _MANY)
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what commands print: `python -m tools.json_schemas` writes the shipped files from the types."""
+"""The JSON Schemas of documents that commands print: `python -m tools.json_schemas` writes the shipped files."""
 
 import json
 from importlib import import_module
@@ -17,19 +17,19 @@ NAMES = tuple(module.name for module in iter_modules(documents.__path__) if modu
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema of what a command prints."""
+    """The schema of the document that a command prints."""
     root = import_module(f"{documents.__name__}.{name}").Root
     schema = TypeAdapter(root).json_schema(mode="serialization")
     return {"$schema": DIALECT, "title": f"compactor {name} --json", **_without_titles(schema)}
 
 
 def text_of(schema: dict[str, Any]) -> str:
-    """The content of a shipped file."""
+    """The text of a shipped file."""
     return json.dumps(schema, indent=2) + "\n"
 
 
 def _without_titles(node: Any) -> Any:
-    """A schema less the titles that pydantic makes of names; a property may be called `title`."""
+    """A schema without the titles that pydantic derives from names. A property may be named `title`."""
     if isinstance(node, list):
         return [_without_titles(each) for each in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""The catalogue of metrics as a table: `python -m tools.metrics_table FILE` puts it into a document."""
+"""The table of metrics: `python -m tools.metrics_table FILE` writes it into a document."""
 
 import sys
 from pathlib import Path
@@ -17,10 +17,10 @@ def table() -> str:
 
 
 def with_table(document: str) -> str:
-    """A document with the table of today between its two marks.
+    """A document with the current table between its marks.
 
     Raises:
-        ValueError: The marks are not there.
+        ValueError: A mark is missing.
     """
     return document_tables.with_table(document, BEGIN, END, table())
 

@@ -1,6 +1,6 @@
-"""What settings mean, from the code: `python -m tools.settings_reference FILE ...` brings files up to date.
+"""Descriptions of settings: `python -m tools.settings_reference FILE ...` writes them into files.
 
-A page of documentation (`docs/reference-settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
+It writes the tables of `docs/reference-settings.md` and the comments of settings files (`config/*.toml`).
 """
 
 import re
@@ -36,19 +36,19 @@ def reference() -> str:
 
 
 def with_reference(document: str) -> str:
-    """A document with the reference of today between its two marks.
+    """A document with the current reference between its marks.
 
     Raises:
-        ValueError: The marks are not there.
+        ValueError: A mark is missing.
     """
     return with_table(document, BEGIN, END, reference())
 
 
 def with_comments(text: str) -> str:
-    """A settings file with the meaning of today behind every key. Each key and its value are on one line.
+    """A settings file with the current description after every key. Each key and its value must be on one line.
 
     Raises:
-        ValueError: The text is no TOML.
+        ValueError: The text is not valid TOML.
     """
     values = tomllib.loads(text)
     return "\n".join(_commented(text.split("\n"), values))

@@ -54,15 +54,11 @@ def verify_staged(
 def _check_reports(where: str, manifest: Manifest, reports: Sequence[FileReport]) -> None:
     named, reported = [file.uri for file in manifest.files], [report.uri for report in reports]
     if named != reported:
-        raise StagingError(
-            f"{where}: {len(reported)} files reported, expected the manifest's {len(named)} in order"
-        )
+        raise StagingError(f"{where}: {len(reported)} files reported, expected the manifest's {len(named)} in order")
     for report in reports:
         accounted = report.records + report.rejected_lines + report.blank_lines
         if accounted != report.lines:
-            raise StagingError(
-                f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for"
-            )
+            raise StagingError(f"{where}: {report.uri} has {report.lines} lines, but {accounted} are accounted for")
         if report.status != FileStatus.COMPACTED and report.lines:
             raise StagingError(f"{where}: {report.uri} is {report.status}, but has lines")
 

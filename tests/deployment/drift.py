@@ -1,4 +1,4 @@
-"""Compares the template with the code and the settings; each check says in words what differs."""
+"""Compares the template with the code and the settings. Each check yields a sentence for every difference."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,14 +19,14 @@ _HIVE_TYPES = {"string": "string", "int64": "bigint", "binary": "binary"}
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What the template has to agree with.
+    """The facts about the code that the template must match.
 
     Attributes:
-        metrics: That may be emitted.
-        variables: That the code reads.
-        entries: Where the code of each role begins.
-        calls: Of AWS, that it makes.
-        layout: The places.
+        metrics: The names of all metrics in the catalogue.
+        variables: The environment variables that the code reads.
+        entries: The entry point of the code that runs under each role.
+        calls: The AWS calls that the code of each role makes.
+        layout: The places in S3.
     """
 
     metrics: frozenset[str]
@@ -37,7 +37,7 @@ class Code:
 
 
 def code(layout: Layout) -> Code:
-    """What the code is like."""
+    """The facts about the code, with the places of a layout."""
     keys = (f"COMPACTOR_{name}__{key}".upper() for name, section in SECTIONS.items() for key in section.model_fields)
     return Code(
         metrics=frozenset(CATALOGUE),
@@ -49,7 +49,7 @@ def code(layout: Layout) -> Code:
 
 
 def handler_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
-    """Functions start where the code of their role begins."""
+    """The handler of each function is the entry point of its role."""
     functions = {name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::Lambda::Function"}
     by_role = {each["Role"].removesuffix(".Arn"): each["Handler"] for each in functions.values()}
     expected = {role: entry for role, entry in code.entries.items() if entry.startswith("lambdas.")}
@@ -64,19 +64,19 @@ def handler_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
 
 
 def variable_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
-    """Every variable of a function, and every argument of the job, is one that the code reads."""
+    """The code reads every variable of a function and every argument of the job."""
     for name, each in found.items():
         properties = each["Properties"]
         if each["Type"] == "AWS::Lambda::Function":
             variables = properties["Environment"]["Variables"]
-            yield from (f"{name}: no code reads {key}" for key in variables if key not in code.variables)
+            yield from (f"{name}: {key} is not read" for key in variables if key not in code.variables)
             if "COMPACTOR_CONFIG" not in variables:
                 yield f"{name}: COMPACTOR_CONFIG is not set"
         if each["Type"] == "AWS::Glue::Job":
             ours = {
                 key.removeprefix("--") for key in properties["DefaultArguments"] if key.removeprefix("--").isupper()
             }
-            yield from (f"{name}: no code reads --{key}" for key in sorted(ours - code.variables - {"CONFIG"}))
+            yield from (f"{name}: --{key} is not read" for key in sorted(ours - code.variables - {"CONFIG"}))
             if "CONFIG" not in ours:
                 yield f"{name}: --CONFIG is not given"
     places = {
@@ -98,16 +98,16 @@ def metric_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
         if dimensions != DIMENSIONS:
             yield f"{where}: {name} has the dimensions {dimensions}, expected {DIMENSIONS}"
         if namespace != "Compactor/prod":
-            yield f"{where}: {name} is looked for in {namespace}"
+            yield f"{where}: {name} has the namespace {namespace}"
 
 
 def permission_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
-    """Each role allows what its code calls, and nothing else; on resources that have names."""
+    """Each role allows the actions that its code needs and no others, on named resources."""
     roles = {name: each for name, each in found.items() if each["Type"] == "AWS::IAM::Role"}
     if roles.keys() != code.calls.keys():
         yield f"roles {sorted(roles)}, expected {sorted(code.calls)}"
     for name, made in code.calls.items():
-        yield from (f"{name}: what {call} takes is not known" for call in sorted(made - ACTIONS.keys()))
+        yield from (f"{name}: the actions of {call} are not known" for call in sorted(made - ACTIONS.keys()))
         needed = {action for call in made & ACTIONS.keys() for action in ACTIONS[call]} | BEYOND_CALLS[name].keys()
         granted = allowed(roles[name])
         yield from (f"{name}: {action} is needed and not allowed" for action in sorted(needed - granted))
@@ -131,31 +131,31 @@ def _statement_faults(where: str, actions: list[str], resources: list[str], cond
 
 
 def lifecycle_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
-    """What goes by age is staging, rejects, archive and the Spark UI's logs; nothing that anything depends on."""
+    """Only staging, rejects, archive and the logs of the Spark UI expire."""
     layout = code.layout
     bucket = layout.state.removeprefix("s3://").partition("/")[0]
-    may_go = {layout.staging_folder, layout.rejects_folder, layout.archive_folder, f"s3://{bucket}/spark-ui/"}
+    expiring = {layout.staging_folder, layout.rejects_folder, layout.archive_folder, f"s3://{bucket}/spark-ui/"}
     for name, each in found.items():
         if each["Type"] != "AWS::S3::Bucket":
             continue
         rules = each["Properties"]["LifecycleConfiguration"]["Rules"]
-        goes = {f"s3://{bucket}/{rule['Prefix']}" for rule in rules if "ExpirationInDays" in rule}
-        expected = may_go if name == "WorkBucket" else set()
-        yield from (f"{name}: {place} goes by age" for place in sorted(goes - expected))
-        yield from (f"{name}: {place} never goes" for place in sorted(expected - goes))
+        expires = {f"s3://{bucket}/{rule['Prefix']}" for rule in rules if "ExpirationInDays" in rule}
+        expected = expiring if name == "WorkBucket" else set()
+        yield from (f"{name}: {place} expires" for place in sorted(expires - expected))
+        yield from (f"{name}: {place} never expires" for place in sorted(expected - expires))
         if not any("AbortIncompleteMultipartUpload" in rule for rule in rules):
-            yield f"{name}: incomplete uploads never go"
+            yield f"{name}: incomplete uploads never expire"
 
 
 def table_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
-    """Tables look where the compactor writes."""
-    day = "${file_date}"
-    places = {"EventsTable": code.layout.output_folder_of(day), "RejectsTable": code.layout.rejects_folder_of(day)}
+    """Tables read the places that the compactor writes."""
+    date = "${file_date}"
+    places = {"EventsTable": code.layout.output_folder_of(date), "RejectsTable": code.layout.rejects_folder_of(date)}
     for name, place in places.items():
         table = found[name]["Properties"]["TableInput"]
         template = table["Parameters"]["storage.location.template"]
         if template != place:
-            yield f"{name}: looks in {template}, expected {place}"
+            yield f"{name}: reads {template}, expected {place}"
         keys = [key["Name"] for key in table["PartitionKeys"]]
         projected = {
             key.split(".")[1] for key in table["Parameters"] if key.startswith("projection.") and key.count(".") > 1
@@ -179,7 +179,7 @@ CHECKS: dict[str, Callable[[Mapping[str, Document], Code], Iterator[str]]] = {
 
 
 def metrics_of(found: Mapping[str, Document]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Every metric that is shown or alarmed on: where, namespace, name, dimensions."""
+    """The metrics of alarms and widgets: alarm or widget, namespace, name, dimensions."""
     for name, each in found.items():
         properties = each["Properties"]
         if each["Type"] == "AWS::CloudWatch::Alarm":

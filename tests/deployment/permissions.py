@@ -1,4 +1,4 @@
-"""What the code needs to be allowed, by the calls that it can come to make; and what the roles allow."""
+"""The permissions that the code needs for the AWS calls it can reach, and those that the roles grant."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ ENTRIES = {
     "ControlRole": "lambdas.control_plane.handler",
     "JobRole": "glue_entry.main",
 }
-"""Where the code begins that runs under each role."""
+"""The entry point of the code that runs under each role."""
 
 ACTIONS = {
     "abort_multipart_upload": ("s3:AbortMultipartUpload",),
@@ -41,10 +41,10 @@ ACTIONS = {
     "put_metric_data": ("cloudwatch:PutMetricData",),
     "publish": ("sns:Publish",),
 }
-"""What each call of a client takes. A call that is not here is a fault: add it, and allow it where it is made."""
+"""The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
 
-CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
-"""The names of clients of AWS in the adapters."""
+CLIENTS = {"client", "_client", "_sqs", "_cloudwatch"}
+"""The names of AWS clients in the adapters."""
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -57,33 +57,33 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
     },
     "SealerRole": {
         **dict.fromkeys(LOGS, "Lambda writes the log"),
-        "sqs:SendMessage": "Lambda keeps calls that failed",
+        "sqs:SendMessage": "Lambda keeps failed calls",
     },
     "ControlRole": {
         **dict.fromkeys(LOGS, "Lambda writes the log"),
-        "sqs:SendMessage": "Lambda keeps calls that failed",
+        "sqs:SendMessage": "Lambda keeps failed calls",
     },
     "JobRole": {
         **dict.fromkeys(LOGS, "Glue writes the log"),
         "cloudwatch:PutMetricData": "Glue's own metrics",
         "s3:GetObject": "S3A reads input, staging and checkpoints; Glue fetches the script and its packages",
-        "s3:ListBucket": "S3A lists folders, and tells a missing object by it",
-        "s3:PutObject": "S3A writes staging and checkpoints; Glue writes what the Spark UI shows",
+        "s3:ListBucket": "S3A lists folders and detects missing objects",
+        "s3:PutObject": "S3A writes staging and checkpoints; Glue writes the logs of the Spark UI",
         "s3:DeleteObject": "S3A renames by copying and deleting",
-        "s3:AbortMultipartUpload": "S3A gives up uploads of tasks that failed",
+        "s3:AbortMultipartUpload": "S3A aborts the uploads of failed tasks",
     },
 }
-"""What AWS itself, or Spark, does under a role, each with the reason."""
+"""Actions that AWS or Spark need under a role, each with the reason."""
 
 ANYWHERE = {
-    "cloudwatch:PutMetricData": "knows no resources; the namespace is the limit",
-    "cloudwatch:GetMetricData": "knows no resources and no namespaces",
+    "cloudwatch:PutMetricData": "has no resources; the namespace is the limit",
+    "cloudwatch:GetMetricData": "has no resources and no namespaces",
 }
 """Actions that may be allowed on `*`, each with the reason."""
 
 
 def calls(role: str) -> frozenset[str]:
-    """The calls of AWS that the code under a role can come to make."""
+    """The AWS calls that the code under a role can reach."""
     return frozenset(
         call
         for function in reachable(ENTRIES[role])
@@ -104,7 +104,7 @@ def _client_calls(function: Found) -> Iterator[str]:
 
 
 def statements(role: Document) -> Iterator[tuple[str, list[str], list[str], Document]]:
-    """The statements of a role whose values are filled in: name, actions, resources, condition."""
+    """The statements of a resolved role: Sid, actions, resources, condition."""
     for policy in role["Properties"]["Policies"]:
         for each in policy["PolicyDocument"]["Statement"]:
             assert each["Effect"] == "Allow", each

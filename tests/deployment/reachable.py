@@ -1,6 +1,6 @@
-"""Finds what code an entry point can come to run, by names alone: rather too much than too little.
+"""Finds the functions that an entry point can reach. It compares names only, so it may find too many, never too few.
 
-A function counts as soon as its name is mentioned in code that runs, a method once its class is mentioned too.
+A function is reachable if reachable code mentions its name, a method if reachable code also mentions its class.
 """
 
 import ast
@@ -15,17 +15,17 @@ PACKAGES = ("compactor", "lambdas", "glue_entry")
 NOT_ON_AWS = {
     "compactor.adapters.local.store": "all places are on S3",
     "compactor.adapters.local.sqlite_claims": "claims are in DynamoDB",
-    "compactor.cli.entry": "the job starts no command",
+    "compactor.cli.entry": "the job runs no command",
     "compactor.adapters.aws.local_setup": "only a stand-in for AWS is set up by code",
 }
-"""Modules that never run on AWS, each with the reason. What they call takes no permission."""
+"""Modules that never run on AWS, each with the reason. Their calls need no permission."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A function or method that can come to run."""
+    """A function or method that an entry point can reach."""
 
     module: str
     class_name: str
@@ -41,11 +41,7 @@ class _Mentions:
 
 
 def reachable(entry: str) -> frozenset[Found]:
-    """What a module's `handler` or `main` can come to run.
-
-    Args:
-        entry: As in `lambdas.manifest_builder.handler`.
-    """
+    """The functions that an entry point such as `lambdas.manifest_builder.handler` can reach."""
     module, _, function = entry.rpartition(".")
     mentions = _Mentions(names={function})
     _mention_module(module, mentions)
@@ -73,7 +69,7 @@ def _runs(function: Found, mentions: _Mentions, live: set[str]) -> bool:
 
 
 def _live_classes(mentions: _Mentions) -> set[str]:
-    """The classes that are mentioned, and those that they inherit from."""
+    """The classes that are mentioned, and their base classes."""
     bases = {name: parents for module in mentions.modules for name, parents in _classes(module).items()}
     live = {name for name in bases if name in mentions.names | mentions.attributes}
     while more := {parent for name in live for parent in bases.get(name, ())} - live:
@@ -82,7 +78,7 @@ def _live_classes(mentions: _Mentions) -> set[str]:
 
 
 def _mention_module(name: str, mentions: _Mentions) -> None:
-    """Take in what runs when a module is imported, which includes its parents."""
+    """Add what runs when a module and its parent packages are imported."""
     parts = name.split(".")
     for length in range(1, len(parts) + 1):
         each = ".".join(parts[:length])
@@ -145,7 +141,7 @@ def _classes(module: str) -> dict[str, tuple[str, ...]]:
 
 
 def _top_level(module: str) -> Iterator[ast.AST]:
-    """What runs on import: all but the bodies of functions, annotations and base classes."""
+    """The code that runs on import: everything except function bodies, annotations and base classes."""
     for statement in _tree(module).body:
         parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         for part in parts:

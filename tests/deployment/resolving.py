@@ -1,4 +1,4 @@
-"""Fills parameters into the template, as CloudFormation does."""
+"""Resolves the template with parameters, as CloudFormation does."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def _template() -> Document:
 
 
 def template() -> Document:
-    """The template as it is, to be changed at will."""
+    """A copy of the template that a test may change."""
     copied: Document = _copy(_template())
     return copied
 
@@ -44,7 +44,7 @@ def _copy(node: Any) -> Any:
 
 
 def parameters_of(environment: str) -> dict[str, str]:
-    """What `make deploy` gives for an environment."""
+    """The parameters that `make deploy` passes for an environment."""
     given: dict[str, str] = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
     settings = load_settings(ROOT / "config" / f"{environment}.toml", {})
     keys = {name: artefact_key(environment, name, name * 4, "x") for name in ARTEFACTS}
@@ -52,9 +52,9 @@ def parameters_of(environment: str) -> dict[str, str]:
 
 
 def resources(document: Document, parameters: Mapping[str, str]) -> dict[str, Document]:
-    """The resources that there are with these parameters, with all values filled in.
+    """The resources that these parameters create, with their values resolved.
 
-    What only AWS knows stays a name: `!Ref Queue` is `Queue`, `!GetAtt Queue.Arn` is `Queue.Arn`.
+    Values that only AWS knows stay names: `!Ref Queue` is `Queue`, `!GetAtt Queue.Arn` is `Queue.Arn`.
     """
     resolver = _Resolver(document, parameters)
     return {

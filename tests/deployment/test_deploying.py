@@ -1,4 +1,4 @@
-"""A deployment to a stand-in for AWS: shown first, done when wanted, and refused in words."""
+"""A deployment to a stand-in for AWS is shown, applied when confirmed, and explains each refusal."""
 
 import json
 import os
@@ -21,9 +21,8 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
-from deploy.change_sets import Change, DeploymentError, Stack
 from deploy.pins import job_modules
-from deploy.plan import change_lines
+from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
 from tests.deployment.resolving import ROOT, parameters_of, template
@@ -42,7 +41,7 @@ def stand_in() -> Iterator[str]:
 
 @pytest.fixture
 def session(stand_in: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A session with an account in which there is nothing but a bucket for artefacts."""
+    """A session with an account that contains only a bucket for artefacts."""
     with urlopen(Request(f"{stand_in}/moto-api/reset", method="POST")):  # noqa: S310 - on this machine
         pass
     for name, value in CREDENTIALS.items():
@@ -56,7 +55,7 @@ def session(stand_in: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A checkout in which everything was packaged."""
+    """A checkout after `make package` and `make glue-environment`."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
     shutil.copytree(ROOT / "deploy" / "parameters", tmp_path / "deploy" / "parameters")
     dist = tmp_path / "dist"
@@ -74,17 +73,17 @@ def kinds(session: Any) -> set[str]:
 
 
 def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An operator who says no changes nothing; one who says yes gets a stack; a second yes changes nothing."""
-    deploy("dev", Session, is_wanted=lambda: False, root=root)
-    told = capsys.readouterr().out
+    """A refused deployment changes nothing, a confirmed one creates the stack, and a repeated one changes nothing."""
+    deploy("dev", Session, confirm=lambda: False, root=root)
+    shown = capsys.readouterr().out
     for words in ("account 123456789012", "WorkBucketName        example-compactor-dev", "lambda.zip -> s3://"):
-        assert words in told
-    assert "add      EventQueue  (AWS::SQS::Queue)" in told
-    assert told.endswith("Nothing was changed.\n")
+        assert words in shown
+    assert "add      EventQueue  (AWS::SQS::Queue)" in shown
+    assert shown.endswith("Nothing was changed.\n")
     assert session.client("sqs").list_queues().get("QueueUrls", []) == []
     assert kinds(session) == {"template"}
 
-    deploy("dev", Session, is_wanted=lambda: True, root=root)
+    deploy("dev", Session, confirm=lambda: True, root=root)
     assert "Deployed." in capsys.readouterr().out
     assert kinds(session) == {"template", "settings", "functions", "job"}
     control = session.client("lambda").get_function(FunctionName="compactor-dev-control-plane")["Configuration"]
@@ -93,7 +92,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     assert session.client("cloudwatch").get_dashboard(DashboardName="compactor-dev")["DashboardBody"]
 
     asked: list[bool] = []
-    deploy("dev", Session, is_wanted=lambda: asked.append(True) or True, root=root)
+    deploy("dev", Session, confirm=lambda: asked.append(True) or True, root=root)
     again = capsys.readouterr().out
     assert again.endswith("Nothing to change.\n")
     assert "upload  sha256" not in again
@@ -101,12 +100,12 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On Glue 5.1 pip installs the native engine from the bucket of artefacts, where its wheel keeps its name."""
+    """On Glue 5.1 pip installs the native engine from the artefact bucket, where the wheel keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
     name = "compactor_native-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
     (root / "dist" / name).write_bytes(b"compiled")
-    deploy("dev", Session, is_wanted=lambda: True, root=root)
+    deploy("dev", Session, confirm=lambda: True, root=root)
     listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
     [key] = [each["Key"] for each in listed if each["Key"].endswith(f"/{name}")]
     assert key.startswith("dev/job/")
@@ -115,7 +114,7 @@ def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.Ca
 
 
 def test_without_credentials(tmp_path: Path) -> None:
-    """Without credentials there is one line and no deployment."""
+    """Without credentials the command prints one line and exits with 2."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
         [sys.executable, "-m", "deploy", "dev"],
@@ -126,14 +125,16 @@ def test_without_credentials(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "credentials: none found -> expected those of AWS, from a profile, a role or variables\n"
+    assert done.stderr == (
+        "credentials: none found -> expected AWS credentials from a profile, a role or environment variables\n"
+    )
 
 
 def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
-    """Files that were not packaged are named together, before anything is asked of AWS."""
+    """One error names every file that was not packaged, before any request to AWS."""
     shutil.rmtree(root / "dist")
     with pytest.raises(SettingsError) as caught:
-        deploy("dev", Session, is_wanted=lambda: True, root=root)
+        deploy("dev", Session, confirm=lambda: True, root=root)
     assert [fault.rpartition("-> ")[2] for fault in caught.value.faults] == [
         "expected the functions: make package",
         "expected the package: make package",
@@ -143,14 +144,14 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
 
 
 def test_without_a_bucket_for_artefacts(session: Any, root: Path) -> None:
-    """A bucket of artefacts that does not exist is named, with the command that makes one."""
+    """The error names the missing bucket for artefacts and the command that creates it."""
     session.client("s3").delete_bucket(Bucket=BUCKET)
     with pytest.raises(SettingsError, match=f"aws s3 mb s3://{BUCKET}"):
-        deploy("dev", Session, is_wanted=lambda: True, root=root)
+        deploy("dev", Session, confirm=lambda: True, root=root)
 
 
 class RefusingClient:
-    """A client of CloudFormation for what the stand-in never does: everything that is waited for fails."""
+    """A CloudFormation client whose waiters always fail, which the stand-in never does."""
 
     def __init__(self, reason: str = "", status: str = "UPDATE_COMPLETE") -> None:
         self.reason = reason
@@ -172,13 +173,24 @@ class RefusingClient:
     def delete_stack(self, **_: str) -> None:
         self.done.append("delete stack")
 
-    def describe_stack_events(self, **_: str) -> dict[str, Any]:
-        causes = {"WorkBucket": "its name is taken", "JobRole": "cancelled"}
-        events = [
-            {"LogicalResourceId": name, "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": why}
-            for name, why in causes.items()
-        ]
-        return {"StackEvents": events[::-1]}
+    def get_paginator(self, operation: str) -> Any:
+        assert operation == "describe_stack_events"
+        return self
+
+    def paginate(self, **_: str) -> Iterator[dict[str, Any]]:
+        """Events from the latest to the first, on two pages; the last one belongs to another deployment."""
+        taken = "its name is taken"
+        yield {"StackEvents": [self.failure(name, "cancelled") for name in ("Database", "Job", "JobRole")]}
+        yield {"StackEvents": [self.failure("WorkBucket", taken), self.failure("LakeBucket", taken, "another")]}
+
+    @staticmethod
+    def failure(name: str, reason: str, change_set: str = "c") -> dict[str, str]:
+        return {
+            "LogicalResourceId": name,
+            "ResourceStatus": "CREATE_FAILED",
+            "ResourceStatusReason": reason,
+            "ClientRequestToken": change_set,
+        }
 
     def get_waiter(self, _: str) -> Any:
         return self
@@ -188,10 +200,10 @@ class RefusingClient:
 
 
 def test_a_failed_deployment_says_why() -> None:
-    """What could not be made is named, the cause first."""
+    """The error names the first resources of this deployment that failed, the cause first."""
     client = RefusingClient()
-    with pytest.raises(DeploymentError, match="not deployed: WorkBucket: its name is taken; JobRole: cancelled"):
-        Stack(client, "s", FAST).carry_out("c")
+    with pytest.raises(DeploymentError, match=r": WorkBucket: its name is taken; JobRole: cancelled; Job: cancelled$"):
+        Stack(client, "s", FAST).execute("c")
     assert client.done == ["execute"]
 
 
@@ -199,11 +211,11 @@ def test_a_failed_deployment_says_why() -> None:
     ("status", "done"),
     [
         ("UPDATE_COMPLETE", ["UPDATE", "delete change set"]),
-        ("REVIEW_IN_PROGRESS", ["CREATE", "delete stack"]),  # an empty stack, which came with the change set
+        ("REVIEW_IN_PROGRESS", ["CREATE", "delete stack"]),  # an empty stack, created with the change set
     ],
 )
-def test_a_refused_change_set_is_thrown_away(status: str, done: list[str]) -> None:
-    """What CloudFormation refuses is told in its words, and nothing is left behind."""
+def test_a_refused_change_set_is_deleted(status: str, done: list[str]) -> None:
+    """The error has CloudFormation's reason, and nothing is left in the account."""
     client = RefusingClient("Template error: no such resource", status)
     with pytest.raises(DeploymentError, match="the change set was refused: Template error: no such resource"):
         Stack(client, "s", FAST).propose("c", "url", {})
@@ -211,23 +223,22 @@ def test_a_refused_change_set_is_thrown_away(status: str, done: list[str]) -> No
 
 
 def test_nothing_to_change() -> None:
-    """A change set without changes is no failure."""
+    """A change set without changes is deleted and is not an error."""
     client = RefusingClient("The submitted information didn't contain changes. Submit different information.")
     assert Stack(client, "s", FAST).propose("c", "url", {}) is None
     assert client.done == ["UPDATE", "delete change set"]
 
 
-def test_what_is_dangerous_comes_first() -> None:
-    """Changes that take something away, or make it anew, are at the top of the list."""
-    lines = change_lines(
-        [
-            Change("Add", "A", "AWS::SQS::Queue", ""),
-            Change("Modify", "B", "AWS::SQS::Queue", "False"),
-            Change("Modify", "C", "AWS::SQS::Queue", "True"),
-            Change("Modify", "D", "AWS::SQS::Queue", "Conditional"),
-            Change("Remove", "E", "AWS::SQS::Queue", ""),
-        ]
-    )
+def test_replacements_and_removals_come_first() -> None:
+    """Changes that remove or replace a resource are at the top of the list."""
+    changes: list[dict[str, str]] = [
+        {"Action": "Add", "LogicalResourceId": "A"},
+        {"Action": "Modify", "LogicalResourceId": "B", "Replacement": "False"},
+        {"Action": "Modify", "LogicalResourceId": "C", "Replacement": "True"},
+        {"Action": "Modify", "LogicalResourceId": "D", "Replacement": "Conditional"},
+        {"Action": "Remove", "LogicalResourceId": "E"},
+    ]
+    lines = change_lines([{**change, "ResourceType": "AWS::SQS::Queue"} for change in changes])
     assert [line.split()[:2] for line in lines[1:-1]] == [
         ["REPLACE", "C"],
         ["REPLACE?", "D"],
@@ -237,8 +248,8 @@ def test_what_is_dangerous_comes_first() -> None:
     ]
 
 
-def test_all_that_settings_cannot_have() -> None:
-    """Settings that this deployment cannot carry out are told all at once."""
+def test_settings_that_the_stack_does_not_support() -> None:
+    """One error lists all settings that the stack does not support."""
     wrong = {
         "paths": {"manifests": "s3://aaa/m", "output": "s3://aaa/o", "state": "s3://bbb/s"},
         "input": {"allowed_prefixes": ["s3://rr1", "s3://rr2"]},
@@ -260,7 +271,7 @@ def test_all_that_settings_cannot_have() -> None:
 
 
 def test_parameters_are_given_once_and_known() -> None:
-    """A parameter that is missing, unknown or given twice is a fault."""
+    """One error lists every parameter that is missing, unknown or given twice."""
     given = parameters_of("dev")
     del given["LogDays"]
     with pytest.raises(SettingsError) as caught:
@@ -273,7 +284,7 @@ def test_parameters_are_given_once_and_known() -> None:
 
 
 def test_columns_of_the_table() -> None:
-    """The table gets the columns of the schema, in the types of Athena, beside those of a row's origin."""
+    """The table has the columns of the schema in Athena's types, and the columns of a row's origin."""
     columns = (
         Column(key="id", name="id", added_in=1),
         Column(key="n", name="n", added_in=1, type="long"),

@@ -1,4 +1,4 @@
-"""The template, the settings and the code agree, and a change to one of them alone is noticed."""
+"""The template, the settings and the code agree; a change to only one of them is reported."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +16,8 @@ LAYOUT = load_settings(ROOT / "config" / "prod.toml", {}).layout()
 
 
 @cache
-def code_of_today() -> Code:
-    """What the code is like, which takes seconds to find out."""
+def current_code() -> Code:
+    """The facts about the code, cached because reading it takes seconds."""
     return drift.code(LAYOUT)
 
 
@@ -27,16 +27,16 @@ def faults(check: str, document: Document, code: Code) -> list[str]:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_template_and_code_agree(check: str) -> None:
-    """There is no difference between what is deployed and what is run."""
-    assert faults(check, template(), code_of_today()) == []
+    """The template has no difference from the code."""
+    assert faults(check, template(), current_code()) == []
 
 
 def at(document: Document, path: str) -> tuple[Any, str]:
-    """What holds a value, and the value's key in it; a path is below Resources, numbers are positions."""
+    """The container and key of the value at a path below Resources; numbers in a path are list positions."""
     node: Any = document["Resources"]
-    *steps, last = path.split("/")
-    for step in steps:
-        node = node[int(step) if isinstance(node, list) else step]
+    *keys, last = path.split("/")
+    for key in keys:
+        node = node[int(key) if isinstance(node, list) else key]
     return node, last
 
 
@@ -87,7 +87,7 @@ IN_THE_TEMPLATE = [
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.sealer.handler"), "there is no such function"),
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.manifest_sealer.handle"), "no such function"),
     ("handlers", put("SealerFunction/Properties/Handler", "lambdas.manifest_builder.handler"), "SealerRole: handler"),
-    ("variables", put(f"BuilderFunction/{VARIABLES}", {"COMPACTOR_CONF": "x"}), "no code reads COMPACTOR_CONF"),
+    ("variables", put(f"BuilderFunction/{VARIABLES}", {"COMPACTOR_CONF": "x"}), "COMPACTOR_CONF is not read"),
     ("variables", put(f"ControlFunction/{VARIABLES}/COMPACTOR_CONTROL__QUEUE", "x"), "COMPACTOR_CONTROL__QUEUE"),
     ("variables", put(f"ControlFunction/{VARIABLES}/COMPACTOR_CONTROL__TOPIC_ARN", "x"), "expected AlarmTopic"),
     ("variables", drop(f"SealerFunction/{VARIABLES}/COMPACTOR_CONFIG"), "COMPACTOR_CONFIG is not set"),
@@ -96,9 +96,9 @@ IN_THE_TEMPLATE = [
     ("metrics", put("QueueAgeAlarm/Properties/MetricName", "QueueAge"), "QueueAge is not in the catalogue"),
     ("metrics", reword(BODY, '"PartsPending"', '"PendingParts"'), "PendingParts is not in the catalogue"),
     ("metrics", put("QueueAgeAlarm/Properties/Dimensions", []), "has the dimensions ()"),
-    ("metrics", put("QueueAgeAlarm/Properties/Namespace", "AWS/SQS"), "is looked for in AWS/SQS"),
+    ("metrics", put("QueueAgeAlarm/Properties/Namespace", "AWS/SQS"), "has the namespace AWS/SQS"),
     ("permissions", statement("SealerRole", "Claim", "Action", "dynamodb:PutItem"), "BatchGetItem is needed"),
-    ("permissions", statement("ControlRole", "TellPeople", "Action", "sns:Subscribe"), "sns:Publish is needed"),
+    ("permissions", statement("ControlRole", "Notify", "Action", "sns:Subscribe"), "sns:Publish is needed"),
     (
         "permissions",
         statement("BuilderRole", "Write", "Action", ["s3:PutObject", "s3:AbortMultipartUpload"]),
@@ -106,19 +106,19 @@ IN_THE_TEMPLATE = [
     ),
     ("permissions", statement("JobRole", "Read", "Action", "s3:Get*"), "s3:Get* is a pattern"),
     ("permissions", statement("JobRole", "Read", "Resource", "*"), "is allowed on everything"),
-    ("permissions", statement("JobRole", "Measure", "Condition", {}), "without a namespace"),
-    ("permissions", statement("JobRole", "Clear", "Resource", "arn:aws:s3:::lake"), "s3:DeleteObject on"),
-    ("lifecycle", lifecycle({"Prefix": "state/ledger/", "ExpirationInDays": 365}), "state/ledger/ goes by age"),
-    ("lifecycle", lifecycle({"Prefix": "state/checkpoint/", "ExpirationInDays": 365}), "checkpoint/ goes by age"),
+    ("permissions", statement("JobRole", "PutMetrics", "Condition", {}), "without a namespace"),
+    ("permissions", statement("JobRole", "Delete", "Resource", "arn:aws:s3:::lake"), "s3:DeleteObject on"),
+    ("lifecycle", lifecycle({"Prefix": "state/ledger/", "ExpirationInDays": 365}), "state/ledger/ expires"),
+    ("lifecycle", lifecycle({"Prefix": "state/checkpoint/", "ExpirationInDays": 365}), "checkpoint/ expires"),
     (
         "lifecycle",
         put("LakeBucket/Properties/LifecycleConfiguration/Rules", [{"Prefix": "", "ExpirationInDays": 1}]),
-        "goes by age",
+        "expires",
     ),
     (
         "tables",
         put("EventsTable/Properties/TableInput/Parameters/storage.location.template", "s3://lake/${file_date}/"),
-        "EventsTable: looks in",
+        "EventsTable: reads",
     ),
     ("tables", put("EventsTable/Properties/TableInput/PartitionKeys/0/Name", "day"), "partitioned by ['day']"),
 ]
@@ -128,11 +128,11 @@ IN_THE_TEMPLATE = [
     ("check", "change", "words"), IN_THE_TEMPLATE, ids=lambda each: each[:40] if isinstance(each, str) else None
 )
 def test_a_change_of_the_template_alone_is_noticed(check: str, change: Callable[[Document], None], words: str) -> None:
-    """Whatever is renamed, added or taken away in the template, the check says what differs."""
+    """The check reports what was renamed, added or removed in the template."""
     document = template()
     change(document)
-    assert any(words in fault for fault in faults(check, document, code_of_today())), faults(
-        check, document, code_of_today()
+    assert any(words in fault for fault in faults(check, document, current_code())), faults(
+        check, document, current_code()
     )
 
 
@@ -148,12 +148,12 @@ IN_THE_CODE: list[tuple[str, Callable[[Code], Code], str]] = [
     ("handlers", lambda code: replace(code, entries={**code.entries, "SealerRole": "lambdas.s.handler"}), "SealerRole"),
     ("variables", lambda code: replace(code, variables=code.variables - {"COMPACTOR_CONTROL__TOPIC_ARN"}), "TOPIC_ARN"),
     ("metrics", lambda code: replace(code, metrics=code.metrics - {"Heartbeat"}), "NoHeartbeatAlarm: Heartbeat"),
-    ("metrics", lambda code: replace(code, metrics=code.metrics - {"ArrivalToVisibleSeconds"}), "From arrival"),
+    ("metrics", lambda code: replace(code, metrics=code.metrics - {"ArrivalToVisibleSeconds"}), "Arrival to visible"),
     ("permissions", with_call("BuilderRole", "upload_file"), "BuilderRole: s3:AbortMultipartUpload is needed"),
-    ("permissions", with_call("BuilderRole", "delete_item"), "what delete_item takes is not known"),
+    ("permissions", with_call("BuilderRole", "delete_item"), "the actions of delete_item are not known"),
     ("permissions", without_call("ControlRole", "batch_stop_job_run"), "BatchStopJobRun is allowed and not needed"),
-    ("lifecycle", lambda code: replace(code, layout=replace(LAYOUT, state="s3://example-compactor-prod/s")), "goes by"),
-    ("tables", lambda code: replace(code, layout=replace(LAYOUT, output_folder="date={date}")), "EventsTable: looks"),
+    ("lifecycle", lambda code: replace(code, layout=replace(LAYOUT, state="s3://example-compactor-prod/s")), "expires"),
+    ("tables", lambda code: replace(code, layout=replace(LAYOUT, output_folder="date={date}")), "EventsTable: reads"),
 ]
 
 
@@ -161,5 +161,5 @@ IN_THE_CODE: list[tuple[str, Callable[[Code], Code], str]] = [
     ("check", "change", "words"), IN_THE_CODE, ids=lambda each: each[:40] if isinstance(each, str) else None
 )
 def test_a_change_of_the_code_alone_is_noticed(check: str, change: Callable[[Code], Code], words: str) -> None:
-    """Whatever the code does otherwise from now on, the check says what the template lacks, or has too much."""
-    assert any(words in fault for fault in faults(check, template(), change(code_of_today())))
+    """The check reports what the template lacks, or no longer needs, after a change to the code."""
+    assert any(words in fault for fault in faults(check, template(), change(current_code())))

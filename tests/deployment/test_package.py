@@ -1,4 +1,4 @@
-"""What is shipped: all that the functions import, nothing that they must not have, and the same bytes each time."""
+"""The zip and the wheels hold what the functions and the job import, nothing else, and the same bytes each time."""
 
 import os
 import shutil
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.errors import PackagingError
-from deploy.imported_modules import ROOT, imported_files
+from deploy import ROOT
 from deploy.native_wheel import GLUE_GLIBC, build_native_wheel, glibc_line, glibc_of
 from deploy.package import MAX_ZIP_BYTES, build_functions, build_native, build_wheel
 from deploy.pins import FUNCTION_PACKAGES, REPORT_PACKAGES, job_modules, job_packages, pinned, pins
+from deploy.pip import PackagingError
 from tests.support.extras import CARGO
 from tools.json_schemas import NAMES
 
@@ -22,7 +22,7 @@ HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
 
 
 def install_from_here(site: Path) -> None:
-    """The same packages as pip would install, but those of this machine; it takes no network."""
+    """Copy the packages that pip would install from this machine, without a network."""
     for line in pinned(FUNCTION_PACKAGES):
         found = distribution(line.partition("==")[0])
         for file in found.files or ():
@@ -45,7 +45,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_in_the_zip(functions: Path) -> None:
-    """The handlers and what they import, as it is here; no Spark, no Arrow, no command line, nothing compiled twice."""
+    """The zip holds the handlers and what they import, unchanged; no Spark, Arrow, command line or bytecode."""
     found = content(functions)
     packages = {name.partition("/")[0] for name in found if ".dist-info" not in name}
     expected = {
@@ -70,7 +70,7 @@ def test_what_is_in_the_zip(functions: Path) -> None:
 
 
 def test_the_zip_is_enough(functions: Path, tmp_path: Path) -> None:
-    """Each handler can be imported from the zip alone; not even boto3, which Lambda brings, has to be there yet."""
+    """Each handler can be imported from the zip alone, even without boto3, which Lambda provides."""
     with zipfile.ZipFile(functions) as archive:
         archive.extractall(tmp_path)
     script = f"""
@@ -85,26 +85,24 @@ assert not {{"pyspark", "pyarrow", "click", "cramjam", "jinja2", "pygal"}} & sys
 
 
 def test_the_same_code_makes_the_same_bytes(functions: Path, tmp_path: Path) -> None:
-    """A second build is the first one, so that a deployment without changes has none."""
+    """A second build makes the same bytes, so deploying unchanged code changes nothing."""
     build_functions(tmp_path / "again.zip", install_from_here)
     assert (tmp_path / "again.zip").read_bytes() == functions.read_bytes()
 
 
-def test_an_import_that_functions_cannot_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that is not shipped, imported by anything that a function may reach, ends the build with its name."""
+def test_an_import_that_functions_cannot_have(tmp_path: Path) -> None:
+    """The build fails and names a package that a module imports, even late, and that is not shipped."""
     for folder in ("lambdas", "compactor"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("")
     (tmp_path / "lambdas" / "one.py").write_text("from compactor import late\n")
     (tmp_path / "compactor" / "late.py").write_text("def f():\n    import pyarrow\n")
-    monkeypatch.setattr("deploy.package.ROOT", tmp_path)
-    monkeypatch.setattr("deploy.package.imported_files", lambda entries: imported_files(entries, tmp_path))
-    with pytest.raises(PackagingError, match=r"compactor/late\.py imports pyarrow, which functions do not have"):
-        build_functions(tmp_path / "lambda.zip", install_from_here)
+    with pytest.raises(PackagingError, match=r"compactor\.late imports pyarrow, which functions do not have"):
+        build_functions(tmp_path / "lambda.zip", install_from_here, tmp_path)
 
 
 def test_versions_are_those_that_are_tested() -> None:
-    """What is shipped has the versions of requirements.txt, with all that it needs in turn."""
+    """Packages and their dependencies are shipped in the versions of requirements.txt."""
     versions = pins()
     assert pinned(["boto3"]) == [
         f"{name}=={versions[name]}"
@@ -127,7 +125,7 @@ assert not {"jinja2", "markupsafe", "pygal"} & sys.modules.keys()
 
 
 def test_the_glibc_of_the_native_wheel() -> None:
-    """It is named beside Glue's; a newer one, and a wheel for this machine alone, are refused in words."""
+    """The message compares it with Glue's; a newer glibc and a wheel without a manylinux tag for x86_64 are errors."""
     name = "compactor_native-0.1.0-cp311-abi3-{}.whl"
     assert glibc_of(Path(name.format("manylinux_2_17_x86_64.manylinux2014_x86_64"))) == (2, 17)
     assert glibc_line(Path(name.format("manylinux_2_34_x86_64"))) == "needs glibc 2.34, no newer than Glue's 2.34"
@@ -139,7 +137,7 @@ def test_the_glibc_of_the_native_wheel() -> None:
 
 
 def test_packaging_without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cargo one line says so, and no wheel of older code is left to go to Glue."""
+    """Without cargo one line says so, and wheels of earlier builds are deleted."""
     old = tmp_path / "compactor_native-0.0.1-cp311-abi3-manylinux_2_34_x86_64.whl"
     old.touch()
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -150,16 +148,16 @@ def test_packaging_without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_packaging_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compiled for another machine than Glue's is not built, and one line says so."""
+    """On a machine unlike Glue's nothing is built, and one line says so."""
     monkeypatch.setattr("deploy.package.has_cargo", lambda: True)
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     assert " aarch64: no wheel of the native engine, the job uses the Spark engine" in build_native(tmp_path)
 
 
 def installing_with(path: Path) -> subprocess.CompletedProcess[str]:
-    """`python -m deploy.native_install` with a PATH of its own, where no native engine was installed before."""
+    """Run `python -m deploy.native_wheel` with this PATH, where no native engine was installed before."""
     return subprocess.run(
-        [sys.executable, "-S", "-m", "deploy.native_install"],
+        [sys.executable, "-S", "-m", "deploy.native_wheel"],
         cwd=ROOT,
         env={**os.environ, "PATH": str(path)},
         capture_output=True,
@@ -169,14 +167,14 @@ def installing_with(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_installing_without_cargo(tmp_path: Path) -> None:
-    """One line says why there is no native engine, and that the Spark engine is used."""
+    """One line says why the native engine is missing, and that the Spark engine is used."""
     done = installing_with(tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "The native engine was not built, the Spark engine is used: cargo is not installed\n"
 
 
 def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the log, which says why; no wheel is left."""
+    """The error names the log, which has the reason; no wheel is left."""
     monkeypatch.setattr("deploy.native_wheel.NATIVE", tmp_path)
     with pytest.raises(PackagingError, match=r"the build of native/ failed, see .*/build\.log$"):
         build_native_wheel(tmp_path, tmp_path / "build.log")
@@ -188,7 +186,7 @@ def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.timeout(1800)
 @CARGO.needed
 def test_the_native_wheel(tmp_path: Path) -> None:
-    """It is for every Python from 3.11 and for Glue, holds no path of this machine, and is the same each time."""
+    """The wheel fits Python 3.11 and later and Glue, contains no path of this machine, and is the same each time."""
     wheel = build_native_wheel(tmp_path, tmp_path / "build.log")
     assert "-cp311-abi3-" in wheel.name
     assert glibc_of(wheel) <= GLUE_GLIBC
@@ -200,7 +198,7 @@ def test_the_native_wheel(tmp_path: Path) -> None:
 
 @pytest.mark.large
 def test_what_pip_makes(tmp_path: Path) -> None:
-    """With a package index at hand: compiled for Lambda's Python, small enough, and a wheel of what runs."""
+    """With a package index: compiled for Lambda's Python, small enough, and a wheel of the packages that run."""
     build_functions(tmp_path / "lambda.zip")
     compiled = [name for name in content(tmp_path / "lambda.zip") if name.endswith(".so")]
     assert compiled

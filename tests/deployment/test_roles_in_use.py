@@ -1,4 +1,4 @@
-"""Functions and job at work: everything that they do in S3 is allowed by their roles, place by place."""
+"""Functions and job run against a store that records calls; their roles allow every call at its place."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,11 +19,11 @@ from tests.support.harness import FLAWED, GOOD, Harness
 from tests.support.s3_messages import SHAPES
 
 MIB = 1024 * 1024
-NOT_OF_THE_STORE = {"ReadSettings", "ReadArtefacts"}
+NOT_IN_THE_STORE = {"ReadSettings", "ReadArtefacts"}
 
 
 class WatchedStore:
-    """Notes which permission each call takes, and where."""
+    """Records the permission and the place of each call."""
 
     def __init__(self, store: ObjectStore) -> None:
         self.used: set[tuple[str, str]] = set()
@@ -46,7 +46,7 @@ class WatchedStore:
         return self._store.list(prefix, start_after=start_after)
 
     def create(self, uri: str, data: bytes) -> bool:
-        self._note(uri, "s3:PutObject", "s3:GetObject")  # it reads what was there before
+        self._note(uri, "s3:PutObject", "s3:GetObject")  # it reads the object that exists
         return self._store.create(uri, data)
 
     def put(self, uri: str, data: bytes) -> None:
@@ -67,17 +67,17 @@ class WatchedStore:
         self._store.copy(source, target)
 
     def delete(self, uris: Iterable[str]) -> None:
-        doomed = list(uris)
-        for uri in doomed:
+        deleted = list(uris)
+        for uri in deleted:
             self._note(uri, "s3:DeleteObject")
-        self._store.delete(doomed)
+        self._store.delete(deleted)
 
     def _note(self, uri: str, *actions: str) -> None:
         self.used.update((action, f"arn:aws:s3:::{uri.removeprefix('s3://')}") for action in actions)
 
 
 def role(name: str) -> Document:
-    """A role for the places of a world."""
+    """A role for the places of a harness."""
     places = {
         "WorkBucketName": "lake",
         "LakeBucketName": "lake",
@@ -98,7 +98,7 @@ def check(name: str, store: WatchedStore, *, is_all_used: bool) -> None:
             for sid, actions, patterns, _ in statements(found)
             for action in actions
             for pattern in patterns
-            if action.startswith("s3:") and sid not in NOT_OF_THE_STORE
+            if action.startswith("s3:") and sid not in NOT_IN_THE_STORE
         }
         unused = {
             (action, place)
@@ -113,7 +113,7 @@ def harness() -> Harness:
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB})
 
 
-def parts_of(harness: Harness, store: ObjectStore) -> Components:
+def components_of(harness: Harness, store: ObjectStore) -> Components:
     return Components(harness.settings, clock=harness.clock, store=store, claims=harness.claims)
 
 
@@ -121,52 +121,52 @@ def messages(*names: str, size: int = MIB) -> dict[str, str]:
     return {name: SHAPES["s3"]("lake", f"raw/{name}", size, "e1") for name in names}
 
 
-def builder_held_up(harness: Harness, store: ObjectStore, late: dict[str, str]) -> BuildReport:
-    """What a builder reports that another one overtakes beyond its lease."""
+def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]) -> BuildReport:
+    """The report of a builder that another one overtakes after its lease expired."""
 
-    def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.CLAIMED:
+    def overtake(point: BuildCrashPoint, _manifest_id: str) -> None:
+        if point is BuildCrashPoint.CLAIMED:
             harness.clock.advance(301)
-            parts_of(harness, harness.store).builder().build(dict([*late.items()][:1]))
+            components_of(harness, harness.store).builder().build(dict([*late.items()][:1]))
 
-    return parts_of(harness, store).builder(on_crash_point=overtake).build(late)
+    return components_of(harness, store).builder(on_crash_point=overtake).build(late)
 
 
 def test_builder(harness: Harness) -> None:
-    """The builder may do what it does, down to taking over a stale claim; and nothing that it never does."""
+    """The role allows all the builder does, even taking over a stale claim, and nothing it never does."""
     harness.deliver("m1", GOOD)
     harness.run_once()
     watched = WatchedStore(harness.store)
-    builder = parts_of(harness, watched).builder()
+    builder = components_of(harness, watched).builder()
     builder.build(messages("a", "b", size=6 * MIB) | messages("c"))
     builder.build(messages("a", "c"))
     harness.claims.claim(["s3://lake/raw/d#e1"], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60)
     harness.clock.advance(61)
     builder.build(messages("d"))
     assert [each.kind for each in [harness.ledger.accepted("2026-01-02-0000dead")] if each] == ["revoked"]
-    for size in (MIB, 6 * MIB):  # a pending part, and a manifest, that come too late
+    for size in (MIB, 6 * MIB):  # a pending part and a manifest that come too late
         late = messages(f"late-{size}", f"other-{size}", size=size)
-        assert set(builder_held_up(harness, watched, late).failed) == set(late)
+        assert set(overtaken_builder(harness, watched, late).failed) == set(late)
     check("BuilderRole", watched, is_all_used=True)
 
 
 def test_sealer(harness: Harness) -> None:
-    """The sealer may list, read and clear parts and write manifests, and no more."""
+    """The role allows listing, reading and deleting parts and writing manifests, and nothing else."""
     harness.deliver("m1", GOOD)
     harness.run_once()
-    parts_of(harness, harness.store).builder().build(messages("a", "b"))
+    components_of(harness, harness.store).builder().build(messages("a", "b"))
     watched = WatchedStore(harness.store)
     harness.clock.advance(600)
-    assert parts_of(harness, watched).sealer().seal().manifests
-    parts_of(harness, harness.store).builder().build(messages("c"))
+    assert components_of(harness, watched).sealer().seal().manifests
+    components_of(harness, harness.store).builder().build(messages("c"))
     harness.clock.advance(600)
 
-    def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.PARTS_CLAIMED:
+    def overtake(point: BuildCrashPoint, _manifest_id: str) -> None:
+        if point is BuildCrashPoint.PARTS_CLAIMED:
             harness.clock.advance(301)
-            parts_of(harness, harness.store).sealer().seal()
+            components_of(harness, harness.store).sealer().seal()
 
-    assert not parts_of(harness, watched).sealer(on_crash_point=overtake).seal().manifests
+    assert not components_of(harness, watched).sealer(on_crash_point=overtake).seal().manifests
     harness.claims.claim(
         [part_key("2026-01-02-part")], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60
     )
@@ -174,12 +174,12 @@ def test_sealer(harness: Harness) -> None:
     part = Manifest(manifest_id="2026-01-02-part", date="2026-01-02", created_at=harness.clock.now(), files=(file,))
     harness.store.put(harness.layout.pending_part(part.manifest_id), part.to_json())
     harness.clock.advance(600)
-    assert parts_of(harness, watched).sealer().seal().manifests
+    assert components_of(harness, watched).sealer().seal().manifests
     check("SealerRole", watched, is_all_used=True)
 
 
 def test_job(harness: Harness) -> None:
-    """The job may do what a run does: rejects, a dead letter, cleaning and recovery included."""
+    """The role allows what a run does, including rejects, a dead letter, retention and recovery."""
     watched = WatchedStore(harness.store)
     harness.deliver("m1", GOOD, FLAWED)
     harness.put_manifest("bad.json", b"{")
@@ -198,14 +198,14 @@ def test_job(harness: Harness) -> None:
 
 
 def test_control_plane(harness: Harness) -> None:
-    """The control plane may read heartbeats and the ledger's latest, ask runs to end and note what it told."""
+    """The role allows reading heartbeats and recent ledger records, stopping runs and recording notifications."""
     harness.deliver("m1", GOOD)
     harness.run_once()
     harness.deliver("late", GOOD)
     harness.clock.advance(3600)
     harness.app().heartbeat._write_heartbeat()
     watched = WatchedStore(harness.store)
-    parts = ControlComponents(
+    components = ControlComponents(
         harness.settings,
         clock=harness.clock,
         store=watched,
@@ -213,6 +213,6 @@ def test_control_plane(harness: Harness) -> None:
         metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
-    assert parts.plane.check().alarms
-    parts.sources.runs.ask_to_stop("a-run")
+    assert components.plane.check().alarms
+    components.sources.runs.ask_to_stop("a-run")
     check("ControlRole", watched, is_all_used=True)

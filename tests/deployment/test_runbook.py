@@ -1,4 +1,4 @@
-"""What operators read is what the alarms say, and what the code knows of reasons, states and exit codes."""
+"""The operators' page matches the alarms, and the reasons, states and exit codes in the code."""
 
 import json
 import re
@@ -23,11 +23,11 @@ LIMITS = {
     "behind": {"control.sla_seconds"},
     "needs_you": {"control.stall_seconds", "builder.max_wait_seconds"},
 }
-"""The settings that each word goes by, as `status.health.Rules` has them."""
+"""The settings that decide each state word."""
 
 
 def table(heading: str) -> dict[str, list[str]]:
-    """The rows of the table below a heading: by their first cell, the others."""
+    """The rows of the table below a heading: the other cells by the first cell."""
     _, found, rest = OPERATIONS.partition(f"{heading}\n")
     assert found, f"no heading {heading}"
     section = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
@@ -38,17 +38,19 @@ def table(heading: str) -> dict[str, list[str]]:
 
 
 def test_the_table_of_alarms() -> None:
-    """Every alarm has one row that tells in the alarm's own words what it means and what to do, and where to look."""
+    """Every alarm has one row with the text of its description and the widgets to check."""
     parameters = parameters_of("prod")
     found = resources(template(), parameters).values()
     alarms = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
-    told = {alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"] for alarm in alarms}
+    described = {
+        alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"] for alarm in alarms
+    }
     rows = table("## Alarms")
-    assert {name: f"{means} {do}" for name, (means, _, do) in rows.items()} == told
+    assert {name: f"{means} {do}" for name, (means, _, do) in rows.items()} == described
     dashboards = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Dashboard"]
     widgets = {each["properties"].get("title") for each in json.loads(dashboards[0]["DashboardBody"])["widgets"]}
-    for name, (_, look, _) in rows.items():
-        named = set(re.findall(r"\*([^*]+)\*", look))
+    for name, (_, where, _) in rows.items():
+        named = set(re.findall(r"\*([^*]+)\*", where))
         assert named, f"{name} names no widget"
         assert named <= widgets, f"{name} names {named - widgets}"
     queues = {each["Properties"]["QueueName"] for each in found if each["Type"] == "AWS::SQS::Queue"}
@@ -57,7 +59,7 @@ def test_the_table_of_alarms() -> None:
 
 
 def test_every_reason_has_its_next_move() -> None:
-    """Every reason, status and exit code has one row, and no row is about anything else."""
+    """Each reason for a dead letter, a quarantined file, a reject, a stuck manifest or an exit code has one row."""
     for heading, reasons in (("### Dead letters", manifest.REASONS), ("### Lines", inspection.REASONS)):
         (full,) = re.findall(rf"^{heading}.*$", OPERATIONS, re.MULTILINE)
         rows = table(full)
@@ -70,7 +72,7 @@ def test_every_reason_has_its_next_move() -> None:
 
 
 def test_every_state_has_its_next_move() -> None:
-    """Each word of `status` has one row; it names the commands that the state does, and limits that can be set."""
+    """Each word of `status` has one row, with the commands of its next action and the settings that decide it."""
     rows = table("## States")
     assert set(rows) == set(get_args(Word))
     for scene in SCENES.values():
@@ -84,13 +86,13 @@ def test_every_state_has_its_next_move() -> None:
 
 
 def test_alarms_are_conditions() -> None:
-    """An alarm of CloudWatch has the name of its condition, unless it is about batches or the control plane itself."""
+    """Each CloudWatch alarm is named after its condition, except those about batches and the control plane."""
     conditions = {str(condition).replace("_", "-") for condition in Condition}
     assert set(table("## Alarms")) - conditions == {"long-batches", "control-plane-silent"}
 
 
 def test_commands_and_parameters_exist() -> None:
-    """Commands of make, files and parameters that the page names are there."""
+    """The make targets, files and parameters that the page names exist."""
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make ([a-z-]+)", DEPLOYING, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
@@ -102,7 +104,7 @@ def test_commands_and_parameters_exist() -> None:
 
 
 def test_costs_go_by_the_template() -> None:
-    """`compactor cost` counts as many alarms as there are, and uses the memory of the functions."""
+    """`compactor cost` assumes the template's number of alarms and its largest function memory."""
     found = resources(template(), parameters_of("prod")).values()
     assert sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found) == ALARMS
     sizes = [each["Properties"]["MemorySize"] for each in found if each["Type"] == "AWS::Lambda::Function"]

@@ -1,4 +1,4 @@
-"""The template by itself: clean, and its numbers fit each other and the settings."""
+"""The template passes cfn-lint, and its values fit each other and the settings."""
 
 import json
 import re
@@ -26,7 +26,7 @@ WATCHED = {
     "QueueOldestAgeSeconds",
     "RecordsRejected",
 }
-"""What there must be an alarm on."""
+"""Metrics that need an alarm."""
 
 
 @pytest.fixture(params=ENVIRONMENTS)
@@ -49,15 +49,15 @@ def properties(found: dict[str, Document], name: str) -> Any:
 
 
 def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
-    """The template is clean, and the linter was awake: it finds a property that does not exist."""
+    """The linter accepts the template, and still finds a property that does not exist."""
     assert [str(match) for match in lint_file(TEMPLATE)] == []
-    wrong = tmp_path / "template.yaml"
-    wrong.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
-    assert any("MaxRetry" in str(match) for match in lint_file(wrong))
+    broken = tmp_path / "template.yaml"
+    broken.write_text("Resources: { Queue: { Type: AWS::SQS::Queue, Properties: { MaxRetry: 0 } } }")
+    assert any("MaxRetry" in str(match) for match in lint_file(broken))
 
 
 def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
-    """Glue never runs the job twice at once and never restarts it by itself; its timeout is below Glue's limit."""
+    """Glue runs the job once at a time and never restarts it; the timeout is below Glue's limit."""
     job = properties(found, "Job")
     assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     assert job["MaxRetries"] == 0
@@ -72,8 +72,8 @@ def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
         ("5.1", {"--extra-py-files", "--additional-python-modules"}, {"--python-virtual-env"}),
     ],
 )
-def test_how_the_package_gets_there(version: str, there: set[str], absent: set[str]) -> None:
-    """Each version of Glue takes the package and its dependencies in its own way."""
+def test_how_each_glue_version_gets_the_package(version: str, there: set[str], absent: set[str]) -> None:
+    """Each version of Glue gets the package and its dependencies by its own arguments."""
     found = resources(template(), parameters_of("prod") | {"GlueVersion": version})
     arguments = properties(found, "Job")["DefaultArguments"]
     assert there <= arguments.keys()
@@ -81,8 +81,8 @@ def test_how_the_package_gets_there(version: str, there: set[str], absent: set[s
 
 
 @pytest.mark.parametrize("version", ["6.0", "5.1"])
-def test_everybody_may_read_what_it_starts_with(environment: str, version: str) -> None:
-    """Settings, script and packages are where the roles of functions and job may read."""
+def test_roles_may_read_what_they_start_with(environment: str, version: str) -> None:
+    """The roles of functions and job may read their settings, script and packages."""
     found = resources(template(), parameters_of(environment) | {"GlueVersion": version})
     job = properties(found, "Job")
     places = {"JobRole": [job["Command"]["ScriptLocation"], *job["DefaultArguments"].values()]}
@@ -97,8 +97,8 @@ def test_everybody_may_read_what_it_starts_with(environment: str, version: str) 
             assert allows(found[role], "s3:GetObject", f"arn:aws:s3:::{place.removeprefix('s3://')}"), (role, place)
 
 
-def test_an_existing_bucket_tells_by_event_bridge() -> None:
-    """A bucket that the stack does not make is left alone: a rule picks its events up, and the queue takes them."""
+def test_an_existing_bucket_notifies_by_event_bridge() -> None:
+    """The stack does not change an existing bucket: a rule forwards its events, and the queue accepts them."""
     found = resources(template(), parameters_of("prod") | {"InputBucketIsNew": "no", "InputPrefix": "raw/"})
     assert "InputBucket" not in found
     rule = properties(found, "ExistingInputBucketRule")
@@ -107,8 +107,8 @@ def test_an_existing_bucket_tells_by_event_bridge() -> None:
     assert f"rule/{rule['Name']}" in policy
 
 
-def test_a_new_bucket_tells_the_queue() -> None:
-    """A bucket that the stack makes notifies the queue of what is below the prefix, if there is one."""
+def test_a_new_bucket_notifies_the_queue() -> None:
+    """A bucket that the stack creates notifies the queue of objects below the prefix, if one is set."""
     for prefix in ("", "raw/"):
         found = resources(template(), parameters_of("prod") | {"InputPrefix": prefix})
         assert "ExistingInputBucketRule" not in found
@@ -117,8 +117,8 @@ def test_a_new_bucket_tells_the_queue() -> None:
         assert ("Filter" in to_queue) is bool(prefix)
 
 
-def test_no_message_comes_twice_for_want_of_time(found: dict[str, Document], settings: Settings) -> None:
-    """Messages are hidden for six times the builder's timeout and a window; claims outlive their builder."""
+def test_no_message_returns_while_it_is_processed(found: dict[str, Document], settings: Settings) -> None:
+    """Messages stay invisible for six builder timeouts plus the window; a claim's lease outlives its builder."""
     builder, source, queue = (
         properties(found, name) for name in ("BuilderFunction", "BuilderEventSource", "EventQueue")
     )
@@ -132,7 +132,7 @@ def test_no_message_comes_twice_for_want_of_time(found: dict[str, Document], set
 
 
 def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
-    """Sealer and control plane run once a minute and one at a time, and calls that failed are kept."""
+    """Sealer and control plane run once a minute, never concurrently, and their failed calls are kept."""
     for function, rule, calls in (
         ("SealerFunction", "SealerSchedule", "SealerCalls"),
         ("ControlFunction", "ControlSchedule", "ControlCalls"),
@@ -146,7 +146,7 @@ def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
 
 
 def test_what_holds_data_stays(found: dict[str, Document]) -> None:
-    """Buckets, queues of events and the claims outlive the stack; buckets are encrypted and closed to the public."""
+    """Buckets, event queues and claims outlive the stack; buckets are encrypted and block public access."""
     for name, each in found.items():
         if each["Type"] in {"AWS::S3::Bucket", "AWS::DynamoDB::Table"} or name in {"EventQueue", "DeadLetterQueue"}:
             assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Retain", name
@@ -160,7 +160,7 @@ def test_what_holds_data_stays(found: dict[str, Document]) -> None:
 
 
 def test_every_log_ends(found: dict[str, Document]) -> None:
-    """Each function and the job have log groups with a retention."""
+    """The log groups of each function and of the job have a retention."""
     groups = {each["Properties"]["LogGroupName"] for each in found.values() if each["Type"] == "AWS::Logs::LogGroup"}
     functions = {
         each["Properties"]["FunctionName"] for each in found.values() if each["Type"] == "AWS::Lambda::Function"
@@ -173,7 +173,7 @@ def test_every_log_ends(found: dict[str, Document]) -> None:
 
 
 def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
-    """What must be watched is; each alarm tells the topic when it comes and goes, and the dashboard shows it."""
+    """Each required metric has an alarm; alarms notify the topic of both changes and are on the dashboard."""
     alarms = {name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
     assert {metric for where, _, metric, _ in metrics_of(found) if where in alarms} >= WATCHED
     for alarm in alarms.values():
@@ -184,7 +184,7 @@ def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
 
 
 def test_dashboard(found: dict[str, Document]) -> None:
-    """The dashboard has its rows in order, no widget lies over another, and every expression has its metrics."""
+    """The dashboard's rows are in order, no widgets overlap, and every expression has its metrics."""
     all_widgets = widgets(found)
     rows = [widget["properties"]["markdown"].removeprefix("## ") for widget in all_widgets if widget["type"] == "text"]
     assert rows == ROWS
@@ -204,7 +204,7 @@ def test_dashboard(found: dict[str, Document]) -> None:
 
 
 def test_settings_and_parameters_are_given_once(environment: str) -> None:
-    """The file of an environment holds nothing that its settings say, and no setting is left out."""
+    """Settings and the parameters file give every parameter exactly once."""
     given = json.loads((ROOT / "deploy" / "parameters" / f"{environment}.json").read_text())
     known = template()["Parameters"]
     assert set(parameters_of(environment)) == set(known)
