@@ -321,10 +321,10 @@ class RecentCommit(Document):
     """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows.
 
     Attributes:
-        seconds: From the begin of the winning attempt to the decision.
-        arrived_at: When the manifest came to be; None in summaries of older releases.
-        rejects: Rejected lines by reason; None likewise.
-        quarantined: Files that were set aside whole and need an operator, by status; None likewise.
+        seconds: From the start of the successful attempt to the decision.
+        arrived_at: When the manifest was created; None if that is unknown.
+        rejects: Rejected lines by reason.
+        quarantined: Quarantined files that need an operator, by status.
     """
 
     manifest_id: str
@@ -339,8 +339,8 @@ class RecentCommit(Document):
     seconds: float
     decided_at: datetime
     arrived_at: datetime | None = None
-    rejects: dict[str, int] | None = None
-    quarantined: dict[str, int] | None = None
+    rejects: dict[str, int] = Field(default_factory=dict)
+    quarantined: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

@@ -10,6 +10,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
@@ -53,9 +54,8 @@ class Tracer:
 
     @cached_property
     def _search(self) -> FileSearch:
-        return FileSearch(
-            self.store, self.layout, self.ledger, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True
-        )
+        state = State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
+        return FileSearch(state=state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""

@@ -76,7 +76,7 @@ def test_status_as_json(site: Site) -> None:
     waiting = site.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
         "stopped",
-        "compactor run goes on where it was left",
+        "compactor run continues where it stopped",
     )
     assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (site.root / "m" / "broken.json").write_text("{")
