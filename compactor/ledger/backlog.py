@@ -1,4 +1,4 @@
-"""What waits to be done, counted manifest by manifest: for a run that is to work off all of it, and end."""
+"""The manifests that wait, counted one by one: for a run that works off all of them and ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits.
+    """The manifests that wait.
 
     Attributes:
-        manifests: In the watched prefix.
-        begun: Begun and not done; most of them are in the watched prefix as well.
-        size_bytes: Stored input of those in the watched prefix.
-        of_others: Those in the watched prefix that are left to others; none of the above counts them.
+        manifests: Manifests in the watched prefix.
+        begun: Open manifests; most of them are in the watched prefix as well.
+        size_bytes: Stored input bytes of the manifests in the watched prefix.
+        of_others: Manifests in the watched prefix that are left to their own planner, and not counted above.
     """
 
     manifests: int
@@ -36,14 +36,7 @@ class Backlog:
 
 
 def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_prefixes: Sequence[str]) -> Backlog:
-    """Count what waits.
-
-    Args:
-        store: Where the manifests are.
-        layout: The places.
-        ledger: Knows what was begun.
-        allowed_prefixes: Folders that input may be in; what names files elsewhere is left to others.
-    """
+    """Count the manifests that wait; those of files outside the allowed prefixes are left to their own planner."""
     waiting = (info for info in store.list(layout.manifests_folder) if is_delivery(info.uri))
     sizes = list(map_ordered(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
@@ -52,7 +45,7 @@ def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Whether a manifest was begun by somebody else, for files elsewhere."""
+    """Whether an open manifest names files outside the allowed prefixes."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -60,7 +53,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """What a manifest names; nothing for one that is about to be set aside, or was just done; None for others' ones."""
+    """The stored bytes that a manifest names; 0 if it will be refused or is done, None if it is not of this planner."""
     if info.size_bytes > MAX_MANIFEST_BYTES:
         return 0
     try:

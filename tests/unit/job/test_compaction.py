@@ -211,7 +211,7 @@ def test_killer_runs_out_of_attempts(harness: Harness) -> None:
             harness.run_once(engine=engine)
     harness.run_once(engine=engine)
     assert harness.dead_letter("killer").reason == "retries_exhausted"
-    assert "ended without a word in attempt 4" in harness.dead_letter("killer").message
+    assert "ended without a record of its failure in attempt 4" in harness.dead_letter("killer").message
     assert isinstance(harness.outcome("a"), Commit)
 
 
