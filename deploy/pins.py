@@ -16,11 +16,14 @@ RUNTIME_OF_FUNCTIONS = frozenset({"boto3", "botocore", "urllib3", "s3transfer", 
 
 FUNCTION_PACKAGES = ("orjson", "pydantic")
 
-NOT_IN_THE_JOB = frozenset({"pyspark"})
-"""What Glue's Spark is."""
+REPORT_PACKAGES = frozenset({"Jinja2", "MarkupSafe", "pygal"})
+"""What only `compactor report` imports."""
 
-ON_GLUE_5 = frozenset({"pyspark", "pyarrow", "boto3"})
-"""What Glue 5.1 brings, in versions of its own."""
+NOT_IN_THE_JOB = frozenset({"pyspark"}) | REPORT_PACKAGES
+"""What Glue's Spark is, and what the job does not import."""
+
+ON_GLUE_5 = frozenset({"pyarrow", "boto3"}) | NOT_IN_THE_JOB
+"""What Glue 5.1 brings in versions of its own, and what the job does not import."""
 
 
 def pins() -> dict[str, str]:

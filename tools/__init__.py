@@ -1,1 +1,1 @@
-"""What writes tables of the code into documents."""
+"""What writes tables of documents, comments of settings files and JSON Schemas from the code."""

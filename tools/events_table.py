@@ -1,6 +1,7 @@
 """The catalogue of events, and the next moves of errors: `python -m tools.events_table FILE` puts them into it."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +9,12 @@ from compactor.core.errors import CompactorError
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
 from tools.document_tables import with_table
 
-_MADE = "made by python -m tools.events_table docs/logs.md"
+_MADE = "made by python -m tools.events_table docs/reference-logs.md"
 EVENTS = (f"<!-- events: {_MADE} -->", "<!-- events end -->")
 FIELDS = (f"<!-- common fields: {_MADE} -->", "<!-- common fields end -->")
+_MANY = 4
+"""A field that means the same in so many events is described once."""
+
 ERRORS = (f"<!-- errors: {_MADE} -->", "<!-- errors end -->")
 
 
@@ -26,25 +30,33 @@ def with_tables(document: str) -> str:
 
 
 def events_table() -> str:
-    """The catalogue in Markdown, what matters most first."""
-    order = ("error", "warning", "info", "debug")
-    events = sorted(CATALOGUE.values(), key=lambda event: (order.index(event.level), event.name))
-    rows = (
-        f"| `{each.name}` | {each.level} | {each.meaning} | {_fields(each)} | {each.next_move} |" for each in events
-    )
-    return "\n".join(["| event | level | meaning | fields | next move |", "|---|---|---|---|---|", *rows])
+    """The catalogue in Markdown: a table for each level, the most serious first."""
+    tables = []
+    for level in ("error", "warning", "info", "debug"):
+        events = sorted((each for each in CATALOGUE.values() if each.level == level), key=lambda event: event.name)
+        if not events:
+            continue
+        columns, rule = ("| next action |", "---|") if events[0].next_move else ("|", "")
+        rows = [
+            f"| `{each.name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
+            for each in events
+        ]
+        head = [f"### {level.capitalize()}", "", f"| event | meaning | fields {columns}", f"|---|---|---|{rule}"]
+        tables.append("\n".join([*head, *rows]))
+    return "\n\n".join(tables)
 
 
 def fields_table() -> str:
-    """What the log itself adds to events, in Markdown."""
-    rows = (f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items())
+    """The fields that the log itself adds to events, and those that mean the same in many events, in Markdown."""
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
+    rows += [f"| `{name}` | {meaning}; on events that list it without a meaning |" for name, meaning in _shared()]
     return "\n".join(["| field | meaning |", "|---|---|", *rows])
 
 
 def errors_table() -> str:
     """The errors that commands end with, and their next moves, in Markdown."""
     rows = (f"| `{kind.__name__}` | {kind.next_move} |" for kind in _kinds(CompactorError))
-    return "\n".join(["| error | next move |", "|---|---|", *rows])
+    return "\n".join(["| error | next action |", "|---|---|", *rows])
 
 
 def _kinds(kind: type[CompactorError]) -> Iterator[type[CompactorError]]:
@@ -55,7 +67,14 @@ def _kinds(kind: type[CompactorError]) -> Iterator[type[CompactorError]]:
 
 
 def _fields(event: LogEvent) -> str:
-    return "; ".join(f"`{name}` {meaning}" for name, meaning in event.fields.items())
+    shared = _shared()
+    return "; ".join(f"`{each[0]}`" if each in shared else f"`{each[0]}` {each[1]}" for each in event.fields.items())
+
+
+def _shared() -> list[tuple[str, str]]:
+    """Fields with one meaning in many events, which one row describes for all of them."""
+    counted = Counter(each for event in CATALOGUE.values() for each in event.fields.items())
+    return sorted(each for each, events in counted.items() if events >= _MANY)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from compactor.telemetry.metrics import CATALOGUE
 from tools import document_tables
 
-BEGIN = "<!-- metrics: made by python -m tools.metrics_table docs/operations.md -->"
+BEGIN = "<!-- metrics: made by python -m tools.metrics_table docs/reference-metrics.md -->"
 END = "<!-- metrics end -->"
 
 

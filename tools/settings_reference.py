@@ -1,6 +1,6 @@
 """What settings mean, from the code: `python -m tools.settings_reference FILE ...` brings files up to date.
 
-A page of documentation (`docs/settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
+A page of documentation (`docs/reference-settings.md`) gets its tables, a settings file (`config/*.toml`) its comments.
 """
 
 import re
@@ -16,10 +16,10 @@ from compactor.settings.settings import SECTIONS
 from compactor.settings.toml import toml
 from tools.document_tables import with_table
 
-BEGIN = "<!-- settings: made by python -m tools.settings_reference docs/settings.md -->"
+BEGIN = "<!-- settings: made by python -m tools.settings_reference docs/reference-settings.md -->"
 END = "<!-- settings end -->"
 
-_HEAD = "| key | meaning | value | unit | default | environment variable |\n|---|---|---|---|---|---|"
+_HEAD = "| key | meaning | value | default | environment variable |\n|---|---|---|---|---|"
 _SECTION = re.compile(r"\[(\w+)\]")
 _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
@@ -75,7 +75,6 @@ def _row(section: str, key: str, field: FieldInfo) -> str:
         f"`{key}`",
         str(field.description),
         type_in_words(key, field),
-        unit(key, field),
         default,
         f"`{environment_name(section, key)}`",
     )

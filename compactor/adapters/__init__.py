@@ -1,1 +1,1 @@
-"""The ports carried out: in memory, on a local disk, in SQLite and on AWS. Importing this loads none of them."""
+"""Implementations of the ports: in memory, on a local disk, on AWS and on Spark. Importing this package loads none."""

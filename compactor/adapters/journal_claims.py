@@ -1,8 +1,8 @@
-"""Claims as a journal of objects: for a state on S3 without a table. Exact for any number of planners at once.
+"""Claims as a journal of objects: for a state on S3 without a table. Exact for any number of concurrent planners.
 
-Each entry is an object of the next number, made create-only, so that all agree on the order of entries, and with it on
-who came first. Whoever finds its number taken reads what the other one wrote, and begins anew behind it. Entries never
-change and never go, and a planner reads all of them: this is for back-fills, where one entry claims a whole manifest.
+Each entry is a create-only object with the next number, so all planners agree on the order of entries. A planner whose
+number is taken reads that entry and tries the next number. Entries never change and are never deleted, and a planner
+reads all of them. The journal is meant for back-fills, where one entry claims a whole manifest.
 """
 
 import re
@@ -24,8 +24,8 @@ class JournalClaims:
     """`compactor.core.ports.ClaimTable` in a folder of objects.
 
     Args:
-        store: Where the journal is.
-        folder: The folder of its entries; it ends with `/`.
+        store: Store of the journal.
+        folder: Folder of its entries; ends with `/`.
     """
 
     def __init__(self, store: ObjectStore, folder: str) -> None:
@@ -67,7 +67,7 @@ class JournalClaims:
         return None if claim is None else claim.holder
 
     def _append(self, entry: ClaimsEntry) -> None:
-        """Write an entry behind the last one that is known, or learn what somebody else has written there."""
+        """Write an entry after the last known one, or read the entry that another planner wrote there."""
         if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):
             self._apply(entry)
         else:
@@ -80,7 +80,7 @@ class JournalClaims:
             if number != self._entries + 1:
                 missing = self._uri(self._entries + 1)
                 raise RecordUnreadable(
-                    f"{missing}: is gone, but later ones are there; expected every entry of the journal"
+                    f"{missing}: missing, although later entries exist; expected every entry of the journal"
                 )
             self._apply(entry)
 

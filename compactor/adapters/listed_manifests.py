@@ -1,4 +1,4 @@
-"""The watched prefix as a stream over listings: tells which manifests are new, without Spark."""
+"""Streams new manifests from listings of the watched prefix, without Spark."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +9,13 @@ from compactor.core.ports import ObjectStore
 
 
 class ListedManifests:
-    """`compactor.job.service.ManifestSource` from a thread that lists: each object once a start.
+    """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
 
     Args:
-        store: Where the watched prefix is.
-        folder: The watched prefix; it ends with `/`.
-        batch_size: The most names in a micro-batch.
-        poll_seconds: The pause between two listings that bring nothing new.
+        store: Store of the watched prefix.
+        folder: The watched prefix; ends with `/`.
+        batch_size: Most manifests in a micro-batch.
+        poll_seconds: Pause after a listing without new manifests.
     """
 
     def __init__(self, store: ObjectStore, folder: str, *, batch_size: int = 8, poll_seconds: float = 2) -> None:
@@ -30,7 +30,7 @@ class ListedManifests:
         self._thread: threading.Thread | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Begin delivering micro-batches; see `compactor.job.service.ManifestSource`."""
+        """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
         for event in (self._stopped, self._ended, self._idle):
             event.clear()
         self._error = None
@@ -38,14 +38,14 @@ class ListedManifests:
         self._thread.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the end of the stream; raises what ended it."""
+        """Wait for the stream to end; raises the error that ended it."""
         ended = self._ended.wait(timeout_seconds)
         if ended and self._error is not None:
             raise self._error
         return ended
 
     def is_idle(self) -> bool:
-        """Whether the last listing brought nothing new."""
+        """Whether the last listing had no new manifests."""
         return self._idle.is_set()
 
     def stop(self) -> None:
@@ -61,7 +61,7 @@ class ListedManifests:
                 if self._stopped.is_set():
                     return
                 on_batch(batch)
-        except Exception as exc:  # noqa: BLE001 - it ends the stream, and `wait` raises it
+        except Exception as exc:  # noqa: BLE001 - the error ends the stream, and `wait` raises it
             self._error = exc
         finally:
             self._ended.set()
@@ -70,7 +70,7 @@ class ListedManifests:
         seen: frozenset[str] = frozenset()
         while not self._stopped.is_set():
             listed = frozenset(self._names())
-            # What is gone need not be remembered: all that was done leaves the prefix.
+            # Only names still listed are remembered: a finished manifest leaves the prefix.
             fresh, seen = sorted(listed - seen), listed
             if fresh:
                 self._idle.clear()

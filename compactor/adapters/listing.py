@@ -1,23 +1,23 @@
-"""The order and the starting point of listings, the same for every store."""
+"""The order and the starting point of listings, equal for every store."""
 
 from compactor.core.layout import canonical
 
 
 def sort_key(name: str) -> bytes:
-    """The UTF-8 bytes of a name; also of one from a disk that is no UTF-8, which Python spells with surrogates."""
+    """The UTF-8 bytes of a name. Python decodes names on a disk that are not UTF-8 with surrogates."""
     return name.encode("utf-8", "surrogateescape")
 
 
 def start_within(prefix: str, start_after: str | None) -> str | None:
-    """Where a listing of a folder begins.
+    """The name within a folder after which a listing starts.
 
     Args:
-        prefix: The folder, ending with `/`.
-        start_after: A URI, in the folder or not.
+        prefix: The folder; ends with `/`.
+        start_after: A URI inside or outside the folder.
 
     Returns:
-        The part of `start_after` behind the folder; an empty text to list everything; None if nothing of the folder
-        sorts behind `start_after`.
+        The part of `start_after` below the folder; empty to list everything; None if nothing in the folder sorts after
+        `start_after`.
     """
     if start_after is None:
         return ""

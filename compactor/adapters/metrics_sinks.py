@@ -1,4 +1,4 @@
-"""Where measurements can go: to CloudWatch, to the log, or nowhere."""
+"""The metrics sinks: CloudWatch, the log, or none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
     """The sink that the settings name.
 
     Raises:
-        AccessError: AWS cannot be spoken to: there is no region, say.
+        AccessError: AWS cannot be reached, for example because no region is set.
     """
     metrics = settings.metrics
     if metrics.sink == "log":
@@ -34,28 +34,28 @@ class LogMetrics:
     """Logs each set of values as one event.
 
     Args:
-        namespace: What they are filed under.
+        namespace: Metrics namespace.
     """
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
-        """Log the values; of many values of one metric what the dashboard would show."""
+        """Log the values; a distribution as count, p50 and p99."""
         shown = {name: _shown(value) for name, value in values.items()}
         log_event("metrics.emitted", namespace=self._namespace, values=shown)
 
-    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - a port's method; nothing is ever under way
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending
         return True
 
 
 class DroppedMetrics:
-    """For when nobody wants to know."""
+    """Drops all metrics."""
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Drop the values."""
 
-    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - a port's method; nothing is ever under way
+    def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending
         return True
 
 

@@ -1,4 +1,4 @@
-"""Which store holds a URI: S3, or the local disk."""
+"""Routes each URI to its store: S3 or the local disk."""
 
 import os
 import tempfile
@@ -21,13 +21,13 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """How to reach the stores: what driver, executors and functions pass on instead of a store.
+    """How to connect to the stores. Driver, executors and functions exchange this value instead of a store.
 
     Attributes:
-        region: Of AWS; None to take it from the surroundings.
-        endpoint_url: A server other than AWS; None for AWS itself.
-        timeout_seconds: How long to wait for the answer to one request to AWS.
-        attempts: How often a request to AWS is sent at most; None for as often as the job may send it.
+        region: AWS region; None to take it from the environment.
+        endpoint_url: Endpoint other than AWS; None for AWS.
+        timeout_seconds: Time-out of one request to AWS.
+        attempts: Most times that one request is sent; None for the default of the job.
     """
 
     region: str | None = None
@@ -36,8 +36,8 @@ class StoreSpec:
     attempts: int | None = None
 
     def open(self) -> ObjectStore:
-        """The store of this process for these settings; always the same one."""
-        # A forked process gets its own, for clients of AWS must not be shared between processes.
+        """The store of this process for these values; always the same object."""
+        # A forked process gets its own store: AWS clients must not be shared between processes.
         return _open(self, os.getpid())
 
 
@@ -47,7 +47,7 @@ def _open(spec: StoreSpec, _process_id: int) -> ObjectStore:
 
 
 class RoutedStore:
-    """Passes every call on to the store that its URI belongs to. AWS is not touched before the first `s3://`."""
+    """Passes each call to the store of its URI. It connects to AWS at the first `s3://` URI."""
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
@@ -96,7 +96,7 @@ class RoutedStore:
                     self._store(of_store[0]).delete(of_store)
 
     def _download(self, uri: str, path: Path) -> None:
-        """Write one version of an object to a local file, a piece at a time."""
+        """Download one version of an object to a local file in pieces."""
         found = self.stat(uri)
         if found is None:
             raise ObjectNotFound(f"{uri}: there is no such object")
@@ -109,7 +109,7 @@ class RoutedStore:
             return self._local
         with self._lock:
             if self._s3 is None:
-                # boto3 takes a third of a second to load, which runs on plain folders need not wait for.
+                # boto3 takes a third of a second to import; runs on local folders need not wait for it.
                 from compactor.adapters.aws import S3Store, s3_client  # noqa: PLC0415
 
                 spec = self._spec

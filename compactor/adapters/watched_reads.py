@@ -1,4 +1,4 @@
-"""A store that tells how much of the input was read, for a display of progress."""
+"""A store that reports how much of the input was read, for the progress bar."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -7,16 +7,16 @@ from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.layout import is_within
 
 OnRead = Callable[[int], None]
-"""Told of bytes that were read for the first time; from many threads."""
+"""Called from several threads with the number of bytes read for the first time."""
 
 
 class WatchedReads(RoutedStore):
-    """Objects as `RoutedStore` has them. Input that is read again, for its keys or by another attempt, counts once.
+    """A `RoutedStore` that counts bytes of input read. Input that is read again counts once.
 
     Args:
-        spec: How to reach the stores.
-        prefix: Where the input is.
-        on_read: Told of what is read below it.
+        spec: How to connect to the stores.
+        prefix: Prefix of the input.
+        on_read: Called with new bytes read below the prefix.
     """
 
     def __init__(self, spec: StoreSpec, prefix: str, on_read: OnRead) -> None:
@@ -33,7 +33,7 @@ class WatchedReads(RoutedStore):
         return data
 
     def note(self, uri: str, end: int) -> None:
-        """Note that a file was read up to some byte, by this process or another one."""
+        """Record that this or another process read a file up to byte `end`."""
         with self._ends_lock:
             fresh = end - self._ends.get(uri, 0)
             if fresh <= 0:

@@ -43,6 +43,9 @@ class ObjectWriter(Protocol):
     def write(self, data: bytes) -> None:
         """Add any number of bytes to the end."""
 
+    def abort(self) -> None:
+        """Discard what was written: the end of the block then leaves nothing behind."""
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...

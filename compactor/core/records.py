@@ -178,7 +178,7 @@ class Commit(Document):
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         max_line_bytes: The longest line that was accepted.
-        max_decompressed_bytes: The largest file that was accepted, decoded.
+        max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began.
     """
 
@@ -194,8 +194,8 @@ class Commit(Document):
     files: list[FileReport]
     rescued_values: int = 0
     redone_bins: int = 0
-    max_line_bytes: int | None = None
-    max_decompressed_bytes: int | None = None
+    max_line_bytes: int
+    max_decompressed_bytes: int
     started_at: datetime
     decided_at: datetime
 
@@ -323,7 +323,7 @@ class RecentCommit(Document):
         seconds: From the start of the winning attempt to the decision.
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
-        quarantined: Quarantined files by status.
+        quarantined: Quarantined files that need an operator, by status.
     """
 
     manifest_id: str
@@ -338,8 +338,8 @@ class RecentCommit(Document):
     seconds: float
     decided_at: datetime
     arrived_at: datetime | None = None
-    rejects: dict[str, int] | None = None
-    quarantined: dict[str, int] | None = None
+    rejects: dict[str, int] = Field(default_factory=dict)
+    quarantined: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

@@ -1,4 +1,4 @@
-"""The manifests that wait, counted one by one: for a run that works off all of them and ends."""
+"""Counts the work that is not done, manifest by manifest, for a run that is to finish all of it and end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,36 +16,66 @@ from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The manifests that wait.
+    """Work that is not done. Each reader fills in what it reads; the rest keeps its default.
 
     Attributes:
-        manifests: Manifests in the watched prefix.
-        begun: Open manifests; most of them are in the watched prefix as well.
-        size_bytes: Stored input bytes of the manifests in the watched prefix.
-        of_others: Manifests in the watched prefix that are left to their own planner, and not counted above.
+        manifests: Manifests in the watched prefix, those in progress included.
+        oldest_seconds: The age of the oldest of them; 0 if there is none.
+        input_bytes: The stored input that they name; None where no waiting manifest could be read.
+        manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
+        begun_manifests: Manifests begun and not done; most of them are in the watched prefix as well.
+        oldest_begun: The id of the one that was begun first; empty if there is none.
+        oldest_begun_seconds: The time since then.
+        pending_parts: Parts of announced files that wait to be sealed.
+        oldest_pending_seconds: The age of the oldest part.
+        left_to_others: Manifests in the watched prefix that belong to other calls; no other number counts them.
     """
 
-    manifests: int
-    begun: int
-    size_bytes: int
-    of_others: int = 0
+    manifests: int = 0
+    oldest_seconds: float = 0.0
+    input_bytes: int | None = 0
+    manifests_read: int = 0
+    begun_manifests: int = 0
+    oldest_begun: str = ""
+    oldest_begun_seconds: float = 0.0
+    pending_parts: int = 0
+    oldest_pending_seconds: float = 0.0
+    left_to_others: int = 0
 
     @property
     def is_empty(self) -> bool:
-        return not self.manifests and not self.begun
+        return not self.manifests and not self.begun_manifests
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the bytes are an estimate."""
+        return self.manifests_read < self.manifests
 
 
 def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_prefixes: Sequence[str]) -> Backlog:
-    """Count the manifests that wait; those of files outside the allowed prefixes are left to their own planner."""
+    """Count the work that is not done.
+
+    Args:
+        store: Where the manifests are.
+        layout: The places.
+        ledger: Knows what was begun.
+        allowed_prefixes: Folders that input may be in. A manifest that names files elsewhere is left to other calls.
+    """
     waiting = (info for info in store.list(layout.manifests_folder) if is_delivery(info.uri))
     sizes = list(map_ordered(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
     begun = [each for each in ledger.open_ids() if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
-    return Backlog(len(own), len(begun), sum(own), of_others=len(sizes) - len(own))
+    return Backlog(
+        manifests=len(own),
+        input_bytes=sum(own),
+        manifests_read=len(own),
+        begun_manifests=len(begun),
+        left_to_others=len(sizes) - len(own),
+    )
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Whether an open manifest names files outside the allowed prefixes."""
+    """Whether a manifest was begun by another call, for files elsewhere."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -53,7 +83,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """The stored bytes that a manifest names; 0 if it will be refused or is done, None if it is not of this planner."""
+    """The bytes that a manifest names; 0 for a dead letter to be, or one just done; None if it is another call's."""
     if info.size_bytes > MAX_MANIFEST_BYTES:
         return 0
     try:

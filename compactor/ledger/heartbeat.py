@@ -123,7 +123,7 @@ class Heartbeat:
         try:
             self._store.delete([self._layout.run(self.run_id), self._layout.stop_request(self.run_id)])
         except CompactorError as exc:
-            log_event("run.not_signed_off", error=exc)
+            log_event("run.heartbeat_left", error=exc)
 
     def _go_on(self) -> None:
         while not self._ended.wait(HEARTBEAT_INTERVAL_SECONDS):
@@ -143,4 +143,4 @@ class Heartbeat:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()
         except CompactorError as exc:  # without a heartbeat this run counts as dead, which costs an attempt at most
-            log_event("run.sign_not_given", error=exc)
+            log_event("run.heartbeat_failed", error=exc)

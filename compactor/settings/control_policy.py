@@ -1,4 +1,4 @@
-"""What the control plane goes by: the policy's numbers, as the settings give them. Values, no I/O."""
+"""The control plane's policy: values of the `[control]` settings. No I/O."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _WEEK_SECONDS = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWindow:
-    """When Glue may restart a streaming job: weekly, from a full hour in UTC.
+    """The weekly maintenance window in which Glue may restart a streaming job; it starts at a full hour in UTC.
 
     Attributes:
         weekday: 0 for Monday.
@@ -29,14 +29,14 @@ class MaintenanceWindow:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The window that Glue writes as `Sun:10`.
+        """Parse a window in Glue's notation, such as `Sun:10`.
 
         Raises:
-            ValueError: The text is none.
+            ValueError: The text is not a window.
         """
         found = _WINDOW.fullmatch(text)
         if found is None:
-            raise ValueError("a day and an hour in UTC as Glue writes them, such as Sun:10, or nothing")
+            raise ValueError("a day and an hour in UTC as Glue writes them, such as Sun:10, or empty")
         return cls(_DAYS.index(found["day"]), int(found["hour"]))
 
     def covers(self, moment: datetime) -> bool:
@@ -48,7 +48,7 @@ class MaintenanceWindow:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The policy's numbers; each is a key of the settings' section `control`, which says what it means."""
+    """The policy. Each field is a key of the section `control`, whose description says what it means."""
 
     mode: Mode = "always"
     sla_seconds: float = 900
@@ -68,11 +68,11 @@ class Policy:
 
     @property
     def proven_seconds(self) -> float:
-        """A run that lived so long did work: one that hangs from its start would have been stopped before."""
+        """A run this old has worked: a run that hung from its start would have been stopped earlier."""
         return self.start_grace_seconds + self.hang_seconds + self.drain_seconds
 
     def is_short(self, lived_seconds: float, *, ended_by_itself: bool) -> bool:
-        """Whether a run ended sooner than one that works does; for want of work it may end by itself."""
+        """Whether a run ended too early to count as working. With `on_work`, an idle run may end by itself."""
         may_idle = ended_by_itself and self.mode == "on_work"
         return lived_seconds < (min(self.proven_seconds, self.idle_stop_seconds) if may_idle else self.proven_seconds)
 

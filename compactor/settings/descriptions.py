@@ -1,4 +1,4 @@
-"""How settings read: types and bounds in words, units, values as TOML, and the comment that stands behind a key."""
+"""Describes settings in words: types, bounds, units, and the comment behind a key."""
 
 import typing
 from typing import Any, Literal
@@ -8,13 +8,14 @@ from pydantic.fields import FieldInfo
 from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Expected
 
 UNITS = ("bytes", "seconds", "days", "manifests", "columns", "attempts", "failures")
-"""What numbers count: the name of a key has one of these words in it."""
+"""Units of numbers. The name of a numeric key contains one of these words."""
 
+_YEAR_SECONDS = 366 * 86_400  # rounded up, so that ten years always fit
 _BINARY = ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 def default_of(field: FieldInfo) -> Any:
-    """The value of a key that is not set. Only for keys that have one."""
+    """The default of a key that has one."""
     return field.get_default(call_default_factory=True)
 
 
@@ -24,41 +25,42 @@ def environment_name(section: str, key: str) -> str:
 
 
 def unit(key: str, field: FieldInfo) -> str:
-    """What a number counts, by the name of its key; nothing for what is no number."""
+    """The unit of a numeric key, taken from its name; empty for other keys."""
     if field.annotation not in {int, float}:
         return ""
     return next((word for word in reversed(key.split("_")) if word in UNITS), "")
 
 
 def type_in_words(key: str, field: FieldInfo) -> str:
-    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000`."""
+    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000` or `> 0, up to 316,224,000 (10 years)`."""
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
         return _either([f"`{choice}`" for choice in typing.get_args(field.annotation)])
     if kind in {int, float}:
-        return f"{'whole number' if kind is int else 'number'}, {_bounds(key, field)}"
+        bounds = _bounds(key, field)
+        return f"whole number, {bounds}" if kind is int else bounds
     if said is None:
         return "text"
     return f"text: {said}" if kind is str else said
 
 
 def comment(key: str, field: FieldInfo, value: Any) -> str:
-    """What stands behind a key in a settings file: its meaning, and a large number of bytes in short."""
+    """The comment behind a key in a settings file: its description, preceded by the value in MiB or GiB for bytes."""
     if unit(key, field) == "bytes" and (short := binary_size(value)):
         return f"{short}: {field.description}"
     return str(field.description)
 
 
 def binary_size(length_bytes: int) -> str:
-    """A whole number of a binary unit, such as `128 MiB`; nothing for any other number of bytes."""
+    """A multiple of a binary unit, such as `128 MiB`; empty for other numbers of bytes."""
     return next(
         (f"{length_bytes // each} {name}" for each, name in _BINARY if length_bytes and not length_bytes % each), ""
     )
 
 
 def _bounds(key: str, field: FieldInfo) -> str:
-    """The least and the greatest value, which pydantic keeps as annotations called `ge`, `gt` and `le`."""
+    """The bounds, which pydantic keeps as annotations named `ge`, `gt` and `le`."""
     found = {
         name: bound
         for each in field.metadata
@@ -69,7 +71,13 @@ def _bounds(key: str, field: FieldInfo) -> str:
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()
     }
-    return f"{shown.get('ge') or 'more than ' + shown['gt']} to {shown['le']}"
+    highest = shown["le"] + _years(key, field, found["le"])
+    return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"
+
+
+def _years(key: str, field: FieldInfo, bound: float) -> str:
+    years = bound / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
+    return f" ({years:g} years)" if years >= 1 else ""
 
 
 def _either(choices: list[str]) -> str:

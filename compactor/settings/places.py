@@ -1,4 +1,4 @@
-"""Places named in settings: reads each into one absolute spelling, and tells which of them lie inside one another."""
+"""Parses the places named in settings into one absolute spelling, and tells whether two overlap."""
 
 import os
 import re
@@ -14,13 +14,13 @@ EXPECTED = "s3://bucket/prefix, file:///folder or a path"
 
 
 def parse_place(text: str) -> str:
-    """A place in one absolute spelling: `s3://bucket/prefix`, or a local path without `.`, `..` and doubled slashes.
+    """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
     Args:
         text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
 
     Raises:
-        ValueError: It names no folder. The message says what was expected.
+        ValueError: The text does not name a folder. The message says what was expected.
     """
     if not text.strip() or _CONTROL.search(text):
         raise ValueError(f"{EXPECTED}, without control characters")
@@ -36,23 +36,23 @@ def parse_place(text: str) -> str:
     try:
         return "/" + os.path.abspath(uri).lstrip("/")  # noqa: PTH100  pathlib keeps `..`
     except OSError as exc:
-        raise ValueError(f"an absolute path, as the current working directory cannot be told ({exc})") from exc
+        raise ValueError(f"an absolute path, because the current working directory is unknown ({exc})") from exc
 
 
 def parse_own_place(text: str) -> str:
-    """A place that the compactor writes to: as `parse_place`, and without the characters that Spark takes for a glob.
+    """Parse a place that the compactor writes to: as `parse_place`, but without Spark's glob characters.
 
     Raises:
-        ValueError: It cannot be used. The message says what was expected.
+        ValueError: The place is invalid. The message says what was expected.
     """
     found = sorted(_GLOB.intersection(text))
     if found:
-        raise ValueError(f"a place without {' '.join(found)}, which Spark takes for a pattern")
+        raise ValueError(f"a place without {' '.join(found)}, which Spark reads as a pattern")
     return parse_place(text)
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two parsed places are the same or one lies inside the other, also by way of a symbolic link."""
+    """Whether two parsed places are equal or one is inside the other, also through a symbolic link."""
     return any(
         layout.is_within(layout.folder(inner), outer) or layout.is_within(layout.folder(outer), inner)
         for inner, outer in ((one, other), (real_place(one), real_place(other)))
@@ -60,7 +60,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def real_place(place: str) -> str:
-    """A parsed place without symbolic links: one spelling for each folder, also for one that is not there yet."""
+    """A parsed place with symbolic links resolved, so that each folder has one spelling. It need not exist."""
     return place if layout.is_s3(place) else os.path.realpath(place)
 
 
@@ -68,7 +68,7 @@ def _s3_place(uri: str) -> str:
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     key = key.removesuffix("/")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError(f"s3://bucket/prefix; {bucket!r} is no bucket name")
+        raise ValueError(f"s3://bucket/prefix; {bucket!r} is not a bucket name")
     if key and not {"", ".", ".."}.isdisjoint(key.split("/")):
         raise ValueError("s3://bucket/prefix, without empty, . or .. segments")
     return f"s3://{bucket}/{key}" if key else f"s3://{bucket}"

@@ -1,7 +1,7 @@
-"""The sections of the settings: every key with its type, its default and its one line of meaning.
+"""The sections of the settings: every key with its type, default and one-line description.
 
-The meaning is what `docs/settings.md` and the comments of the settings files say; `tools.settings_reference` puts
-it there.
+`tools.settings_reference` copies the descriptions into `docs/reference-settings.md` and the
+comments of the settings files.
 """
 
 from typing import Literal
@@ -19,7 +19,7 @@ from compactor.settings.types import (
     MetadataColumns,
     Namespace,
     OwnPlace,
-    OwnPlaceOrNothing,
+    OwnPlaceOrEmpty,
     Places,
     QueueUrl,
     Region,
@@ -32,34 +32,33 @@ from compactor.settings.types import (
 
 
 class Section(BaseModel):
-    """One table of the settings. Strict: a value of another type is a fault, never converted."""
+    """One table of the settings. Strict: a value of another type is an error and is never converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Paths(Section):
-    """Where the compactor keeps what is its own: all on S3, or all local, and none inside another."""
+    """The compactor's own places: all on S3 or all local, none inside another."""
 
-    manifests: OwnPlace = Field(description="watched prefix: one object a manifest that is to do")
+    manifests: OwnPlace = Field(description="watched prefix, one object per open manifest")
     output: OwnPlace = Field(description="prefix of the Parquet folders")
     state: OwnPlace = Field(description="prefix of ledger, staging, rejects, schemas and checkpoints")
 
 
 class Input(Section):
-    """What may be read, and how."""
+    """Which input may be read, and how."""
 
-    allowed_prefixes: Places = Field(description="folders that input may be in; apart from those in paths")
+    allowed_prefixes: Places = Field(description="folders that input may come from; must not overlap paths")
     discovery: Literal["full", "declared"] = Field(
-        default="full", description='"full" inspects every line for its keys; "declared" goes by schema.file'
+        default="full",
+        description='"full" inspects every line for new keys; "declared" reads only the columns of schema.file',
     )
-    max_line_bytes: int = Field(
-        default=16 * MIB, ge=1, le=GIB, description="bytes of a line, at most; a longer one is a reject"
-    )
+    max_line_bytes: int = Field(default=16 * MIB, ge=1, le=GIB, description="longest line; longer ones are rejected")
     max_decompressed_bytes: int = Field(
-        default=8 * GIB, ge=1, le=TIB, description="bytes a file may decode to; one that holds more is set aside"
+        default=8 * GIB, ge=1, le=TIB, description="largest decoded size of a file; larger files are quarantined"
     )
     on_changed_file: Literal["skip", "read"] = Field(
-        default="skip", description='a file that is not the version its manifest names: "skip" or "read"'
+        default="skip", description="what to do with a file that changed since its manifest was written"
     )
 
 
@@ -68,170 +67,158 @@ class Schema(Section):
 
     file: FilePlace = Field(
         default="",
-        description='schema file (TOML): columns with their types; nothing means strings only; "declared" needs one',
+        description='schema file (TOML) with columns and types; empty: all columns are strings; required by "declared"',
     )
     names: Literal["safe", "exact"] = Field(
-        default="safe", description='"safe" makes column names that Athena and Glue take; "exact" keeps the keys'
+        default="safe", description='"safe" makes column names that Athena and Glue accept; "exact" keeps the JSON keys'
     )
-    max_columns: int = Field(default=2000, ge=1, le=10_000, description="columns; further keys go to _rescued_data")
-    metadata_columns: MetadataColumns = Field(default=(), description="columns about a row's origin; may be empty")
+    max_columns: int = Field(
+        default=2000, ge=1, le=10_000, description="most columns; further keys go to _rescued_data"
+    )
+    metadata_columns: MetadataColumns = Field(default=(), description="columns that record the origin of each row")
 
 
 class Output(Section):
-    """What the Parquet files are like."""
+    """The Parquet files."""
 
-    target_file_bytes: int = Field(default=128 * MIB, ge=MIB, le=TIB, description="bytes an output file should have")
+    target_file_bytes: int = Field(default=128 * MIB, ge=MIB, le=TIB, description="target size of an output file")
     folder: FolderTemplate = Field(
-        default="merged-parquet-{date}", description='a day\'s folder below paths.output; "date={date}" for Hive'
+        default="merged-parquet-{date}", description='folder of a date below paths.output; "date={date}" for Hive'
     )
-    compression: Literal["snappy", "zstd"] = Field(default="snappy", description='Parquet codec: "snappy" or "zstd"')
+    compression: Literal["snappy", "zstd"] = Field(default="snappy", description="Parquet codec")
 
 
 class Convert(Section):
-    """What turns lines into rows."""
+    """The engine that turns lines into rows."""
 
     engine: Literal["auto", "spark", "native"] = Field(
         default="auto",
-        description='"native" takes one pass, where its wheel is installed; "spark" needs none; "auto" takes what '
-        "there is",
+        description='"native" is faster and needs its wheel; "spark" needs none; "auto" prefers native where installed',
     )
 
 
 class Stream(Section):
-    """How the streaming job works through manifests."""
+    """How the streaming job processes manifests."""
 
-    max_manifests_per_trigger: int = Field(
-        default=8, ge=1, le=10_000, description="manifests in one micro-batch, at most"
-    )
-    trigger_interval_seconds: Seconds = Field(default=10, description="seconds between the starts of two micro-batches")
-    manifests_in_flight: int = Field(default=2, ge=1, le=1000, description="manifests worked on at once")
+    max_manifests_per_trigger: int = Field(default=8, ge=1, le=10_000, description="most manifests in one micro-batch")
+    trigger_interval_seconds: Seconds = Field(default=10, description="time between the starts of two micro-batches")
+    manifests_in_flight: int = Field(default=2, ge=1, le=1000, description="manifests processed at the same time")
     max_attempts: int = Field(
-        default=3, ge=1, le=1000, description="failed attempts after which a manifest is a dead letter"
+        default=3, ge=1, le=1000, description="failed attempts after which a manifest becomes a dead letter"
     )
 
 
 class Builder(Section):
-    """How files are claimed and grouped into manifests."""
+    """How the builder claims files and groups them into manifests."""
 
     claims: TableName = Field(
         default="",
-        description='DynamoDB table; nothing: SQLite in a local paths.state; "@journal": objects there',
+        description='DynamoDB table; empty: SQLite in a local paths.state; "@journal": objects in paths.state',
     )
-    pending: OwnPlaceOrNothing = Field(
+    pending: OwnPlaceOrEmpty = Field(
         default="",
-        description='prefix of parts that wait to be sealed into manifests; nothing means "pending" below paths.state',
+        description='prefix of pending parts; empty: "pending" below paths.state',
     )
-    target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB, description="bytes of files that make one manifest")
+    target_manifest_bytes: int = Field(default=GIB, ge=1, le=TIB, description="total size of the files in one manifest")
     max_wait_seconds: Seconds = Field(
-        default=120, description="seconds an announced file may wait for others before its manifest is written"
+        default=120, description="longest time an announced file waits before its manifest is written"
     )
     claim_lease_seconds: Seconds = Field(
-        default=300, description="seconds a claim is left alone while its manifest is not seen"
+        default=300, description="time after which a claim without a manifest may be taken over"
     )
-    claim_ttl_days: int = Field(default=30, ge=1, le=3660, description="days a claim is remembered")
+    claim_ttl_days: int = Field(default=30, ge=1, le=3660, description="days until a claim expires")
 
 
 class Control(Section):
-    """What the control plane watches and whom it tells."""
+    """What the control plane watches, its limits, and where it sends notifications."""
 
-    job_name: Dimension = Field(default="compactor", description="the Glue job; a dimension of every metric")
-    queue_url: QueueUrl = Field(default="", description="the queue of S3 events; nothing where there is none")
-    dead_letter_queue_url: QueueUrl = Field(
-        default="", description="where events go that nobody could read; nothing where there is none"
-    )
-    topic_arn: TopicArn = Field(
-        default="", description="the SNS topic that is told of changes; nothing where there is none"
-    )
+    job_name: Dimension = Field(default="compactor", description="name of the Glue job; a dimension of every metric")
+    queue_url: QueueUrl = Field(default="", description="SQS queue of S3 events; may be empty")
+    dead_letter_queue_url: QueueUrl = Field(default="", description="its dead-letter queue; may be empty")
+    topic_arn: TopicArn = Field(default="", description="SNS topic for notifications; may be empty")
     mode: Literal["always", "on_work", "never"] = Field(
         default="always",
-        description='"always" keeps the job up; "on_work" stops it when idle, starts it on a backlog; "never" drains '
-        "it",
+        description='"always" keeps the job running; "on_work" runs it only while work waits; "never" drains it',
     )
     sla_seconds: Seconds = Field(
         default=900,
-        description="seconds a manifest may wait before people are told; one should take less than half of it",
+        description="alert when a manifest waits longer than this; processing one should take less than half",
     )
-    start_grace_seconds: Seconds = Field(
-        default=600, description="seconds a run may be up before it gives signs of life"
-    )
+    start_grace_seconds: Seconds = Field(default=600, description="time a new run has until its first heartbeat")
     hang_seconds: float = Field(
         default=300,
         ge=60,
         le=7 * 86_400,
         allow_inf_nan=False,
-        description="seconds without a sign of life, while work waits, after which a run is stopped",
+        description="stop a run whose heartbeat is older than this while work waits",
     )
     stall_seconds: Seconds = Field(
-        default=3600, description="seconds without a commit, while work waits, after which a run is drained"
+        default=3600, description="drain a run that commits nothing for this long while work waits"
     )
-    drain_seconds: Seconds = Field(
-        default=900, description="seconds a run that was asked to end may take before it is stopped"
-    )
-    expired_grace_seconds: Seconds = Field(
-        default=600, description="seconds to wait for Glue to restart a run that it let expire"
-    )
+    drain_seconds: Seconds = Field(default=900, description="time a draining run has before it is stopped")
+    expired_grace_seconds: Seconds = Field(default=600, description="time Glue has to restart an expired run")
     backoff_first_seconds: Seconds = Field(
-        default=60, description="seconds to pause after a failed run; doubles with each further one"
+        default=60, description="first back-off after a failed run; doubles with each further failure"
     )
-    backoff_longest_seconds: Seconds = Field(default=900, description="seconds to pause at most")
+    backoff_longest_seconds: Seconds = Field(default=900, description="longest back-off")
     breaker_failures: int = Field(
-        default=5, ge=1, le=1000, description="failed runs within the window after which no more are started"
+        default=5, ge=1, le=1000, description="failed runs within the window that open the breaker"
     )
-    breaker_window_seconds: Seconds = Field(default=3600, description="seconds in which they count")
-    breaker_cooldown_seconds: Seconds = Field(default=3600, description="seconds from the last failure to one trial")
-    idle_stop_seconds: Seconds = Field(default=1800, description='for "on_work": seconds without anything to do')
+    breaker_window_seconds: Seconds = Field(default=3600, description="window in which failed runs are counted")
+    breaker_cooldown_seconds: Seconds = Field(
+        default=3600, description="time from the last failure until the breaker allows one trial run"
+    )
+    idle_stop_seconds: Seconds = Field(default=1800, description='for "on_work": stop after this long without work')
     backlog_start_manifests: int = Field(
-        default=1, ge=1, le=1_000_000, description='for "on_work": waiting manifests that are worth a start'
+        default=1, ge=1, le=1_000_000, description='for "on_work": waiting manifests that start the job'
     )
     maintenance_window: Window = Field(
-        default="", description='the Glue job\'s own, in UTC, as in "Sun:10"; nothing where it has none'
+        default="", description='maintenance window of the Glue job in UTC, such as "Sun:10"; may be empty'
     )
 
 
 class Retention(Section):
-    """What `clean`, and a run once a day, removes by age."""
+    """What `compactor clean`, and the job once a day, deletes by age."""
 
     archive_days: int = Field(
         default=30,
         ge=1,
         le=36_600,
-        description="days after which archived manifests, and rejected lines that were put back, may go",
+        description="days until archived manifests and redriven lines are deleted",
     )
 
 
 class Aws(Section):
-    """Which AWS is spoken to; nothing leaves it to the surroundings."""
+    """The AWS endpoint. Empty values are taken from the environment."""
 
-    region: Region = Field(default="", description='as in "eu-central-1"; nothing leaves it to the surroundings')
+    region: Region = Field(default="", description='AWS region such as "eu-central-1"; empty: from the environment')
     endpoint_url: Endpoint = Field(
-        default="", description='a stand-in for AWS, as in "http://127.0.0.1:5000"; nothing means AWS'
+        default="", description='another endpoint than AWS, such as "http://127.0.0.1:5000"; may be empty'
     )
     timeout_seconds: float = Field(
         default=60,
         ge=1,
         le=3600,
         allow_inf_nan=False,
-        description="seconds to wait for the answer to one request",
+        description="time-out of one request",
     )
 
 
 class Metrics(Section):
-    """Where measurements go."""
+    """Where metrics go."""
 
-    namespace: Namespace = Field(default="Compactor", description="what measurements are filed under")
+    namespace: Namespace = Field(default="Compactor", description="CloudWatch namespace")
     environment: Dimension = Field(default="local", description='such as "prod"; a dimension of every metric')
     sink: Literal["cloudwatch", "log", "none"] = Field(
-        default="log", description='"cloudwatch", "log" (one line a measurement) or "none"'
+        default="log", description='where metrics go; "log" writes them to the log'
     )
 
 
 class Spark(Section):
-    """Which Spark does the work."""
+    """The Spark session."""
 
-    master: str = Field(default="", description="nothing leaves it to spark-submit or Glue, else local[*]")
-    conf: SparkConf = Field(
-        default_factory=dict, description="Spark properties, passed through; names with dots in quotes"
-    )
+    master: str = Field(default="", description="Spark master; empty: that of spark-submit or Glue, else local[*]")
+    conf: SparkConf = Field(default_factory=dict, description="Spark properties, passed through; quote names with dots")
 
 
 SECTIONS: dict[str, type[Section]] = {

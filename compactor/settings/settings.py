@@ -1,4 +1,4 @@
-"""Settings of the compactor: read once, checked whole, then frozen."""
+"""The settings: read once, validated as a whole, then frozen."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, checked. Make them by `load_settings` or `parse_settings`, which check the parts together."""
+    """All settings, validated. Create them with `load_settings` or `parse_settings`, which also check keys together."""
 
     paths: Paths
     input: Input
@@ -49,7 +49,7 @@ class Settings:
     spark: Spark
 
     def layout(self) -> layout.Layout:
-        """Where everything is."""
+        """The layout of all places."""
         return layout.Layout(
             manifests=self.paths.manifests,
             output=self.paths.output,
@@ -60,37 +60,37 @@ class Settings:
         )
 
     def require_claims(self) -> None:
-        """Check that there is a place for claims, which only planning needs.
+        """Check that claims have a place. Only planning needs one.
 
         Raises:
-            SettingsError: The state is on S3, so there is no folder for SQLite, and no table is named.
+            SettingsError: The state is on S3, where SQLite cannot be, and no table is named.
         """
         if layout.is_s3(self.paths.state) and not self.builder.claims:
             where = f"paths.state ({self.paths.state}) is on S3"
             raise SettingsError(
-                [f'builder.claims: "" -> expected a DynamoDB table, or "@journal" for back-fills alone, as {where}']
+                [f'builder.claims: "" -> expected a DynamoDB table, or "@journal" for back-fills only, because {where}']
             )
 
 
 def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
-    """Read settings from a TOML file and the variables that override it.
+    """Read settings from a TOML file and the environment variables that override it.
 
     Args:
-        path: The file; None to go by variables alone.
-        env: Environment variables. `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or with commas, a table
-            as JSON, which replaces the whole table. All others are ignored.
+        path: The file; None to read only the variables.
+        env: Environment variables. `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or comma-separated, a
+            table as JSON, which replaces the whole table. Other variables are ignored.
 
     Raises:
-        SettingsError: With every fault of file, variables and their combination.
+        SettingsError: With all faults of the file, the variables and their combination.
     """
     return parse_settings({} if path is None else _read_toml(path), env)
 
 
 def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None) -> Settings:
-    """Make settings of a document of sections, as TOML gives it, and the variables that override it.
+    """Create settings from the sections of a TOML document and the variables that override it.
 
     Raises:
-        SettingsError: With every fault.
+        SettingsError: With all faults.
     """
     source = read_document(document, SECTIONS)
     read_environment(env or {}, SECTIONS, source)
@@ -112,25 +112,25 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    """Read the bytes of a settings file.
+    """Parse a settings file.
 
     Args:
-        data: The bytes.
-        where: Where they are, for messages.
+        data: UTF-8 TOML.
+        where: Its place, for messages.
 
     Raises:
-        SettingsError: They are no TOML.
+        SettingsError: The bytes are not TOML.
     """
     try:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError as exc:
         raise SettingsError([f"{where}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
-    except (ValueError, RecursionError) as exc:  # numbers beyond Python's limit are plain ValueErrors
+    except (ValueError, RecursionError) as exc:  # Python raises a plain ValueError for numbers with too many digits
         raise SettingsError([f"{where}: {exc} -> expected TOML"]) from exc
 
 
 def _check_places(source: Source) -> None:
-    """Note places that overlap or are not all on the same kind of store, as far as they are places at all."""
+    """Record places that overlap or are on different kinds of stores. Places that do not parse are skipped here."""
     texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in Paths.model_fields}
     if pending := source.values.get("builder", {}).get("pending"):
         texts["builder.pending"] = pending
@@ -156,7 +156,7 @@ def _check_declared(source: Source) -> None:
     discovery = source.values.get("input", {}).get("discovery")
     file = source.values.get("schema", {}).get("file", "")
     if discovery == "declared" and file == "":
-        source.fault("schema.file", file, 'a schema file, as input.discovery is "declared"')
+        source.fault("schema.file", file, 'a schema file, because input.discovery is "declared"')
 
 
 def _apart_from(key: str, place: str) -> str:
@@ -167,4 +167,4 @@ def _parsed(text: object, parse: Callable[[str], str]) -> str | None:
     try:
         return parse(text) if isinstance(text, str) else None
     except ValueError:
-        return None  # the section's own check has noted it
+        return None  # the section's own check has recorded it

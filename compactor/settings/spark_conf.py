@@ -1,4 +1,4 @@
-"""The Spark properties that the compactor needs, as plain values. What the settings pass through comes last."""
+"""The Spark properties that the compactor sets. Properties of `[spark] conf` come last."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,13 @@ S3A_PACKAGES = (
     "software.amazon.awssdk:sts:2.29.52",
     "software.amazon.awssdk:apache-client:2.29.52",
 )
-"""What S3A needs beside a pip-installed pyspark 4.1.1, whose Hadoop is 3.4.2. Glue brings its own."""
+"""Packages that S3A needs with the pyspark 4.1.1 of PyPI, whose Hadoop is 3.4.2. Glue has its own."""
 
 S3A_EXCLUDES = ("software.amazon.awssdk:bundle",)
-"""560 MB of all AWS services, of which S3A uses the few above."""
+"""560 MB for all AWS services; S3A needs only the packages above."""
 
 _PROMISES = {
-    # Keys that differ in case only are different columns.
+    # Keys that differ only in case are different columns.
     "spark.sql.caseSensitive": "true",
     "spark.sql.adaptive.enabled": "true",
     # Values of non-string tokens keep their bytes.
@@ -23,14 +23,14 @@ _PROMISES = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.session.timeZone": "UTC",
-    # INT96, the default, is read differently by different engines.
+    # Engines read INT96, the default, differently.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Sharing the cores fairly lets a small manifest pass a large one in flight.
+    # Fair scheduling lets a small manifest overtake a large one.
     "spark.scheduler.mode": "FAIR",
 }
 
 _SPEED = {
-    # Columns of many different values build a big dictionary only to throw it away.
+    # Columns with many distinct values build a large dictionary and then discard it.
     "spark.hadoop.parquet.dictionary.page.size": "65536",
     # Small splits of equal size coalesce into files of equal size.
     "spark.sql.files.maxPartitionBytes": str(16 * 1024 * 1024),
@@ -42,8 +42,8 @@ _SPEED = {
 }
 
 _LISTING = {
-    # Every path of a manifest is looked up. On a disk that takes microseconds, where a Spark job with a task for each
-    # path takes seconds; in S3 a few tasks share the round trips.
+    # Spark stats every path of a manifest. On a disk this takes microseconds, but a Spark job with one task per path
+    # takes seconds. On S3 a few tasks share the round trips.
     False: {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000"},
     True: {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "32"},
 }
@@ -53,15 +53,15 @@ _LOCAL = {
     "spark.driver.memory": "4g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # More throughput than G1 where no pause matters.
+    # Higher throughput than G1; pauses do not matter here.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dlog4j2.level=ERROR",
     "spark.sql.shuffle.partitions": "8",
 }
-"""What a master of this process's own gets, that spark-submit or Glue would otherwise have decided."""
+"""Properties of a local master, which spark-submit or Glue would otherwise set."""
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
-    """Whether spark-submit or Glue has started this process, inside a JVM of theirs.
+    """Whether spark-submit or Glue started this process from its JVM.
 
     Args:
         env: Environment variables.
@@ -70,7 +70,7 @@ def is_submitted(env: Mapping[str, str]) -> bool:
 
 
 def master_is_given(env: Mapping[str, str]) -> bool:
-    """Whether spark-submit, Glue or a variable has chosen a master already.
+    """Whether spark-submit, Glue or a variable already chose a master.
 
     Args:
         env: Environment variables.
@@ -91,17 +91,17 @@ def spark_properties(
     """All properties of a session.
 
     Args:
-        master: The Spark master, as the settings name it; empty for that of spark-submit or Glue.
-        conf: Properties that the settings pass through.
+        master: The Spark master of the settings; empty for that of spark-submit or Glue.
+        conf: Properties of `[spark] conf`.
         region: The AWS region; empty for that of the environment.
-        endpoint_url: Another S3 than AWS; empty for AWS.
-        uses_s3: Whether any place is in S3.
-        timeout_seconds: How long S3A waits for the answer to one request.
-        is_master_given: What `master_is_given` says.
+        endpoint_url: Endpoint of another S3 service; empty for AWS.
+        uses_s3: Whether any place is on S3.
+        timeout_seconds: Time-out of one S3A request.
+        is_master_given: Result of `master_is_given`.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
     chosen = master or conf.get("spark.master", "")
-    # On a cluster these would tie the driver to an address that no executor can reach.
+    # On a cluster these would bind the driver to an address that no executor can reach.
     if chosen.startswith("local") or not (chosen or is_master_given):
         properties |= _LOCAL
     if uses_s3:
@@ -117,7 +117,7 @@ def _s3a(region: str, endpoint_url: str, timeout_seconds: float) -> dict[str, st
         "spark.hadoop.fs.s3a.connection.maximum": "96",
         "spark.hadoop.fs.s3a.threads.max": "64",
         "spark.hadoop.fs.s3a.connection.timeout": f"{round(timeout_seconds * 1000)}ms",
-        # Parquet is written once, front to back: buffering in memory needs no local disk.
+        # Parquet is written sequentially, so buffering in memory avoids local disk.
         "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
     }
     if region:

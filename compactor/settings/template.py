@@ -1,4 +1,4 @@
-"""A first settings file, made of three answers: where the input is, where output goes, what may be the compactor's."""
+"""Creates a first settings file from three answers: input, output, and the compactor's own place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from compactor.settings.settings import SECTIONS
 from compactor.settings.toml import toml
 
 _ON_AWS = {"metrics.sink": "cloudwatch", "metrics.environment": "dev"}
-"""What a file for S3 sets, where the default is meant for a laptop."""
+"""Values set in a file for S3, whose defaults suit a laptop."""
 
 _AWS_NOTES = {
-    "builder": 'a DynamoDB table (string key pk, time to live expires_at), or "@journal" for back-fills alone',
-    "control": "for the control plane: the Glue job, queues and topic that deploy/ makes",
+    "builder": 'a DynamoDB table (string key pk, time to live expires_at), or "@journal" for back-fills only',
+    "control": "for the control plane: the Glue job, queues and topic that deploy/ creates",
 }
-_TITLE = "# Settings of the compactor. A key behind # has its default; take the # away to set it."
+_TITLE = "# Settings of the compactor. A commented key has its default; remove the # to set it."
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Three places, parsed.
+    """The three answers, parsed.
 
     Attributes:
-        inputs: Folders that input is in.
-        output: Where the Parquet folders go.
-        own: Manifests and state get a folder each below it.
+        inputs: Folders of the input.
+        output: Folder of the Parquet folders.
+        own: Folder in which manifests and state get a folder each.
     """
 
     inputs: tuple[str, ...]
@@ -35,7 +35,7 @@ class Answers:
 
     @property
     def values(self) -> dict[str, object]:
-        """The keys that are set, as `section.key`."""
+        """The keys to set, as `section.key`."""
         chosen: dict[str, object] = {
             "paths.manifests": f"{folder(self.own)}manifests",
             "paths.output": self.output,
@@ -46,15 +46,15 @@ class Answers:
 
     @property
     def is_on_s3(self) -> bool:
-        """Whether what is written is on S3."""
+        """Whether the compactor writes to S3."""
         return is_s3(self.own)
 
 
 def read_answers(inputs: Sequence[str], output: str, own: str) -> tuple[Answers | None, list[str]]:
-    """Read three answers at once.
+    """Parse all answers.
 
     Returns:
-        The answers, if all of them will do; and what is wrong with each that will not, in the order of the questions.
+        The answers, or None if any is invalid; and a message for each invalid one, in the order of the questions.
     """
     faults: list[str] = []
     right: dict[str, str] = {}
@@ -70,15 +70,15 @@ def read_answers(inputs: Sequence[str], output: str, own: str) -> tuple[Answers 
 
 
 def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
-    """The place that one answer names.
+    """Parse one answer.
 
     Args:
         name: `input`, `output` or `state`.
         text: The answer.
-        others: The places of the answers before it that will do, by name.
+        others: Valid places of earlier answers by name.
 
     Raises:
-        ValueError: It will not do. The message says what was expected.
+        ValueError: The answer is invalid. The message says what was expected.
     """
     place = parse_place(text) if name == "input" else parse_own_place(text)
     if not is_text(place):
@@ -93,7 +93,7 @@ def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
 
 
 def draft(answers: Answers) -> str:
-    """The text of a settings file: what was answered is set, every other key stands behind `#` with its default."""
+    """The text of a settings file: answered keys are set, every other key is commented with its default."""
     return "\n\n".join([_TITLE, *(_section(name, answers) for name in SECTIONS)]) + "\n"
 
 
@@ -101,7 +101,7 @@ def _section(name: str, answers: Answers) -> str:
     model = SECTIONS[name]
     lines = [f"[{name}]  # {(model.__doc__ or '').strip()}"]
     if answers.is_on_s3 and name in _AWS_NOTES:
-        lines.append(f"# To do: {_AWS_NOTES[name]}")
+        lines.append(f"# To set: {_AWS_NOTES[name]}")
     for key, field in model.model_fields.items():
         chosen = f"{name}.{key}" in answers.values
         value = answers.values[f"{name}.{key}"] if chosen else default_of(field)

@@ -1,18 +1,18 @@
-"""Settings as the text of a TOML file, which Python reads and does not write. No I/O."""
+"""Writes settings as TOML, which Python's standard library only reads. No I/O."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_GROUPED_FROM = 10_000  # four digits are read at a glance
+_GROUPED_FROM = 10_000  # four digits need no grouping
 
 
 def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = ()) -> str:
     """A document of sections as TOML.
 
     Args:
-        document: Sections of strings, numbers, booleans, and lists or tables of them.
-        comment: Lines to begin with.
+        document: Sections of strings, numbers, booleans, and lists or tables of these.
+        comment: Lines of the comment at the top.
     """
     lines = [f"# {line}".rstrip() for line in comment]
     for name, table in document.items():
@@ -21,7 +21,7 @@ def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = 
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML syntax."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -31,5 +31,5 @@ def toml(value: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml, value))}]"
-    # A basic string of TOML takes the escapes of JSON, and asks for one more of them.
+    # A basic string of TOML uses the escapes of JSON and must also escape DEL (TOML 1.0, "String").
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

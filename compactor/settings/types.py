@@ -1,4 +1,4 @@
-"""What the values of settings may look like: types with their checks, each with the words that say what is expected."""
+"""The types of settings: checks, each with a description of the expected value."""
 
 import re
 from dataclasses import dataclass
@@ -17,39 +17,39 @@ GIB = 1024 * MIB
 TIB = 1024 * GIB
 
 JOURNAL_CLAIMS = "@journal"
-"""Of `builder.claims`: no table, but a journal of objects below the state."""
+"""Value of `builder.claims` for a journal of objects below the state instead of a table."""
 
 REFUSED_SPARK_CONF = {
-    "spark.sql.caseSensitive": "keys that differ in case only are different columns",
-    "spark.sql.files.ignoreCorruptFiles": "the rest of a corrupt file would be lost without a word",
-    "spark.sql.files.ignoreMissingFiles": "the rows of a file that vanished would be lost without a word",
-    "spark.sql.json.enableExactStringParsing": "values survive exactly as written",
-    "spark.sql.columnNameOfCorruptRecord": "the compactor tells by its own column on which lines two parsers disagree",
-    "spark.sql.adaptive.enabled": "the number of output files is planned, and the compactor switches this itself",
-    "spark.sql.parquet.outputTimestampType": "timestamps are INT64 microseconds in UTC, which all read alike",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "a date before 1582 would be written as another one, or not at all",
+    "spark.sql.caseSensitive": "keys that differ only in case are different columns",
+    "spark.sql.files.ignoreCorruptFiles": "the rest of a corrupt file would be lost silently",
+    "spark.sql.files.ignoreMissingFiles": "the rows of a missing file would be lost silently",
+    "spark.sql.json.enableExactStringParsing": "values must survive exactly as written",
+    "spark.sql.columnNameOfCorruptRecord": "the compactor's own column marks lines on which two parsers disagree",
+    "spark.sql.adaptive.enabled": "the compactor plans the number of output files and sets this itself",
+    "spark.sql.parquet.outputTimestampType": "timestamps are INT64 microseconds in UTC, which all readers understand",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "a date before 1582 would be changed or refused",
     "spark.speculation": "two copies of one task would stage the same rows twice",
-    "spark.sql.files.maxRecordsPerFile": "it splits output files; output.target_file_bytes sizes them",
-    "spark.sql.parquet.compression.codec": "set output.compression, which is part of the names of output files",
+    "spark.sql.files.maxRecordsPerFile": "it splits output files; set output.target_file_bytes",
+    "spark.sql.parquet.compression.codec": "set output.compression, which also names the output files",
     "spark.sql.streaming.checkpointLocation": "checkpoints are below paths.state",
 }
-"""Spark properties that would break a promise, each with the reason. Spark's own names, which are case-sensitive."""
+"""Spark properties that would break a promise, each with the reason. The names are case-sensitive, as in Spark."""
 
 
 @dataclass(frozen=True)
 class Matching(Expected):
-    """Text that all of a pattern matches.
+    """Text that a pattern matches in full.
 
     Attributes:
         pattern: A regular expression.
-        may_be_empty: Whether the empty text will do too; `words` has to say so.
+        may_be_empty: Whether the empty text is valid too; if so, `words` mentions it.
     """
 
     pattern: str
     may_be_empty: bool = True
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """How pydantic comes to check it."""
+        """Hook by which pydantic calls the check."""
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def _checked(self, text: str) -> str:
@@ -99,22 +99,22 @@ def _conf_value(value: object) -> str:
     raise ValueError(f"a string, a number or a boolean{hint}")
 
 
-def _own_place_or_nothing(text: str) -> str:
+def _own_place_or_empty(text: str) -> str:
     return places.parse_own_place(text) if text else ""
 
 
-def _window_or_nothing(text: str) -> str:
+def _window_or_empty(text: str) -> str:
     if text:
         MaintenanceWindow.parse(text)
     return text
 
 
-_FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or nothing"
+_FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 Place = Annotated[str, AfterValidator(places.parse_place), Expected(places.EXPECTED)]
 OwnPlace = Annotated[str, AfterValidator(places.parse_own_place), Expected(places.EXPECTED)]
-OwnPlaceOrNothing = Annotated[str, AfterValidator(_own_place_or_nothing), Expected(f"{places.EXPECTED}; or nothing")]
-# A document holds lists, and strict models take tuples only.
+OwnPlaceOrEmpty = Annotated[str, AfterValidator(_own_place_or_empty), Expected(f"{places.EXPECTED}; or empty")]
+# TOML gives lists; strict models accept tuples only.
 Places = Annotated[
     tuple[Place, ...],
     Field(strict=False),
@@ -133,30 +133,28 @@ SparkConf = Annotated[
     dict[Annotated[str, AfterValidator(_conf_key)], Annotated[str, BeforeValidator(_conf_value)]],
     Expected("a table of strings, numbers and booleans"),
 ]
-Window = Annotated[str, AfterValidator(_window_or_nothing), Expected("a day and an hour as in Sun:10, or nothing")]
+Window = Annotated[str, AfterValidator(_window_or_empty), Expected("a day and an hour as in Sun:10, or empty")]
 Seconds = Annotated[float, Field(gt=0, le=10 * 366 * 86400, allow_inf_nan=False)]
 TableName = Annotated[
     str,
     Matching(
-        "3 to 255 letters, digits, '_', '.' or '-', or @journal, or nothing",
-        rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}",  # DynamoDB's rule, which takes no @
+        "3 to 255 letters, digits, '_', '.' or '-', or @journal, or empty",
+        rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}",  # DynamoDB's naming rule, which excludes @
     ),
 ]
-Region = Annotated[str, Matching("a region such as eu-central-1, or nothing", r"[a-z]{2,}(-[a-z0-9]+)+")]
-Endpoint = Annotated[str, Matching("http://host:port or https://host, or nothing", r"https?://[^\s/?#]+/?")]
-QueueUrl = Annotated[str, Matching("an URL of SQS, or nothing", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]
+Region = Annotated[str, Matching("a region such as eu-central-1, or empty", r"[a-z]{2,}(-[a-z0-9]+)+")]
+Endpoint = Annotated[str, Matching("http://host:port or https://host, or empty", r"https?://[^\s/?#]+/?")]
+QueueUrl = Annotated[str, Matching("an SQS queue URL, or empty", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]
 TopicArn = Annotated[
     str,
-    Matching(
-        "arn:aws:sns:region:account:name, or nothing", r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"
-    ),
+    Matching("arn:aws:sns:region:account:name, or empty", r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}"),
 ]
 Dimension = Annotated[str, Matching("1 to 64 letters, digits, '_' or '-'", r"[A-Za-z0-9_-]{1,64}", may_be_empty=False)]
 Namespace = Annotated[
     str,
     Matching(
         "a name of 1 to 255 letters, digits or . _ / # : -, not below AWS/",
-        r"(?!AWS/)[A-Za-z0-9._/#-][A-Za-z0-9._/#: -]{0,254}",  # CloudWatch's rule; AWS/ is taken
+        r"(?!AWS/)[A-Za-z0-9._/#-][A-Za-z0-9._/#: -]{0,254}",  # CloudWatch's naming rule; AWS/ is reserved
         may_be_empty=False,
     ),
 ]

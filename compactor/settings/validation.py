@@ -1,4 +1,4 @@
-"""Reads sections of settings from a document and from environment variables, and words each fault as one line."""
+"""Reads sections of settings from a document and environment variables, and describes each fault in one line."""
 
 import difflib
 import json
@@ -16,7 +16,7 @@ ENV_PREFIX = "COMPACTOR_"
 ENV_SEPARATOR = "__"
 
 _SHOWN_MAX_CHARACTERS = 120
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python shows bytes of the environment that are not UTF-8
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python decodes bytes of the environment that are not UTF-8
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -30,7 +30,7 @@ _EXPECTED = {
     "literal_error": "{expected}",
     "value_error": "{error}",
 }
-"""What was expected, by pydantic's type of error; other types keep pydantic's own words."""
+"""Expected values by pydantic's error type; other types keep pydantic's message."""
 
 Sections = Mapping[str, type[BaseModel]]
 SectionT = TypeVar("SectionT", bound=BaseModel)
@@ -38,10 +38,10 @@ SectionT = TypeVar("SectionT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Expected:
-    """Beside a field's type: what its value is to be, for people.
+    """Annotates a field with a description of its expected value.
 
     Attributes:
-        words: As they stand behind `expected`.
+        words: The description, as it follows `expected` in a message.
     """
 
     words: str
@@ -49,12 +49,12 @@ class Expected:
 
 @dataclass(slots=True)
 class Source:
-    """What was set, before anything is checked.
+    """Values as they were set, before validation.
 
     Attributes:
-        values: Section → key → value as it was set.
-        origins: `section.key` → the environment variable it came from.
-        faults: What is wrong already, one line each.
+        values: Section → key → value.
+        origins: `section.key` → environment variable that set it.
+        faults: One line per fault found so far.
     """
 
     values: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -62,11 +62,11 @@ class Source:
     faults: list[str] = field(default_factory=list)
 
     def fault(self, key: str, value: object, expected: str) -> None:
-        """Note that a key has a value that cannot be used."""
+        """Record an invalid value."""
         self.faults.append(f"{key}: {shown(value)}{self._origin(key)} -> expected {expected}")
 
     def missing(self, key: str, expected: str) -> None:
-        """Note that a key without default was not set."""
+        """Record a missing key that has no default."""
         self.faults.append(f"{key}: not set -> expected {expected}")
 
     def _origin(self, key: str) -> str:
@@ -75,7 +75,7 @@ class Source:
 
 
 def read_document(document: Mapping[str, object], sections: Sections) -> Source:
-    """Take sections and keys from a document; what no model knows is a fault and left out."""
+    """Read sections and keys from a document. Unknown ones are recorded as faults and skipped."""
     source = Source()
     for name, table in document.items():
         if name not in sections:
@@ -94,7 +94,7 @@ def read_document(document: Mapping[str, object], sections: Sections) -> Source:
 
 
 def read_environment(env: Mapping[str, str], sections: Sections, source: Source) -> None:
-    """Let `COMPACTOR_<SECTION>__<KEY>` variables override what a document set."""
+    """Apply the `COMPACTOR_<SECTION>__<KEY>` variables on top of the document."""
     for variable in sorted(env):
         name, separator, key = variable.removeprefix(ENV_PREFIX).lower().partition(ENV_SEPARATOR)
         if not variable.startswith(ENV_PREFIX) or not separator:
@@ -118,7 +118,7 @@ def read_environment(env: Mapping[str, str], sections: Sections, source: Source)
 
 
 def validate(name: str, model: type[SectionT], source: Source) -> SectionT | None:
-    """One section as its model, or None after noting every fault of it."""
+    """Validate one section; record its faults and return None if it has any."""
     try:
         return model.model_validate(source.values.get(name, {}))
     except ValidationError as exc:
@@ -128,7 +128,7 @@ def validate(name: str, model: type[SectionT], source: Source) -> SectionT | Non
 
 
 def shown(value: object) -> str:
-    """A value as a message may show it: as JSON where it can be, and never long."""
+    """A value for a message: as JSON where possible, truncated to 120 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -138,7 +138,7 @@ def shown(value: object) -> str:
 
 
 def expected_words(field: FieldInfo) -> str:
-    """What a field is to hold; its description where its type does not say."""
+    """The expected value of a field; its description if the type has none."""
     said = (each.words for each in field.metadata if isinstance(each, Expected))
     return next(said, field.description or "a value")
 
@@ -155,7 +155,7 @@ def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source
 
 
 def _name(name: str | int) -> str:
-    """A name as it is where that is one short word, else as a quoted value."""
+    """A printable short name as it is; any other name quoted."""
     text = str(name)
     return text if text.isprintable() and len(text) <= _SHOWN_MAX_CHARACTERS else shown(text)
 
@@ -167,7 +167,7 @@ def _one_of(word: str, known: Iterable[str]) -> str:
 
 
 def _from_text(text: str, annotation: Any) -> object:
-    """What a variable's text means for a field of this type; the text itself where it means nothing."""
+    """Parse a variable for a field of this type; return the text itself if it does not parse."""
     kind = typing.get_origin(annotation) or annotation
     try:
         if kind in {int, float}:

@@ -1,23 +1,23 @@
-"""Errors in words for logs, records and terminals: never with what a line of the data holds."""
+"""Describes errors for logs, records and terminals without quoting any data."""
 
 from compactor.core.errors import CompactorError, EngineFailed
 
 MAX_CHARACTERS = 500
-"""Of a text in the log: what happened is in its head."""
+"""Maximum length of an error text in the log."""
 
 _OF_CODE = (ImportError, AttributeError, NameError, NotImplementedError)
-"""Errors of Python whose text can only name parts of programs."""
+"""Python errors whose text names code, never data."""
 
 
 def described(error: BaseException, *, max_characters: int = MAX_CHARACTERS) -> str:
-    """An error in words that hold nothing of the data.
+    """Describe an error without quoting data.
 
-    The compactor's own messages say what, where and what was expected. Those of others quote what they choked on, as
-    `invalid literal for int() with base 10: '4111 1111'` does, so of them only the kind and the place are told.
+    The compactor's own messages quote no data. Other libraries quote the value they failed on, as in `invalid literal
+    for int() with base 10: '4111 1111'`, so their errors are described by type and place only.
 
     Args:
-        error: Any.
-        max_characters: Longer texts are cut.
+        error: Any exception.
+        max_characters: Longer texts are truncated.
     """
     if isinstance(error, CompactorError | EngineFailed):
         text = str(error)
@@ -40,7 +40,7 @@ def _of_file(error: OSError) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Where it was raised, as seen from the compactor: the innermost function of its own on the way."""
+    """The innermost function of the compactor on the call stack, or else the place where the error was raised."""
     place = ""
     frame = error.__traceback__
     while frame is not None:

@@ -1,4 +1,4 @@
-"""The catalogue of what may be logged: events with their fields, what each means, and the next move."""
+"""The catalogue of log events: what each means, its fields, and the next action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,6 @@ Level = Literal["debug", "info", "warning", "error"]
 EventName = Literal[
     "batch.finished",
     "checkpoints.kept",
-    "cleaning.failed",
-    "cleaning.finished",
     "command.failed",
     "commit.not_remembered",
     "control.action_failed",
@@ -46,12 +44,14 @@ EventName = Literal[
     "recovery.started",
     "redrive.healed",
     "redrive.refused",
+    "retention.failed",
+    "retention.finished",
     "run.asked_to_stop",
-    "run.not_signed_off",
-    "run.sign_not_given",
+    "run.heartbeat_failed",
+    "run.heartbeat_left",
     "stream.restarting",
 ]
-"""Every event, so that a type checker finds a name that is none."""
+"""Every event name, so that a type checker finds a misspelled one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class LogEvent:
 
     Attributes:
         name: As `noun.past_participle`.
-        level: How much it matters.
-        meaning: What has happened.
-        fields: What each field holds, by its name; a call names all of them, and no others.
-        next_move: What to do about it; every warning and every error has one.
+        level: Severity.
+        meaning: What happened.
+        fields: The meaning of each field by its name. A call passes exactly these fields.
+        next_move: The next action; every warning and every error has one.
     """
 
     name: EventName
@@ -74,76 +74,78 @@ class LogEvent:
 
 
 COMMON_FIELDS = {
-    "time": "when, in UTC, as ISO 8601",
-    "level": "how much it matters",
-    "event": "what happened",
-    "run_id": "which run of the job; while one is at work",
-    "next": "the next move; on warnings and errors",
-    "traceback": "the way to an error that nobody foresaw, without its values",
+    "time": "UTC, ISO 8601",
+    "level": "severity",
+    "event": "name of the event",
+    "run_id": "the run of the job; absent outside a run",
+    "next": "next action; on warnings and errors",
+    "traceback": "call stack of an unexpected error, without values",
 }
-"""What the log itself adds to events."""
+"""Fields that the log adds to every event."""
 
-OF_THE_ERROR = "what the error's kind asks for"
-"""The next move of events that tell of errors of many kinds, each of which has its own."""
+OF_THE_ERROR = "the next action of the error's class"
+"""The next action of events that report errors of several classes, each of which has its own."""
 
-_MANIFEST = "which manifest"
-_ERROR = "what went wrong"
-_NO_NEED = "none, unless it comes again and again: then look at what the error names"
+_MANIFEST = "manifest"
+_ERROR = "error"
+_NO_NEED = "none; if it repeats, check what the error names"
 
 _OF_THE_JOB = (
     LogEvent(
         "job.started",
         "info",
-        "the job has begun on Glue",
-        {"config": "where its settings are", "overridden": "names of settings that its arguments override"},
+        "the job started on Glue",
+        {"config": "place of the settings file", "overridden": "settings that the job arguments override"},
     ),
-    LogEvent("job.failed", "error", "the job on Glue ends with an error", {"error": _ERROR}, OF_THE_ERROR),
-    LogEvent("recovery.started", "info", "manifests of earlier runs are carried on", {"open_manifests": "how many"}),
+    LogEvent("job.failed", "error", "the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
+    LogEvent(
+        "recovery.started", "info", "the run resumes manifests of earlier runs", {"open_manifests": "number of them"}
+    ),
     LogEvent(
         "manifests.unseen_by_stream",
         "info",
-        "the watched prefix holds manifests that Spark's stream does not deliver; they are worked on now",
-        {"manifests": "how many"},
+        "the watched prefix holds manifests that Spark's file source does not deliver; the job processes them now",
+        {"manifests": "number of them"},
     ),
     LogEvent(
         "batch.finished",
         "info",
-        "a micro-batch is through",
+        "a micro-batch finished",
         {
-            "manifests": "how many came to an end",
-            "failed": "how many have to be tried again",
-            "stuck": "how many wait for a person",
-            "seconds": "from its start to its end",
+            "manifests": "manifests that finished",
+            "failed": "manifests to retry",
+            "stuck": "manifests that need an operator",
+            "seconds": "duration",
         },
     ),
     LogEvent(
         "stream.restarting",
         "warning",
-        "a batch failed, or the stream did; it begins anew after a pause",
-        {"failures": "how often in a row", "pause_seconds": "how long", "error": _ERROR},
-        "none while it gets over it, and it ends by itself where it does not; look at manifest.failed before it",
+        "a batch or the stream failed; the stream restarts after a pause",
+        {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
+        "none if it recovers; else read the preceding manifest.failed",
     ),
-    LogEvent("run.asked_to_stop", "info", "somebody asked the run to end after its batch"),
+    LogEvent("run.asked_to_stop", "info", "a stop request told the run to end after its batch"),
     LogEvent(
-        "run.sign_not_given",
+        "run.heartbeat_failed",
         "warning",
-        "the run could not give its sign of life; others may take it for dead, which costs an attempt at most",
+        "the run could not write its heartbeat; other runs may consider it dead, which costs at most one attempt",
         {"error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
-        "run.not_signed_off",
+        "run.heartbeat_left",
         "warning",
-        "the run has ended, but its sign of life is still there until a later run sweeps it",
+        "the run ended but could not delete its heartbeat; a later run deletes it",
         {"error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "command.failed",
         "error",
-        "a command or the job met an error that nobody foresaw",
-        {"command": "which", "error": _ERROR},
-        "run it again, nothing has been lost; where it comes back, report it with its traceback",
+        "a command or the job hit an unexpected error",
+        {"command": "name of the command", "error": _ERROR},
+        "run it again; nothing was lost. If it returns, report it with its traceback",
     ),
 )
 
@@ -151,75 +153,75 @@ _OF_MANIFESTS = (
     LogEvent(
         "manifest.committed",
         "info",
-        "the rows of a manifest are visible",
+        "a manifest was committed and its rows are visible",
         {
             "manifest_id": _MANIFEST,
-            "files": "input files that it names",
-            "input_bytes": "stored size of them",
+            "files": "input files",
+            "input_bytes": "their stored size",
             "rows": "rows that became visible",
-            "rejected_lines": "lines that were set aside",
+            "rejected_lines": "rejected lines",
             "output_files": "Parquet files of rows",
-            "output_bytes": "size of them",
+            "output_bytes": "their size",
             "seconds": "from the attempt's start to its commit",
         },
     ),
     LogEvent(
         "manifest.dead_lettered",
         "warning",
-        "a manifest was set aside; nothing of it is in the output",
+        "a manifest became a dead letter; none of its rows are in the output",
         {"manifest_id": _MANIFEST, "reason": "one of `manifest.REASONS`", "message": "what was wrong, and where"},
-        "mend what the message names, then `compactor redrive manifests` puts it back",
+        "fix what the message names, then run `compactor redrive manifests`",
     ),
     LogEvent(
         "manifest.failed",
         "error",
-        "an attempt at a manifest failed; it is tried again, and set aside once its attempts are used up",
+        "an attempt at a manifest failed; the job retries it and makes it a dead letter once its attempts run out",
         {"manifest_id": _MANIFEST, "error": _ERROR},
-        "none while the next attempt works; else mend what the error names before the attempts are used up",
+        "none if the next attempt works; else fix what the error names before the attempts run out",
     ),
     LogEvent(
         "manifest.stuck",
         "error",
-        "only a person can put a manifest right; it stays as it is, all others go on",
+        "a manifest needs an operator; it stays as it is, and the job goes on with the others",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         OF_THE_ERROR,
     ),
     LogEvent(
         "commit.not_remembered",
         "warning",
-        "sizing will not learn from a commit; the commit itself holds",
+        "the summary of a commit could not be saved, so sizing does not learn from it; the commit holds",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         _NO_NEED,
     ),
 )
 
-_OF_CLEANING = (
+_OF_RETENTION = (
     LogEvent(
-        "orphans.swept", "info", "staging and checkpoints of dead runs were deleted", {"removed": "objects, by kind"}
+        "orphans.swept", "info", "staging and checkpoints of dead runs were deleted", {"removed": "objects by kind"}
     ),
     LogEvent(
         "checkpoints.kept",
         "warning",
-        "the run could not delete its own checkpoints; a later one does",
+        "the run could not delete its own checkpoints; a later run deletes them",
         {"error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
-        "cleaning.finished",
+        "retention.finished",
         "info",
-        "the daily cleaning is through",
+        "the daily clean-up finished",
         {
-            "removed": "objects, by kind",
-            "removed_bytes": "size of them",
-            "kept": "objects that had to stay, by reason",
+            "removed": "deleted objects by kind",
+            "removed_bytes": "their size",
+            "kept": "kept objects by reason",
         },
     ),
     LogEvent(
-        "cleaning.failed",
+        "retention.failed",
         "warning",
-        "the daily cleaning broke off; it goes on later",
+        "the daily clean-up failed; the job retries it later",
         {"error": _ERROR},
-        "none, unless it fails for days: then mend what the error names and run `compactor clean`",
+        "none; if it fails for days, fix what the error names and run `compactor clean`",
     ),
 )
 
@@ -227,69 +229,70 @@ _OF_BUILDING = (
     LogEvent(
         "messages.built",
         "info",
-        "the builder has taken in a batch of S3 events",
+        "the builder processed a batch of S3 events",
         {
-            "messages": "how many",
-            "files": "files that they announce",
-            "repeated": "those that were claimed before",
-            "skipped": "objects that are no data, by reason",
-            "manifests": "manifests that were written",
-            "parts": "pending parts that were written",
-            "failed": "messages that come again",
+            "messages": "messages received",
+            "files": "files they announce",
+            "repeated": "files claimed before",
+            "skipped": "objects that are not data, by reason",
+            "manifests": "manifests written",
+            "parts": "pending parts written",
+            "failed": "messages returned to the queue",
         },
     ),
     LogEvent(
         "message.unreadable",
         "error",
-        "a message is no event of S3; the queue moves it to its dead letters",
-        {"message_id": "which, as SQS names it", "error": "what is wrong with it"},
-        "read it in the dead-letter queue; mend whoever sent it, and move it back if it announces files",
+        "a message is not an S3 event; SQS moves it to the dead-letter queue",
+        {"message_id": "SQS message id", "error": _ERROR},
+        "read it in the dead-letter queue, fix the sender, and move it back if it announces files",
     ),
     LogEvent(
         "group.not_built",
         "warning",
-        "files could not be made into a manifest; their messages come again",
-        {"manifest_id": "which it would have been", "files": "how many", "error": _ERROR},
+        "a manifest could not be built; its messages return to the queue",
+        {"manifest_id": _MANIFEST, "files": "files in it", "error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "files.held",
         "warning",
-        "another call of the builder has claimed files and not written them yet; their messages come again",
-        {"files": "how many", "first": "the first of them", "until": "when the last of the claims runs out"},
-        "none, unless it goes on after that time: then see why the builder dies or runs into its time limit",
+        "another builder call holds claims on files but has not written their manifest yet; the queue "
+        "redelivers their messages",
+        {"files": "number of them", "first": "first of them", "until": "when the last claim expires"},
+        "none; if it continues after that time, check why the builder dies or times out",
     ),
     LogEvent(
         "planning.waiting",
         "info",
-        "`compactor compact` lets others finish before it plans",
-        {"waiting_for": "files that are being written, or another planner", "seconds": "for how long"},
+        "`compactor compact` waits before it plans",
+        {"waiting_for": "files still being written, or another planner", "seconds": "length of the wait"},
     ),
     LogEvent(
         "parts.sealed",
         "info",
-        "the sealer has looked at the pending parts",
+        "the sealer processed the pending parts",
         {
-            "manifests": "manifests that were written",
-            "sealed_parts": "parts that are in them",
-            "waiting_parts": "parts that go on waiting",
-            "oldest_seconds": "age of the oldest of these",
-            "discarded_parts": "parts whose files were taken over by others",
-            "unreadable_parts": "objects that are no parts",
+            "manifests": "manifests written",
+            "sealed_parts": "parts sealed into them",
+            "waiting_parts": "parts still waiting",
+            "oldest_seconds": "age of the oldest waiting part",
+            "discarded_parts": "parts whose files another planner took over",
+            "unreadable_parts": "objects that are not parts",
         },
     ),
     LogEvent(
         "part.unreadable",
         "error",
-        "an object among the pending parts is none; its files wait",
-        {"uri": "which", "error": "what is wrong with it"},
-        "restore an earlier version of it; or remove it, and `compactor plan` takes its files",
+        "an object among the pending parts cannot be read; its files wait",
+        {"uri": "URI of the object", "error": _ERROR},
+        "restore an earlier version; or delete it and run `compactor plan` to claim its files again",
     ),
     LogEvent(
         "group.not_sealed",
         "warning",
-        "parts could not be sealed into a manifest; the next call tries again",
-        {"date": "of their files", "parts": "how many", "error": _ERROR},
+        "parts could not be sealed into a manifest; the next sealer call retries",
+        {"date": "date of the files", "parts": "number of parts", "error": _ERROR},
         _NO_NEED,
     ),
 )
@@ -298,30 +301,26 @@ _OF_REDRIVING = (
     LogEvent(
         "manifest.redriven",
         "info",
-        "what was set aside waits in a new manifest",
+        "a redrive wrote a new manifest",
         {
-            "source": "the manifest that it comes from",
-            "manifest_id": "the new one",
+            "source": "original manifest",
+            "manifest_id": "new manifest",
             "kind": "manifests, files or rejects",
-            "counts": "what is put back, by reason",
+            "counts": "redriven files or lines by reason",
         },
     ),
     LogEvent(
         "redrive.healed",
         "info",
-        "an earlier redrive was on record without its manifest, which was written now",
-        {"manifest_id": _MANIFEST, "source": "the manifest that it comes from"},
+        "the manifest of an interrupted redrive was written now",
+        {"manifest_id": _MANIFEST, "source": "original manifest"},
     ),
     LogEvent(
         "redrive.refused",
         "warning",
-        "something cannot be put back as it is",
-        {
-            "manifest_id": "the manifest that it is in",
-            "uri": "which file; nothing for all of them",
-            "why": "the reason",
-        },
-        "mend what the reason names, then redrive again",
+        "a manifest, file or line cannot be redriven",
+        {"manifest_id": _MANIFEST, "uri": "URI of the file; empty for all files", "why": "reason"},
+        "fix what the reason names, then redrive again",
     ),
 )
 
@@ -329,38 +328,38 @@ _OF_THE_CONTROL_PLANE = (
     LogEvent(
         "control.decided",
         "info",
-        "the control plane decided to do something",
-        {"kind": "what", "about": "what it is about", "reason": "why, in words"},
+        "the control plane decided on an action",
+        {"kind": "kind of action", "about": "what it acts on", "reason": "reason in words"},
     ),
-    LogEvent("control.runs_already", "info", "somebody else started the job first; one run is what is wanted"),
-    LogEvent("control.other_job", "info", "an event was about another job of Glue", {"job": "which"}),
+    LogEvent("control.runs_already", "info", "the job runs already; one run is enough"),
+    LogEvent("control.other_job", "info", "a Glue event named another job", {"job": "name of that job"}),
     LogEvent(
         "control.action_failed",
         "warning",
-        "what was decided could not be done; it is decided anew at the next look",
-        {"kind": "what", "error": _ERROR},
+        "an action failed; the next check decides again",
+        {"kind": "kind of action", "error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "control.source_unknown",
         "warning",
-        "something could not be seen; it counts as unknown, never as zero",
-        {"source": "what", "error": _ERROR},
-        "none if it passes; else see that the control plane's role may read it, and that the settings name it right",
+        "a source could not be read; its value counts as unknown, never as zero",
+        {"source": "name of the source", "error": _ERROR},
+        "none if it passes; else check the settings and whether the control plane's role may read it",
     ),
     LogEvent(
         "control.notices_unread",
         "warning",
-        "it is not known what people were told; they are told of what was done alone",
+        "the last notifications could not be read; only actions are notified",
         {"error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "control.not_told",
         "warning",
-        "people could not be told; it is tried again at the next look",
+        "a notification could not be sent; the next check retries",
         {"error": _ERROR},
-        "see that control.topic_arn is right, and that the control plane's role may publish to it",
+        "check control.topic_arn and whether the control plane's role may publish to it",
     ),
 )
 
@@ -368,43 +367,43 @@ _OF_METRICS = (
     LogEvent(
         "metrics.emitted",
         "info",
-        "measurements, where the log is their sink",
-        {"namespace": "what they are filed under", "values": "by the name of the metric"},
+        'metrics, where metrics.sink is "log"',
+        {"namespace": "metrics namespace", "values": "values by metric name"},
     ),
     LogEvent(
         "metrics.not_sent",
         "warning",
-        "CloudWatch did not take measurements; unless it refused them, they are sent again",
-        {"metrics": "how many", "refused": "whether no repeat would help", "error": _ERROR},
-        "none if it passes; else see that the role may put metrics into this namespace",
+        "CloudWatch did not accept metrics; they are sent again unless it refused them",
+        {"metrics": "number of metrics", "refused": "true if a retry cannot help", "error": _ERROR},
+        "none if it passes; else check whether the role may put metrics into this namespace",
     ),
     LogEvent(
         "metrics.not_flushed",
         "warning",
-        "measurements were still waiting when time was up",
-        {"metrics": "how many", "timeout_seconds": "how long they were waited for"},
-        "none if it passes; else look at metrics.not_sent before it",
+        "metrics were still waiting when the time ran out",
+        {"metrics": "number of metrics", "timeout_seconds": "length of the wait"},
+        "none if it passes; else read the preceding metrics.not_sent",
     ),
     LogEvent(
         "metrics.dropped",
         "warning",
-        "measurements are lost",
-        {"values": "how many now", "of_all": "how many since the process began"},
-        "look at metrics.not_sent before it; graphs have gaps, the ledger has the figures",
+        "metrics were lost",
+        {"values": "values lost now", "of_all": "values lost since the process started"},
+        "read the preceding metrics.not_sent; graphs have gaps, the ledger has the figures",
     ),
     LogEvent(
         "metrics.unfit",
         "warning",
-        "measurements that are no numbers, or that no metric of the catalogue is for, were left out",
-        {"values": "how many, by the name of the metric"},
-        "report it as a fault; graphs have gaps, the ledger has the figures",
+        "values that are not numbers or not in the catalogue were skipped",
+        {"values": "skipped values by metric name"},
+        "report it as a bug; graphs have gaps, the ledger has the figures",
     ),
     LogEvent(
         "metrics.not_understood",
         "warning",
-        "a set of measurements could not be read",
+        "a set of metrics could not be read",
         {"error": _ERROR},
-        "report it as a fault; graphs have gaps, the ledger has the figures",
+        "report it as a bug; graphs have gaps, the ledger has the figures",
     ),
 )
 
@@ -413,7 +412,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     for event in (
         *_OF_THE_JOB,
         *_OF_MANIFESTS,
-        *_OF_CLEANING,
+        *_OF_RETENTION,
         *_OF_BUILDING,
         *_OF_REDRIVING,
         *_OF_THE_CONTROL_PLANE,

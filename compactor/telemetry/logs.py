@@ -1,4 +1,4 @@
-"""Logs are events with fields: readable lines on a terminal, one JSON object a line elsewhere. Never row contents."""
+"""Logs events with fields: readable lines on a terminal, one JSON object a line elsewhere. Never logs row contents."""
 
 import json
 import logging
@@ -18,16 +18,16 @@ from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, EventName, L
 LOGGER = logging.getLogger("compactor")
 
 _OF_THIS_RUN: dict[str, str] = {}
-"""Fields of every event while a run is at work. Of the process, not of a thread: batches have threads of their own."""
+"""Fields of every event during a run. They belong to the process, because batches run in several threads."""
 
 
 def log_event(event: EventName, /, **fields: Any) -> None:
-    """Log one event of the catalogue. Whatever it is called with, it is logged: no log line is worth a batch.
+    """Log one event of the catalogue. An unknown event or value is logged too: a log line must not fail a batch.
 
     Args:
-        event: What happened; the catalogue says how much it matters and what to do next.
-        fields: Those of the catalogue. Errors are given as they are, and told without what they quote of the data;
-            other values that JSON does not know are written as text.
+        event: Name of the event; the catalogue gives its level and next action.
+        fields: The fields that the catalogue lists. Pass errors as exceptions: they are described without data.
+            Values that JSON cannot represent are logged as text.
     """
     known = CATALOGUE.get(event)
     level = known.level if known else "warning"
@@ -47,7 +47,7 @@ def log_event(event: EventName, /, **fields: Any) -> None:
 
 @contextmanager
 def run_in_log(run_id: str) -> Iterator[None]:
-    """Put a run's id on every event of this process meanwhile."""
+    """Add a run id to every event of this process inside the context."""
     before = dict(_OF_THIS_RUN)
     _OF_THIS_RUN["run_id"] = run_id
     try:
@@ -73,12 +73,12 @@ class JsonLines(logging.Formatter):
             entry["traceback"] = way
         try:
             return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-        except TypeError:  # a name on a disk that is no Unicode text, or a number beyond 64 bits
+        except TypeError:  # a file name that is not Unicode, or a number beyond 64 bits
             return json.dumps(entry, default=str)
 
 
 class ReadableLines(logging.Formatter):
-    """Time, event, fields and the next move, for people."""
+    """Time, event, fields and next action on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         words = [f"{name}={_shown(value)}" for name, value in _fields(record).items()]
@@ -102,17 +102,17 @@ def _next_move(record: logging.LogRecord) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as one word, or in quotation marks: a line stays a line, and it can be seen where a value ends."""
+    """A value as one word, or quoted, so that it stays on one line and its end is visible."""
     text = value.isoformat() if isinstance(value, datetime) else str(value)
     is_word = bool(text) and text.isprintable() and not set(text) & {" ", '"', "="}
     return text if is_word else json.dumps(text, ensure_ascii=False)
 
 
 def _way(record: logging.LogRecord) -> str:
-    """The traceback of an error and of what led to it. Python's own would quote the data."""
+    """The tracebacks of an error and its causes, without values, which Python's own traceback would quote."""
     error = record.exc_info[1] if record.exc_info else None
     ways: list[str] = []
-    while error is not None and len(ways) < 10:  # noqa: PLR2004 - errors may lead to themselves
+    while error is not None and len(ways) < 10:  # noqa: PLR2004 - causes may form a cycle
         frames = "".join(traceback.format_tb(error.__traceback__))
         ways.append(f"Traceback (most recent call last):\n{frames}{described(error)}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -120,7 +120,7 @@ def _way(record: logging.LogRecord) -> str:
 
 
 def configure_logs(*, as_json: bool, level: Level = "info", stream: TextIO | None = None) -> None:
-    """Send the compactor's events to a stream, in one of the two forms; called once, by an entry point."""
+    """Send the compactor's events to a stream as JSON or readable lines. Each entry point calls it once."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if as_json else ReadableLines())
     LOGGER.handlers[:] = [handler]

@@ -1,4 +1,4 @@
-"""Puts the parts together that every process may need, also one without Spark and Arrow: a function, a small tool."""
+"""Puts together what every process may need, also a Lambda function without Spark and Arrow."""
 
 import secrets
 from functools import cached_property
@@ -24,19 +24,19 @@ from compactor.settings.types import JOURNAL_CLAIMS
 
 
 def new_run_id(clock: Clock) -> str:
-    """An id that no other run has, and that sorts by time."""
+    """Make a unique id that sorts by time."""
     return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
 
 class Components:
-    """The parts of one process, made from the settings as they are needed. Nothing is connected to before.
+    """The components of one process. Each is made from the settings when it is first used.
 
     Args:
         settings: All settings.
-        clock: Time; that of the system if none is given.
-        store: Where everything is; the store that the settings name if none is given.
-        claims: Who holds which file; the table that the settings name if none is given.
-        metrics: Where measurements go; the sink that the settings name if none is given.
+        clock: Replaces the system's clock.
+        store: Replaces the store of the places in the settings.
+        claims: Replaces the claims that the settings name.
+        metrics: Replaces the sink that the settings name.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Components:
     ) -> None:
         self.settings = settings
         self.clock = clock or SystemClock()
-        # A part that is given is one that need not be made.
+        # An attribute that is set hides the cached property of the same name.
         if store is not None:
             self.store = store
         if claims is not None:
@@ -122,13 +122,13 @@ class Components:
         )
 
     def manifest_bytes(self) -> float:
-        """How many stored bytes a manifest should name, by what sizing has learned."""
+        """The stored bytes that a manifest should name, by the compression that earlier commits had."""
         settings = self.settings
         ratio = self.history.stored_ratio()
         return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
 
     def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
-        """What turns announced files into manifests."""
+        """Make what turns announced files into manifests."""
         return Builder(
             state=self.state,
             claimer=self.claimer,
@@ -138,7 +138,7 @@ class Components:
         )
 
     def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
-        """What ends the waiting of pending parts."""
+        """Make what seals pending parts into manifests."""
         return Sealer(
             state=self.state,
             claimer=self.claimer,

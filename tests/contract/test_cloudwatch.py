@@ -19,7 +19,7 @@ from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.core.distributions import Distribution
 from compactor.settings.settings import parse_settings
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 from tests.support.harness import GOOD, Harness
 
 DIMENSIONS = {"Job": "compactor-test", "Environment": "test"}

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws import S3Store, multipart, s3_client
 from compactor.core.errors import AccessError, StoreUnavailable
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 PART = 5 * 1024 * 1024  # the least that S3 takes
 DATA = bytes(range(256)) * (PART // 256)

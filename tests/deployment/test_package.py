@@ -14,7 +14,9 @@ from deploy.errors import PackagingError
 from deploy.imported_modules import ROOT, imported_files
 from deploy.native_wheel import GLUE_GLIBC, build_native_wheel, glibc_line, glibc_of
 from deploy.package import MAX_ZIP_BYTES, build_functions, build_native, build_wheel
-from deploy.pins import FUNCTION_PACKAGES, job_modules, job_packages, pinned, pins
+from deploy.pins import FUNCTION_PACKAGES, REPORT_PACKAGES, job_modules, job_packages, pinned, pins
+from tests.support.extras import CARGO
+from tools.json_schemas import NAMES
 
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
 
@@ -77,7 +79,7 @@ sys.path[:0] = [{str(tmp_path)!r}]
 for name in {HANDLERS!r}:
     assert callable(importlib.import_module(f"lambdas.{{name}}").handler)
 assert importlib.import_module("compactor").__file__.startswith({str(tmp_path)!r})
-assert not {{"pyspark", "pyarrow", "click", "cramjam"}} & sys.modules.keys()
+assert not {{"pyspark", "pyarrow", "click", "cramjam", "jinja2", "pygal"}} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-I", "-S", "-c", script], cwd=tmp_path, check=True)
 
@@ -111,6 +113,17 @@ def test_versions_are_those_that_are_tested() -> None:
     assert "pyspark" not in job_packages(frozenset({"pyspark"}))
     assert f"pydantic=={versions['pydantic']}" in job_modules().split(",")
     assert not any(name in job_modules() for name in ("pyspark", "pyarrow", "boto3"))
+    assert not any(name in job_modules() for name in REPORT_PACKAGES)
+
+
+def test_the_job_does_without_the_report() -> None:
+    """Neither the job on Glue nor the start of the command line loads the libraries of the report's page."""
+    script = """
+import sys
+import compactor.cli.entry, glue_entry
+assert not {"jinja2", "markupsafe", "pygal"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
 
 
 def test_the_glibc_of_the_native_wheel() -> None:
@@ -173,7 +186,7 @@ def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.large
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+@CARGO.needed
 def test_the_native_wheel(tmp_path: Path) -> None:
     """It is for every Python from 3.11 and for Glue, holds no path of this machine, and is the same each time."""
     wheel = build_native_wheel(tmp_path, tmp_path / "build.log")
@@ -194,6 +207,8 @@ def test_what_pip_makes(tmp_path: Path) -> None:
     assert all("cpython-313-x86_64" in name for name in compiled)
     wheel = build_wheel(tmp_path)
     tops = {name.partition("/")[0].partition("-")[0] for name in content(wheel)}
-    assert tops == {"compactor", "lambdas"}
+    assert tops == {"compactor"}
+    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(content(wheel))
+    assert {"page.html.j2", "style.css"} <= {Path(name).name for name in content(wheel)}
     first = wheel.read_bytes()
     assert build_wheel(tmp_path).read_bytes() == first

@@ -213,6 +213,6 @@ def test_control_plane(harness: Harness) -> None:
         metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
-    assert parts.plane.step().alarms
+    assert parts.plane.check().alarms
     parts.sources.runs.ask_to_stop("a-run")
     check("ControlRole", watched, is_all_used=True)

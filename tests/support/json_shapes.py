@@ -1,7 +1,7 @@
-"""The shape of JSON documents: every path in them with the types that were seen there."""
+"""The shape of JSON documents: every path in them with its types, as seen in documents or as a schema says."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT.*")
@@ -30,6 +30,38 @@ def shape_of(documents: Iterable[Any], maps: Collection[str]) -> Shape:
         for path, types in sorted(seen.items())
         if path
     }
+
+
+def shape_of_schema(schema: Mapping[str, Any]) -> tuple[Shape, frozenset[str]]:
+    """The shape of the documents that a JSON Schema describes, and the paths of objects whose keys are data."""
+    seen: dict[str, set[str]] = {}
+    maps: set[str] = set()
+    _walk_schema(schema, "", schema["$defs"], seen, maps)
+    shape = {path: " or ".join(sorted(types, key=_ORDER.index)) for path, types in sorted(seen.items()) if path}
+    return shape, frozenset(maps)
+
+
+def _walk_schema(
+    node: Mapping[str, Any], path: str, named: Mapping[str, Any], seen: dict[str, set[str]], maps: set[str]
+) -> None:
+    if "$ref" in node:
+        return _walk_schema(named[node["$ref"].rpartition("/")[2]], path, named, seen, maps)
+    if "anyOf" in node:
+        for each in node["anyOf"]:
+            _walk_schema(each, path, named, seen, maps)
+        return None
+    kind = "time" if node.get("format") == "date-time" else node["type"]
+    values = node.get("additionalProperties")
+    if values:
+        kind = "map"
+        maps.add(path)
+        _walk_schema(values, f"{path}.*", named, seen, maps)
+    seen.setdefault(path, set()).add(kind)
+    for key, each in node.get("properties", {}).items():
+        _walk_schema(each, f"{path}.{key}" if path else key, named, seen, maps)
+    if kind == "array":
+        _walk_schema(node["items"], f"{path}[]", named, seen, maps)
+    return None
 
 
 def _walk(value: Any, path: str, maps: Collection[str], seen: dict[str, set[str]]) -> None:

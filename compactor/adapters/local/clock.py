@@ -1,10 +1,10 @@
-"""The computer's clock."""
+"""The system clock."""
 
 from datetime import UTC, datetime
 
 
 class SystemClock:
-    """The time of this machine."""
+    """The clock of this machine, in UTC."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

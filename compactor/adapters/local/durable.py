@@ -1,6 +1,6 @@
-"""Files on a local disk that are either there, whole and safe from a power failure, or not there at all."""
+"""Writes files on a local disk atomically and durably: a file is complete and on disk, or absent."""
 
-# Names are taken literally, and pathlib tidies them up.
+# Names are used literally; pathlib would normalise them.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120
 
 import errno
@@ -20,7 +20,7 @@ T = TypeVar("T")
 _TEMPORARY_PREFIX = ".~compactor-"
 _TEMPORARY = re.compile(re.escape(_TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
 LEFTOVER_AGE_SECONDS = 24 * 3600.0
-_TRIES = 20  # one would do, were nobody removing empty folders at the same time
+_TRIES = 20  # one suffices unless another process removes empty folders meanwhile
 
 _NO_SUCH_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -28,34 +28,34 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file is one that was being written, or was left behind by a crash."""
+    """Whether a file is a temporary one: being written, or left by a crash."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def remove_leftover(entry: os.DirEntry[str]) -> None:
-    """Delete a temporary file that nobody has written to for a day: its writer was killed."""
+    """Delete a temporary file unchanged for a day: its writer was killed."""
     with suppress(OSError):
-        # By the time of the last change of the entry itself: a linked copy keeps the times of its source.
+        # ctime, because a hard-linked copy keeps the mtime of its source.
         if time.time() - entry.stat(follow_symlinks=False).st_ctime > LEFTOVER_AGE_SECONDS:
             os.unlink(entry.path)
 
 
 @contextmanager
 def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
-    """Turn errors of the operating system into the compactor's own.
+    """Translate errors of the operating system into the compactor's own.
 
     Args:
-        uri: What they are about.
-        writing: A name that cannot be had is then a fault of the settings, not an object that is missing.
+        uri: URI of the object, for messages.
+        writing: True if the object is written; an impossible name is then a settings error, not a missing object.
     """
     try:
         yield
     except OSError as exc:
         reason = exc.strerror or str(exc)
         if exc.errno in _DENIED:
-            raise AccessError(f"{uri}: {reason}; expected to be allowed to {'write' if writing else 'read'}") from exc
+            raise AccessError(f"cannot {'write to' if writing else 'read'} {uri}: {reason.lower()}") from exc
         if exc.errno in _NO_SUCH_FILE and writing:
-            raise AccessError(f"{uri}: cannot be written: {reason}") from exc
+            raise AccessError(f"cannot write to {uri}: {reason.lower()}") from exc
         if exc.errno in _NO_SUCH_FILE:
             raise ObjectNotFound(f"{uri}: there is no such object ({reason})") from exc
         if exc.errno in _FULL:
@@ -74,7 +74,7 @@ def open_file(path: str) -> tuple[int, os.stat_result]:
     Raises:
         OSError: There is no such file, or it is not a regular one.
     """
-    # Opening a named pipe would wait for a writer for ever.
+    # O_NONBLOCK, because opening a named pipe would wait for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
@@ -84,7 +84,7 @@ def open_file(path: str) -> tuple[int, os.stat_result]:
 
 
 def sync(path: str) -> None:
-    """Make a file's data, or a folder's entries, outlast a power failure."""
+    """Flush a file's data or a folder's entries to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -93,13 +93,13 @@ def sync(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make a folder's entries outlast a power failure; a folder that is gone has none."""
+    """Flush a folder's entries to disk, if the folder exists."""
     with suppress(FileNotFoundError):
         sync(folder)
 
 
 def make_folders(folder: str) -> None:
-    """Make a folder and those above it, durably."""
+    """Create a folder and its parents durably."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -111,11 +111,11 @@ def make_folders(folder: str) -> None:
 
 
 def remove_empty_folders(folder: str, levels: int) -> None:
-    """Remove a folder and those above it, as far as they are empty.
+    """Remove a folder and its parents while they are empty.
 
     Args:
-        folder: Where to begin.
-        levels: How many folders at most.
+        folder: First folder to remove.
+        levels: Most folders to remove.
     """
     with suppress(OSError):
         for _ in range(levels):
@@ -124,15 +124,15 @@ def remove_empty_folders(folder: str, levels: int) -> None:
 
 
 def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
-    """Write a file under a temporary name beside its target, then give it its name.
+    """Write a file under a temporary name beside its target, then rename it.
 
     Args:
-        target: Its path. Missing folders are made.
-        fill: Writes the file to the path it is given, durably.
-        move: Gives it its name: `os.replace`, or `os.link` to fail where the name is taken.
+        target: Path of the file. Missing folders are created.
+        fill: Writes the file durably to the given path.
+        move: `os.replace`, or `os.link` to fail if the target exists.
 
     Raises:
-        OSError: As `fill` and `move` raise it.
+        OSError: From `fill` or `move`.
     """
 
     def fill_and_move(temporary: str) -> None:
@@ -140,7 +140,7 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
             fill(temporary)
             move(temporary, target)
         finally:
-            # Also after a replace: renaming one of two links to the same file onto the other does nothing.
+            # Also after os.replace: POSIX rename of one link onto another link of the same file does nothing.
             _remove(temporary)
 
     folder = os.path.dirname(target)
@@ -150,15 +150,15 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
 
 @contextmanager
 def placed(target: str) -> Iterator[int]:
-    """A new file to write to under a temporary name beside its target, whose name it gets when the block ends.
+    """Open a new file under a temporary name beside its target and rename it when the block ends.
 
-    Once it is there, on disk, nothing is left of what it replaces. It is gone if the block raises.
+    The rename replaces an existing target. If the block raises, the temporary file is deleted.
 
     Args:
-        target: Its path. Missing folders are made.
+        target: Path of the file. Missing folders are created.
 
     Raises:
-        OSError: It cannot be written, or not be placed.
+        OSError: The file cannot be written or renamed.
     """
     folder = os.path.dirname(target)
     with ExitStack() as removing:
@@ -171,7 +171,7 @@ def placed(target: str) -> Iterator[int]:
 
 
 def _in_folder(folder: str, work: Callable[[str], T]) -> T:
-    """Do something with a new temporary name in a folder; again where the folder has to be made first."""
+    """Call `work` with a new temporary path in a folder; create the folder and retry if it is missing."""
     tried = 0
     while True:
         tried += 1
@@ -191,10 +191,9 @@ def _remove(temporary: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[int]:
-    """A new file to write to; on disk when the block ends.
+    """Create a file and flush it to disk when the block ends.
 
-    Its time of writing is set to the nanosecond: the kernel's own steps of milliseconds are too coarse to tell two
-    versions of a file apart.
+    Its mtime is set in nanoseconds: the kernel's clock ticks in milliseconds, too coarse to tell versions apart.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

@@ -1,4 +1,4 @@
-"""Processes of this machine: which one this is, and whether another one is still there."""
+"""Processes of this machine: the name of this one, and whether another one still runs."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from compactor.core.ports import ProcessName
 
 
 class MachineProcesses:
-    """The processes that the operating system knows."""
+    """The processes of the operating system."""
 
     def this(self) -> ProcessName:
         return ProcessName(_host(), os.getpid())
@@ -22,7 +22,7 @@ class MachineProcesses:
             os.kill(process.process_id, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # it is there, and somebody else's
+        except OSError:  # it runs under another user
             return False
         return _is_zombie(process.process_id)
 
@@ -39,5 +39,5 @@ def _host() -> str:
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - the link leads nowhere; its text is the name
+        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - the link has no target; its text is the name
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Claims in a SQLite file, for one machine: as many processes and threads as like."""
+"""Claims in a SQLite file, for any number of processes and threads of one machine."""
 
 import os
 import sqlite3
@@ -11,10 +11,10 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import canonical
 from compactor.core.ports import Claim
 
-_WAIT_SECONDS = 60.0  # for other processes; they hold the file for milliseconds
+_WAIT_SECONDS = 60.0  # time-out for the lock, which other processes hold for milliseconds
 _SECONDS_PER_DAY = 86_400
 _PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
-_PRIMARY_CODE = 0xFF  # the rest of a result code says more about the same [SQLite, result codes]
+_PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS claims (
@@ -33,11 +33,11 @@ UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND 
 
 
 class SqliteClaims:
-    """Claims as rows of one table. Every call opens the file anew, so that threads and forked processes may share it.
+    """Claims as rows of one table. Each call opens the file, so threads and forked processes may share it.
 
     Args:
-        path: The file, or its `file://` URI; it and the folders above are made when they are first needed.
-        ttl_days: How long a claim lives from when it was made; None for ever.
+        path: Path or `file://` URI of the file. The file and its folders are created when first needed.
+        ttl_days: Days until a claim expires; None for never.
     """
 
     def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
@@ -72,13 +72,13 @@ class SqliteClaims:
             return {key: _claim(row) for key, row in found if row}
 
     def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
-        """Until when a claim is leased, and when it ends."""
+        """End of the lease, and expiry of the claim."""
         expires_at = None if self._ttl_days is None else now.timestamp() + self._ttl_days * _SECONDS_PER_DAY
         return (now + timedelta(seconds=lease_seconds)).isoformat(), expires_at
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection that holds the file alone; what was done is kept if the block ends without an error."""
+        """A connection with an exclusive transaction, committed if the block ends without an error."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
@@ -92,7 +92,7 @@ class SqliteClaims:
             error = StoreUnavailable if code in _PASSING else AccessError
             raise error(f"claims in {self._path}: {exc}") from exc
         except OSError as exc:
-            raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a file to write to") from exc
+            raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a writable file") from exc
 
 
 def _claim(row: tuple[str, str]) -> Claim:

@@ -1,6 +1,6 @@
-"""Objects as files on a local disk, or on one that all machines of a cluster mount."""
+"""Objects as files on a local disk or a disk that all machines of a cluster mount."""
 
-# Names are taken literally, and pathlib tidies them up.
+# Names are used literally; pathlib would normalise them.
 # ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
 
 import errno
@@ -31,16 +31,16 @@ from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, St
 from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
 
-_TRIES = 5  # for an object that comes and goes while it is being created
-_EMPTY_FOLDERS = 3  # staging: an attempt's folder, its manifest's, and that of all
+_TRIES = 5  # for an object that others create and delete meanwhile
+_EMPTY_FOLDERS = 3  # staging: the folder of an attempt, of its manifest, and of all
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 
 
 class LocalStore:
-    """Files under absolute paths or `file://` URIs, which are taken literally.
+    """Files under absolute paths or `file://` URIs, which are used literally.
 
-    Symbolic links to files are followed, those to folders below a prefix are not. A copy on the same disk shares its
-    source's data, so nothing is ever written in place. Folders that deleting leaves empty are removed.
+    Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
+    never written in place. Deleting a file removes the folders that become empty.
     """
 
     def stat(self, uri: str) -> ObjectInfo | None:
@@ -70,14 +70,14 @@ class LocalStore:
                     place(path, lambda temporary: _write(temporary, data), os.link)
                 except FileExistsError:
                     if os.path.isdir(path):
-                        raise AccessError(f"{uri}: is a folder, expected an object or nothing") from None
+                        raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
                 else:
                     return True
-                # Whoever lost goes on from what the winner wrote, so that has to be durable too.
+                # The loser continues with what the winner wrote, so that has to be durable too.
                 sync_folder(os.path.dirname(path))
             with suppress(ObjectNotFound):
                 return self.read(uri) == data
-        raise StoreUnavailable(f"{uri}: was created and deleted by others {_TRIES} times while it was being created")
+        raise StoreUnavailable(f"{uri}: others created and deleted it {_TRIES} times meanwhile")
 
     def put(self, uri: str, data: bytes) -> None:
         with translated(uri, writing=True):
@@ -100,7 +100,7 @@ class LocalStore:
                 _link_or_copy(path, temporary)
             except FileNotFoundError:
                 if not os.path.lexists(path):
-                    raise ObjectNotFound(f"{source}: was deleted while it was being copied") from None
+                    raise ObjectNotFound(f"{source}: was deleted during the copy") from None
                 raise
 
         with translated(target, writing=True):
@@ -127,10 +127,10 @@ class LocalStore:
 
 
 class LocalWriter:
-    """A new file that grows under a temporary name beside its own: what it holds is never copied.
+    """Writes a new file under a temporary name beside its target and renames it at the end.
 
     Args:
-        uri: As of a file in `LocalStore`.
+        uri: Absolute path or `file://` URI.
     """
 
     def __init__(self, uri: str) -> None:
@@ -138,6 +138,7 @@ class LocalWriter:
         self._file = placed(_path(uri))
         self._handle = -1
         self._has_hole = False
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         with translated(self._uri, writing=True):
@@ -154,14 +155,19 @@ class LocalWriter:
             self._has_hole = True
             raise
 
+    def abort(self) -> None:
+        self._is_aborted = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._has_hole:
-            error = StoreUnavailable(f"{self._uri}: not all that was to be written was, so there is no object")
+        if kind is None and (self._has_hole or self._is_aborted):
+            error = StoreUnavailable(f"{self._uri}: a write failed, so no object was created")
             self._file.__exit__(type(error), error, None)
+            if self._is_aborted:
+                return
             raise error
-        # Does not raise the error of the block again, which is not about this file.
+        # The error of the block is not about this file, so it is not translated.
         with translated(self._uri, writing=True):
             self._file.__exit__(kind, error, trace)
 
@@ -208,8 +214,8 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
-    """All files below a folder whose name, from there on, sorts behind `after`."""
-    # Iterators on a stack, for folders deeper than Python recurses.
+    """All files below a folder whose relative name sorts after `after`."""
+    # A stack of iterators, because folders may be deeper than Python's recursion limit.
     stack = [_entries(prefix, "")]
     while stack:
         for name, entry in stack[-1]:
@@ -225,7 +231,7 @@ def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
 
 
 def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
-    """None for what is no file, is gone since its folder was read, or is a link that leads nowhere."""
+    """The file of an entry; None for other kinds, deleted files and dangling links."""
     with suppress(ObjectNotFound), translated(uri):
         status = entry.stat()
         if stat.S_ISREG(status.st_mode):
@@ -234,7 +240,7 @@ def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
 
 
 def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """What is in one folder, in order, named from the prefix on; the names of folders end with `/`."""
+    """The sorted entries of a folder by their name relative to the prefix; names of folders end with `/`."""
     found = []
     with suppress(ObjectNotFound), translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
         for entry in entries:

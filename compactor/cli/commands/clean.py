@@ -1,4 +1,4 @@
-"""`compactor clean`: removes by age what nobody needs any more."""
+"""`compactor clean`: deletes expired archives, staging and checkpoints."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,24 +24,24 @@ NAMES = {
 
 
 @click.command("clean")
-@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would go.")
+@click.option("--dry-run", is_flag=True, help="Delete nothing; show what would be deleted.")
 @click.option(
     "--archive-days",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Age from which archived manifests may go; else retention.archive_days.",
+    help="Delete archived manifests that are older than N days; default: retention.archive_days.",
 )
-@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints of all stopped runs, whatever their age.")
-@click.option("--force", is_flag=True, help="With --checkpoints: also those that were written to a moment ago.")
+@click.option("--checkpoints", is_flag=True, help="Delete the checkpoints of all stopped runs, of any age.")
+@click.option("--force", is_flag=True, help="With --checkpoints: delete also those that were written to a moment ago.")
 @json_option
 @body
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
 ) -> ExitCode:
-    """Remove what nobody needs any more.
+    """Delete expired archives, staging and checkpoints.
 
-    Archived manifests and put-back lines once they are old enough, orphaned staging after a day, checkpoints of dead
-    runs after 15 days. Never anything of a manifest that is not committed and done: that is kept and named.
+    Archived manifests and redriven lines expire after retention.archive_days, orphaned staging after a day, and
+    checkpoints of dead runs after 15 days. Files of a manifest that is not committed and done are kept and listed.
 
     A run does the same once a day.
     """
@@ -85,7 +85,7 @@ def _show(report: CleaningReport, *, dry_run: bool) -> None:
     found = [(NAMES[kind], f"{report.removed[kind]:,}") for kind in Kind]
     total = f"{count(sum(report.removed.values()), 'object')}, {size(report.removed_bytes)}"
     kept = f"{sum(report.kept.values()):,}" + (f": {by_name(report.kept)}" if report.kept else "")
-    print_fields([*found, ("would remove" if dry_run else "removed", total), ("kept", kept)])
+    print_fields([*found, ("would delete" if dry_run else "deleted", total), ("kept", kept)])
     for each in report.kept_named[:SHOWN_KEPT]:
         click.echo(f"\n  {each.where}\n    {each.reason}")
     if sum(report.kept.values()) > SHOWN_KEPT:

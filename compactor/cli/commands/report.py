@@ -13,13 +13,13 @@ from compactor.cli.ui.times import moment
 from compactor.core.layout import is_s3
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.gathering import ReportReader
-from compactor.ops.report.page import page
 from compactor.ops.report.period import Period
+from compactor.ops.report.reader import ReportReader
 from compactor.ops.report.report import Report
-from compactor.ops.report.spending import Spending, spending
+from compactor.ops.report.spending import Spending, service_costs
 from compactor.ops.report.verdict import judge
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
@@ -44,7 +44,13 @@ STDOUT = "-"
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--glue-version",
+    type=click.Choice(GLUE_VERSIONS),
+    default="6.0",
+    show_default=True,
+    help="Assume this version of Glue.",
+)
 @json_option
 @body
 def report(
@@ -75,6 +81,8 @@ def report(
     made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
+        from compactor.ops.report.page import page  # noqa: PLC0415 - templates and charts are slow to load
+
         _write(page(made), target)
     if as_json:
         print_json(made.document())
@@ -101,18 +109,10 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
-    """Everything about a period.
-
-    Args:
-        app: The parts of this process.
-        period: What is asked for.
-        job: The workers to reckon with.
-        is_job_named: Somebody named them.
-        with_samples: Show some rejected lines.
-    """
-    report_reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    """Read a period, judge it and price it for `job`, whose workers the user may have named."""
+    reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
     target_file_bytes = app.settings.output.target_file_bytes
-    figures = report_reader.gather(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
+    figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     sla_seconds = app.settings.control.sla_seconds
     return Report(
         made_at=app.clock.now(),
@@ -128,13 +128,16 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
     settings, totals = app.settings, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
-    return spending(
-        figures,
+    shape = shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio)
+    return Spending(
         job=job,
         is_job_named=is_job_named,
         classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
-        shape=shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio),
         is_local=not is_s3(app.layout.state),
+        elapsed_seconds=figures.period.seconds,
+        at_work_seconds=totals.at_work_seconds,
+        input_bytes=totals.input_bytes,
+        services=service_costs(figures, job, shape),
     )
 
 

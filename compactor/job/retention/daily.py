@@ -50,7 +50,7 @@ class DailyRetention:
         except CompactorError as exc:  # the next time finds what this one leaves
             self._unfinished = None
             self._next_check = now + timedelta(seconds=RETRY_SECONDS)
-            log_event("cleaning.failed", error=exc)
+            log_event("retention.failed", error=exc)
 
     def _clean(self, unfinished: CleaningReport, now: datetime) -> None:
         deadline = now + timedelta(seconds=SLICE_SECONDS)
@@ -61,7 +61,7 @@ class DailyRetention:
         self._unfinished = None
         self._remember(now)
         log_event(
-            "cleaning.finished",
+            "retention.finished",
             removed=dict(report.removed),
             removed_bytes=report.removed_bytes,
             kept=dict(report.kept),

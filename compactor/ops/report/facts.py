@@ -1,38 +1,29 @@
-"""What a report takes from the records of one manifest, without its files. No I/O."""
+"""What a report takes from the records of one manifest. No I/O."""
 
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import NEEDS_OPERATOR, Accepted, Commit, DeadLetter, Done, RecentCommit
+from compactor.core.records import Accepted, Commit, DeadLetter, Done, FileStatus
 from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
 
 CLOCK_TOLERANCE_SECONDS = 300.0
-"""How far the clock of a driver may be from that of the store. Beyond it, the store is believed."""
+"""How far the clock of a driver may differ from that of the store before the store is believed instead."""
 
 
 def moment_of(done_at: datetime, written_at: datetime) -> datetime:
     """When something became visible: as its record says, unless the clock that dated it was wrong.
 
-    Each record has one moment, whatever period is asked for, so that periods side by side count everything once.
-
-    Args:
-        done_at: As the record says.
-        written_at: When the store wrote the record.
+    This does not depend on the period asked for, so adjacent periods count everything once.
     """
     return done_at if abs(done_at - written_at) <= timedelta(seconds=CLOCK_TOLERANCE_SECONDS) else written_at
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A manifest that came to its end, with the moment from which its end was to be seen.
-
-    Attributes:
-        moment: As `moment_of` tells it.
-        is_clock_off: Its driver's clock was not believed.
-    """
+    """A manifest with an outcome, and the moment at which that became visible (see `moment_of`)."""
 
     key: ManifestKey
     moment: datetime
@@ -44,41 +35,27 @@ class CommitFacts:
     """The figures of a committed manifest.
 
     Attributes:
-        summary: Its sums over compacted files.
-        duration_seconds: From the begin of the winning attempt to its rows being visible.
-        lines: Of all files that were read.
-        blank_lines: Of those.
-        rows: Likewise; with rejects and blank lines, they are all lines.
-        rejected_lines: Likewise.
+        sums: By the names of the fields of `Totals`.
         rejects: Rejected lines by reason.
-        quarantined: Files that were set aside whole, by status.
+        quarantined: Quarantined files by status.
         output_sizes: Bytes of each Parquet file.
-        arrivals: For each compacted file, the seconds from its arrival to its rows being visible.
-        reject_files: Where the rejects are.
+        arrivals: Seconds from the arrival of each compacted file until its rows were visible.
+        reject_files: Places of the rejected lines.
     """
 
     finished: Finished
-    summary: RecentCommit
+    sums: dict[str, int]
     duration_seconds: float
-    lines: int
-    blank_lines: int
-    rows: int
-    rejected_lines: int
     rejects: Counter[str]
     quarantined: Counter[str]
     output_sizes: tuple[int, ...]
     arrivals: tuple[float, ...]
     reject_files: tuple[str, ...]
 
-    @property
-    def needs_operator(self) -> bool:
-        """Whether it has files that somebody should look at."""
-        return any(status in NEEDS_OPERATOR for status in self.quarantined)
-
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFacts:
-    """A manifest that was set aside."""
+    """A dead letter."""
 
     finished: Finished
     outcome: DeadLetter
@@ -86,23 +63,28 @@ class DeadLetterFacts:
 
 def commit_facts(finished: Finished, accepted: Accepted, commit: Commit, done: Done) -> CommitFacts:
     """Reduce the records of a committed manifest to their figures."""
-    summary = summarised(commit)
+    summary, files = summarised(commit), commit.files
     rejects = Counter[str]()
-    for report in commit.files:
-        rejects.update(report.rejects)
-    statuses = Counter(str(report.status) for report in commit.files)
-    del statuses["compacted"]
+    for file in files:
+        rejects.update(file.rejects)
     return CommitFacts(
         finished=finished,
-        summary=summary,
+        sums={
+            "manifests": 1,
+            "input_files": summary.input_files,
+            "input_bytes": summary.input_bytes,
+            "output_files": summary.output_files,
+            "output_bytes": summary.output_bytes,
+            "rows": sum(file.records for file in files),
+            "rejected_lines": sum(file.rejected_lines for file in files),
+            "lines": sum(file.lines for file in files),
+            "blank_lines": sum(file.blank_lines for file in files),
+            "clocks_off": int(finished.is_clock_off),
+        },
         # Clocks differ: what seems to end before it began took no time.
         duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
-        lines=sum(report.lines for report in commit.files),
-        blank_lines=sum(report.blank_lines for report in commit.files),
-        rows=sum(report.records for report in commit.files),
-        rejected_lines=sum(report.rejected_lines for report in commit.files),
         rejects=rejects,
-        quarantined=statuses,
+        quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
         output_sizes=tuple(file.size_bytes for file in commit.outputs),
         arrivals=arrival_seconds(accepted, commit, done.done_at),
         reject_files=tuple(file.final for file in commit.rejects),

@@ -1,4 +1,4 @@
-"""The figures of a report, as values that a page and a document are made of."""
+"""The figures of a report: values from which the page and the JSON document are made."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,44 +8,38 @@ from compactor.core.distributions import Distribution
 from compactor.core.records import NEEDS_OPERATOR
 from compactor.ops.report.period import Period
 
-SHOWN_BYTES = 80
-"""Of a rejected line."""
-
-SHOWN_VERSIONS = 100
-"""Of the schema, the newest of a period."""
+SHOWN_BYTES = 80  # of a rejected line
+SHOWN_VERSIONS = 100  # of the schema, the newest of a period
 
 Health = Literal["nothing", "in_order", "look", "act"]
-"""How a period went: nothing happened; all well; something to look at; something that only a person can settle."""
+"""The health of a period: no work, all well, with warnings, or in need of an operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Many times in seconds, by their middle, their tail and their end. None of them is more than about 1 % off."""
+    """The median, the tail and the maximum of many times in seconds, each within about 1 %."""
 
     values: int
     p50_seconds: float
     p99_seconds: float
     longest_seconds: float
 
+    @classmethod
+    def of(cls, times: Distribution) -> "Spread | None":
+        if not times.total:
+            return None
+        return cls(times.total, times.percentile(50), times.percentile(99), times.percentile(100))
 
-def spread_of(times: Distribution) -> Spread | None:
-    """What some times are like; None of no times."""
-    if not times.total:
-        return None
-    return Spread(times.total, times.percentile(50), times.percentile(99), times.percentile(100))
 
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """What became visible in a piece of the period.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Sums over committed manifests.
 
     Attributes:
-        durations: Of manifests, from the begin of the attempt that won to their rows being visible.
-        arrivals: Of files, from their arrival to their rows being visible.
+        durations: Of manifests, from the start of the successful attempt until the rows were visible.
+        arrivals: Of files, from their arrival until their rows were visible.
     """
 
-    since: datetime
-    until: datetime
     manifests: int
     input_files: int
     input_bytes: int
@@ -55,53 +49,54 @@ class Bucket:
     rejected_lines: int
     durations: Spread | None
     arrivals: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket(Work):
+    """What became visible in one interval of the period."""
+
+    since: datetime
+    until: datetime
 
     @property
     def seconds(self) -> float:
         return (self.until - self.since).total_seconds()
 
+    @property
+    def input_rate(self) -> float:
+        """Bytes per second."""
+        return self.input_bytes / self.seconds
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals(Work):
     """The whole period.
 
     Attributes:
-        manifests: Committed, and all of it in its place.
-        dead_letters: Manifests that were set aside.
         failed_attempts: Attempts that ended without an outcome.
-        redrives: How often something was put back.
         lines: Of all files that were read: `rows + rejected_lines + blank_lines`.
-        quarantined: Files that were set aside whole, by status.
-        at_work_seconds: Time within the period during which at least one of these manifests was in work.
-        clocks_off: Manifests whose driver's clock was not believed.
+        quarantined: Quarantined files by status.
+        at_work_seconds: Time during which at least one of these manifests was being processed.
+        clocks_off: Manifests dated by the store, because the clock of their driver was wrong.
     """
 
-    manifests: int
     dead_letters: int
     failed_attempts: int
     redrives: int
-    input_files: int
-    input_bytes: int
-    output_files: int
-    output_bytes: int
     lines: int
-    rows: int
-    rejected_lines: int
     blank_lines: int
     quarantined: dict[str, int]
     at_work_seconds: float
     clocks_off: int
-    durations: Spread | None
-    arrivals: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
 class SizeBin:
-    """Output files above `from_bytes`, up to `to_bytes`; without end if that is None.
+    """Output files above `from_bytes` and up to `to_bytes`, which is None for the last bin.
 
     Attributes:
-        counted: Those of manifests that could fill a file.
-        of_small_manifests: Those of manifests that could not, which nobody can size.
+        counted: Files of manifests that could fill a file of the target size.
+        of_small_manifests: Files of manifests that could not.
     """
 
     from_bytes: float
@@ -112,11 +107,7 @@ class SizeBin:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the output files are.
-
-    Attributes:
-        hits: Of the files that counted, those within the tolerance of the target.
-    """
+    """Sizes of output files; `hits` of the `counted` files are within the tolerance of the target."""
 
     target_bytes: int
     bins: tuple[SizeBin, ...]
@@ -126,12 +117,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One rejected line.
-
-    Attributes:
-        head: Its first bytes as text; bytes that are none are shown as escapes.
-        length_bytes: Of the line, or of its first piece where it is kept in pieces.
-    """
+    """A rejected line: its first bytes as text, and its full length (of its first piece, if kept in pieces)."""
 
     source_uri: str
     line_number: int
@@ -141,7 +127,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RejectReason:
-    """Lines that were rejected for one reason; `manifests` is how many had some of them."""
+    """Lines rejected for one reason, and the number of manifests that had some."""
 
     reason: str
     lines: int
@@ -151,7 +137,7 @@ class RejectReason:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterLine:
-    """One manifest that was set aside; `is_redriven` is None where its records cannot be read."""
+    """A dead letter; `is_redriven` is None if its records cannot be read."""
 
     manifest_id: str
     reason: str
@@ -162,7 +148,7 @@ class DeadLetterLine:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """One file that was set aside whole; `is_redriven` as for a dead letter."""
+    """A quarantined file; `is_redriven` is None if its records cannot be read."""
 
     uri: str
     manifest_id: str
@@ -174,7 +160,7 @@ class QuarantinedFile:
 
 @dataclass(frozen=True, slots=True)
 class AddedColumn:
-    """A column that a schema version added, and the file that had it first; None where nobody noted it."""
+    """A new column and the first file that had it: "" if it was declared, None if that is not on record."""
 
     name: str
     type: str
@@ -183,7 +169,7 @@ class AddedColumn:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """A schema version of the period; `columns` is how many it has in all, `added` the first of the new ones."""
+    """A schema version; `columns` counts all of its columns, `added` lists the first of the `added_columns`."""
 
     version: int
     created_at: datetime
@@ -195,15 +181,14 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All that was found about a period.
+    """Everything found about a period.
 
     Attributes:
-        dead_letters: The newest of the period.
-        dead_letters_by_reason: All of the period.
-        dead_letters_kept: All that are there now, of whatever time, redriven or not.
-        quarantined_files: The newest that need an operator.
-        schema_version: The latest version there is now, with its columns in `columns`.
-        unreadable: Records that could not be understood, as messages; `unreadable_records` is how many.
+        dead_letters: The newest of the period; `dead_letters_by_reason` counts all of the period.
+        dead_letters_kept: All that exist now, of any period, redriven or not.
+        quarantined_files: The newest quarantined files that need an operator.
+        schema_version: The latest version that exists now; it has `columns`.
+        unreadable: The first messages about damaged records; `unreadable_records` counts all of them.
     """
 
     period: Period
@@ -224,15 +209,15 @@ class Figures:
 
     @property
     def older_dead_letters(self) -> int:
-        """Dead letters of the period of which it is not known whether they were put back."""
+        """Dead letters of the period that were not checked for a redrive."""
         return self.totals.dead_letters - len(self.dead_letters)
 
     @property
     def files_for_operator(self) -> dict[str, int]:
-        """Files that were set aside whole and need a person, by status."""
+        """Quarantined files that need an operator, by status."""
         return {status: files for status, files in self.totals.quarantined.items() if status in NEEDS_OPERATOR}
 
     @property
     def older_quarantined_files(self) -> int:
-        """Such files of the period of which it is not known whether they were put back."""
+        """Such files of the period that were not checked for a redrive."""
         return sum(self.files_for_operator.values()) - len(self.quarantined_files)

@@ -1,4 +1,4 @@
-"""Finds in the ledger what was written in a period, by one listing: reads no record."""
+"""Finds in the ledger what was written in a period, by one listing. Reads no record."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from compactor.ops.report.facts import CLOCK_TOLERANCE_SECONDS
 from compactor.ops.report.period import Period
 
 DAYS_AT_ONCE = 4
-"""Days that are listed at once. Each holds the manifests of the period that it found, until they are taken."""
+"""Dates that are listed at once. Each holds the manifests that it found until they are taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A manifest that may have come to its end in the period; `written_at` is when the store wrote that down."""
+    """A manifest that may have ended in the period, and when the store wrote its last record."""
 
     key: ManifestKey
     written_at: datetime
@@ -26,58 +26,39 @@ class Listed:
 
 @dataclass(slots=True)
 class ListedCounts:
-    """What is counted on the way, without reading it.
-
-    Attributes:
-        failed_attempts: Attempts that ended without an outcome in the period.
-        redrives: How often something was put back in the period.
-    """
+    """Counts of the period that need no read; failed attempts are those without an outcome."""
 
     failed_attempts: int = 0
     redrives: int = 0
 
 
 @dataclass(slots=True)
-class _Day:
+class _Day(ListedCounts):
     listed: list[Listed] = field(default_factory=list)
-    counts: ListedCounts = field(default_factory=ListedCounts)
 
 
 def finished_in(
     store: ObjectStore, layout: Layout, ledger: Ledger, period: Period, counts: ListedCounts
 ) -> Iterator[Listed]:
-    """The manifests whose end was written in a period, or near enough for clocks to differ.
+    """The manifests whose last record was written in a period, or near enough for clocks to differ.
 
-    The ledger is filed by the day of the data, which says nothing about the day of the work, so all of it is listed
-    once: one request for a thousand records, several days at a time.
-
-    Args:
-        store: Where the ledger is.
-        layout: The places.
-        ledger: Knows its days.
-        period: What is asked for.
-        counts: Is added to.
+    The ledger is filed by the date of the data, which says nothing about the time of the work, so all of it is listed:
+    one request for a thousand records, several dates at a time. Adds to `counts`.
     """
-
-    def look(date: str) -> _Day:
-        return _listed_date(store, layout, date, period)
-
-    for found in map_ordered(look, ledger.dates(), threads=DAYS_AT_ONCE):
-        counts.failed_attempts += found.counts.failed_attempts
-        counts.redrives += found.counts.redrives
-        yield from found.listed
-
-
-def _listed_date(store: ObjectStore, layout: Layout, date: str, period: Period) -> _Day:
-    found = _Day()
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
-    for info in store.list(layout.ledger_folder_of(date)):
-        if not near.holds(info.modified_at):
-            continue
-        name = base_name(info.uri)
-        if name == "done.json":
-            found.listed.append(Listed(ManifestKey(date, info.uri.rsplit("/", 2)[1]), info.modified_at))
-        elif period.holds(info.modified_at):
-            found.counts.failed_attempts += name.endswith("-failed.json")
-            found.counts.redrives += redrive_number(name) is not None
-    return found
+
+    def listed(date: str) -> _Day:
+        found = _Day()
+        for info in store.list(layout.ledger_folder_of(date)):
+            name = base_name(info.uri)
+            if name == "done.json" and near.holds(info.modified_at):
+                found.listed.append(Listed(ManifestKey(date, info.uri.rsplit("/", 2)[1]), info.modified_at))
+            elif period.holds(info.modified_at):
+                found.failed_attempts += name.endswith("-failed.json")
+                found.redrives += redrive_number(name) is not None
+        return found
+
+    for found in map_ordered(listed, ledger.dates(), threads=DAYS_AT_ONCE):
+        counts.failed_attempts += found.failed_attempts
+        counts.redrives += found.redrives
+        yield from found.listed

@@ -1,142 +1,155 @@
-"""The page: one file of HTML that needs nothing else, and lets nothing else in. No I/O."""
+"""Renders a report as one HTML file that needs no network and runs no script."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from compactor import __version__
-from compactor.core.formatting import DASH, count, dollars, duration, percent, size
-from compactor.ops.report.markup import Markup, element, joined
-from compactor.ops.report.parts import Table, coded, moment, prose, scrolled, section
+from compactor.core.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
+from compactor.core.manifest import REASONS as DEAD_LETTER_REASONS
+from compactor.cost.prices import AS_OF
+from compactor.ledger.sizing import SIZE_TOLERANCE
+from compactor.ndjson.inspection import REASONS as REJECT_REASONS
+from compactor.ops.report import charts
+from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Figures
+from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
-from compactor.ops.report.section_cost import cost
-from compactor.ops.report.section_schema import schema
-from compactor.ops.report.section_sizes import sizes
-from compactor.ops.report.sections_faults import quarantined, rejects
-from compactor.ops.report.sections_flow import arrivals, durations, throughput
-from compactor.ops.report.style import SHEET
 
-_NOTHING_IN = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""The browser itself refuses scripts and requests, whatever a file's name is made to look like."""
+MIN_POINTS = 3
+"""Buckets with data, output files, schema versions or reasons that make a chart; the text says what fewer show."""
 
-SECTIONS = (
-    ("account", "Account"),
-    ("throughput", "Throughput"),
-    ("durations", "Manifests"),
-    ("arrivals", "Arrival to visible"),
-    ("sizes", "File sizes"),
-    ("rejects", "Rejects"),
-    ("set-aside", "Set aside"),
-    ("schema", "Schema"),
-    ("cost", "Cost"),
-)
+CHARTED_REASONS = 10
+MIN_COMPARED_BYTES = 1e9
+MIN_COMPARED_SHARE = 0.01
+"""Input, and share of the period at work, below which a price per terabyte or for all of the period misleads."""
+
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def page(report: Report) -> str:
     """The whole document."""
-    totals = report.figures.totals
-    keys = dict(SECTIONS)
-    parts = [_account(report)]
-    if totals.manifests:
-        parts += [throughput(report), durations(report), arrivals(report), sizes(report), rejects(report)]
-    else:
-        for key in ("throughput", "durations", "arrivals", "sizes", "rejects"):
-            del keys[key]
-    parts += [quarantined(report), schema(report), cost(report)]
-    body = element(
-        "body",
-        element("a", "Skip to the report", href="#report", class_="skip"),
-        _header(report, keys),
-        element("main", _verdict(report), *parts, id="report", tabindex="-1"),
-        _footer(report),
-    )
-    return "<!DOCTYPE html>\n" + element("html", _head(report), body, lang="en") + "\n"
-
-
-def _head(report: Report) -> Markup:
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_NOTHING_IN),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("link", rel="icon", href="data:,"),
-        element("title", f"Compactor report, {_period(report)}"),
-        element("style", Markup(SHEET)),
+    found, spent = report.figures, report.spending
+    spans: dict[str, charts.Spans] = {
+        name: [(Period(each.since, each.until), getattr(each, name)) for each in found.buckets]
+        for name in ("durations", "arrivals")
+    }
+    limits = {"durations": report.sla_seconds / 2, "arrivals": report.sla_seconds}
+    return environment.get_template("page.html.j2").render(
+        report=report,
+        figures=found,
+        totals=found.totals,
+        spent=spent,
+        active=[each for each in found.buckets if each.manifests],
+        spans=spans,
+        limits=limits,
+        in_sight={name: charts.is_in_sight(limits[name], spans[name]) for name in limits},
+        charts=_charts(found, spans, limits),
+        compares=spent.is_job_named or spent.at_work_seconds >= MIN_COMPARED_SHARE * spent.elapsed_seconds,
+        has_terabyte_price=found.totals.input_bytes >= MIN_COMPARED_BYTES,
     )
 
 
-def _period(report: Report) -> str:
-    period = report.figures.period
-    return f"{moment(period.since)} to {moment(period.until)} UTC"
+def _charts(found: Figures, spans: dict[str, charts.Spans], limits: dict[str, float]) -> dict[str, Markup | None]:
+    """The chart of each section; None where there is too little data for one."""
+    points = {name: sum(spread is not None for _, spread in each) for name, each in spans.items()}
+    over_time = {
+        name: partial(charts.times, period=found.period, spans=spans[name], limit_seconds=limits[name])
+        for name in spans
+    }
+    rates = partial(charts.rates, period=found.period, buckets=found.buckets)
+    sizes = partial(charts.sizes, found=found.sizes)
+    columns = partial(charts.columns, period=found.period, changes=found.schema_changes)
+    wanted = (
+        ("throughput", "Input and output over time", points["durations"], rates),
+        ("durations", "Manifest duration over time", points["durations"], over_time["durations"]),
+        ("arrivals", "Arrival to visible over time", points["arrivals"], over_time["arrivals"]),
+        ("sizes", "Output files by size", found.totals.output_files, sizes),
+        ("schema", "Columns of the schema over time", len(found.schema_changes), columns),
+    )
+    return {
+        section: charts.svg(draw, title, section) if number >= MIN_POINTS else None
+        for section, title, number, draw in wanted
+    }
 
 
-def _header(report: Report, keys: dict[str, str]) -> Markup:
-    links = element("ul", *(element("li", element("a", name, href=f"#{key}")) for key, name in keys.items()))
-    return element(
-        "header",
-        element("h1", "Compactor report"),
-        element("p", f"{_period(report)} ({duration(report.figures.period.seconds)})"),
-        element("p", report.place, class_="place"),
-        element("nav", links, aria_label="Sections"),
+def visible(text: str) -> str:
+    """Text in which each character that is invisible, or reverses the text around it, is written as an escape."""
+    return "".join(
+        each if each.isprintable() or each == NO_BREAK_SPACE else each.encode("unicode_escape").decode()
+        for each in text
     )
 
 
-def _verdict(report: Report) -> Markup:
-    verdict, totals = report.verdict, report.figures.totals
-    if totals.manifests:
-        words = (
-            f"{count(totals.manifests, 'manifest')} of {count(totals.input_files, 'file')} became "
-            f"{count(totals.rows, 'row')} in {count(totals.output_files, 'Parquet file')}."
-        )
-    else:
-        words = "No manifest was committed: there is nothing to draw. Was the job up, and did files come?"
-    points = element("ul", *(element("li", coded(point.text)) for point in verdict.points)) if verdict.points else None
-    return element(
-        "section",
-        element("h2", verdict.headline, id="verdict-heading"),
-        prose(words),
-        points,
-        class_=f"verdict {verdict.health}",
-        id="verdict",
-        aria_labelledby="verdict-heading",
+def _shown(value: object) -> object:
+    """What Jinja writes for an expression, before it escapes HTML."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def coded(text: str) -> Markup:
+    """Text in which the parts between back-quotes are code."""
+    pieces = _CODE.split(visible(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if number % 2 else piece for number, piece in enumerate(pieces)
     )
 
 
-def _account(report: Report) -> Markup:
-    totals, spent = report.figures.totals, report.spending
-    arrival = totals.arrivals
-    p99 = duration(arrival.p99_seconds) if arrival else DASH
-    tiles = (
-        ("Manifests committed", f"{totals.manifests:,}", f"{count(totals.failed_attempts, 'failed attempt')}"),
-        ("Input", size(totals.input_bytes), count(totals.input_files, "file")),
-        ("Parquet", size(totals.output_bytes), count(totals.output_files, "file")),
-        (
-            "Rejected lines",
-            f"{totals.rejected_lines:,}",
-            percent(totals.rejected_lines, totals.lines - totals.blank_lines),
-        ),
-        ("Arrival to visible, p99", p99, f"SLA {duration(report.sla_seconds)}"),
-        ("Dead letters", f"{totals.dead_letters:,}", f"{totals.redrives:,} put back in the period"),
-        ("At work", percent(totals.at_work_seconds, report.figures.period.seconds), "of the time"),
-        ("Classic plan", dollars(spent.classic_dollars), "for the period"),
-    )
-    shown = [
-        element("div", element("dt", name), element("dd", value, element("span", more))) for name, value, more in tiles
-    ]
-    rows = [(f"{totals.lines:,}", f"{totals.rows:,}", f"{totals.rejected_lines:,}", f"{totals.blank_lines:,}")]
-    table = Table("account", "Every line is on record once", ("lines read", "rows", "rejected", "blank"), rows, words=0)
-    adds_up = totals.lines == totals.rows + totals.rejected_lines + totals.blank_lines
-    words = (
-        "Rows, rejected and blank lines add up to the lines read."
-        if adds_up
-        else ("Rows, rejected and blank lines do not add up to the lines read: see `compactor verify`.")
-    )
-    return section("account", "Account", element("dl", *shown, class_="tiles"), scrolled(table), prose(words))
+def moment(when: datetime) -> str:
+    """A time in UTC, to the second."""
+    return f"{when:%Y-%m-%d %H:%M:%S}"
 
 
-def _footer(report: Report) -> Markup:
-    unreadable = report.figures.unreadable
-    listed = element("ul", *(element("li", message) for message in unreadable)) if unreadable else None
-    words = (
-        f"Made {moment(report.made_at)} UTC by compactor {__version__} from the ledger. A manifest counts in the "
-        "period in which its rows could be seen. Sums are exact; p50 and p99 are to a second or about 1 %. "
-        "Sizes in MB and GB are decimal."
-    )
-    return element("footer", joined([prose(words), listed]))
+def start(since: datetime) -> str:
+    """The start of a bucket: to the minute if it is a whole one."""
+    return moment(since) if since.second else f"{since:%Y-%m-%d %H:%M}"
+
+
+def interval(buckets: Sequence[Bucket]) -> str:
+    """The time from the first of some buckets to the end of the last."""
+    since, until = buckets[0].since, buckets[-1].until
+    end = start(until)
+    return f"{start(since)} to {end.partition(' ')[2] if since.date() == until.date() else end} UTC"
+
+
+def _unbroken(amount: str) -> str:
+    return amount.replace(" ", NO_BREAK_SPACE)
+
+
+environment = Environment(
+    loader=PackageLoader(str(__package__)),
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=_shown,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+environment.filters |= {
+    "by_name": by_name,
+    "code": coded,
+    "count": count,
+    "dollars": dollars,
+    "duration": lambda seconds: _unbroken(duration(seconds)),
+    "interval": interval,
+    "mib": lambda length_bytes: f"{length_bytes / charts.MIB:,.4g}",
+    "moment": moment,
+    "n": lambda number, digits=None: f"{number:,}" if digits is None else f"{number:,.{digits}f}",
+    "of": lambda part, whole: _unbroken(percent(part, whole)),
+    "per": lambda length_bytes, seconds: _unbroken(rate(length_bytes, seconds)),
+    "size": lambda length_bytes: _unbroken(size(length_bytes)),
+    "start": start,
+}
+environment.globals |= {
+    "CHARTED_REASONS": CHARTED_REASONS,
+    "DASH": DASH,
+    "DEAD_LETTER_REASONS": DEAD_LETTER_REASONS,
+    "PRICES_AS_OF": AS_OF,
+    "REJECT_REASONS": REJECT_REASONS,
+    "SHOWN_BYTES": SHOWN_BYTES,
+    "SHOWN_VERSIONS": SHOWN_VERSIONS,
+    "TOLERANCE": f"{100 * SIZE_TOLERANCE:g}{NO_BREAK_SPACE}%",
+    "VERSION": __version__,
+}

@@ -1,30 +1,29 @@
-"""The time that a report is about, and how it is cut into buckets. No I/O."""
+"""The period of a report, and how it is cut into buckets. No I/O."""
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 MAX_BUCKETS = 48
-"""What can be told apart in one chart. One that the period cuts at an end may come on top."""
+"""What can be told apart in one chart. There may be one more, which the period cuts short."""
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+DAY_SECONDS = 86_400
 STEPS_SECONDS = (
     *(1, 5, 15, 30),
-    *(number * _MINUTE for number in (1, 5, 10, 15, 30)),
-    *(number * _HOUR for number in (1, 2, 3, 6, 12)),
-    *(number * _DAY for number in (1, 7, 30)),
+    *(number * 60 for number in (1, 5, 10, 15, 30)),
+    *(number * 3600 for number in (1, 2, 3, 6, 12)),
+    *(number * DAY_SECONDS for number in (1, 7, 30)),
 )
-"""Lengths of buckets that people count in."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From `since` on, up to but not including `until`; both in UTC."""
+    """From `since`, up to but not including `until`; both in UTC."""
 
     since: datetime
     until: datetime
@@ -37,22 +36,35 @@ class Period:
         return self.since <= moment < self.until
 
     def widened(self, seconds: float) -> "Period":
-        """The same with so much more time on either side."""
+        """The period with this much more time at either end."""
         margin = timedelta(seconds=seconds)
         return Period(self.since - margin, self.until + margin)
 
 
+def step_for(period: Period, most: int, steps_seconds: Sequence[int] = STEPS_SECONDS) -> int:
+    """The shortest round step of which at most so many fit into a period."""
+    longest = steps_seconds[-1]
+    return next(
+        (each for each in steps_seconds if period.seconds <= each * most),
+        longest * math.ceil(period.seconds / longest / most),
+    )
+
+
+def round_moments(period: Period, step_seconds: int) -> Iterator[datetime]:
+    """The moments of a period that are multiples of a step."""
+    step = timedelta(seconds=step_seconds)
+    moment = _EPOCH - (_EPOCH - period.since) // step * step
+    while moment < period.until:
+        yield moment
+        moment += step
+
+
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A period in pieces that begin at round times of UTC.
+    """A period in pieces that start at round times of UTC.
 
     The first and the last may be cut short, but not below half a step: what is less goes with its neighbour, as a rate
-    over a few seconds says nothing about the rest.
-
-    Attributes:
-        period: All of it.
-        step_seconds: The length of a whole piece.
-        starts: Of each piece, in order.
+    over a few seconds says nothing about the rest. `starts` are those of the pieces, in order.
     """
 
     period: Period
@@ -62,26 +74,19 @@ class Buckets:
     @classmethod
     def of(cls, period: Period) -> "Buckets":
         """The finest pieces of which there are at most `MAX_BUCKETS` whole ones."""
-        longest = STEPS_SECONDS[-1]
-        step_seconds = next(
-            (each for each in STEPS_SECONDS if period.seconds <= each * MAX_BUCKETS),
-            longest * math.ceil(period.seconds / longest / MAX_BUCKETS),
+        step_seconds = step_for(period, MAX_BUCKETS)
+        half = timedelta(seconds=step_seconds / 2)
+        inner = (
+            each
+            for each in round_moments(period, step_seconds)
+            if min(each - period.since, period.until - each) >= half
         )
-        return cls(period, step_seconds, tuple(_starts(period, timedelta(seconds=step_seconds))))
+        return cls(period, step_seconds, (period.since, *inner))
 
     def index(self, moment: datetime) -> int:
-        """Which piece, from 0, a moment of the period is in."""
+        """The number of the piece that holds a moment of the period."""
         return bisect_right(self.starts, moment) - 1
 
     def pieces(self) -> Iterator[Period]:
-        """All of them, in order."""
+        """All pieces, in order."""
         return (Period(*edges) for edges in pairwise((*self.starts, self.period.until)))
-
-
-def _starts(period: Period, step: timedelta) -> Iterator[datetime]:
-    yield period.since
-    start = _EPOCH + ((period.since - _EPOCH) // step + 1) * step
-    while start < period.until:
-        if min(start - period.since, period.until - start) >= step / 2:
-            yield start
-        start += step

@@ -1,57 +1,36 @@
-"""Reads of what was set aside whether it was put back."""
+"""Reads whether dead letters and quarantined files were redriven."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import NEEDS_OPERATOR, Commit, Redrive
+from compactor.core.records import NEEDS_OPERATOR, Commit
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
+from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry, taken_from, was_redriven
 from compactor.ops.redrive.selection import Scope, files_left
 from compactor.ops.report.facts import DeadLetterFacts, Finished
 from compactor.ops.report.figures import DeadLetterLine, QuarantinedFile
 
 SHOWN_FILES = 50
 
+T = TypeVar("T")
+
 
 def dead_letter_lines(letters: Iterable[DeadLetterFacts], redrive_log: RedriveLog) -> tuple[DeadLetterLine, ...]:
-    """Dead letters as they are shown, and whether each was put back.
-
-    Args:
-        letters: From the newest to the oldest.
-        redrive_log: What was put back.
-    """
+    """Dead letters with their state of redrive, in the order given."""
 
     def line_of(facts: DeadLetterFacts) -> DeadLetterLine:
-        outcome = facts.outcome
-        return DeadLetterLine(
-            manifest_id=outcome.manifest_id,
-            reason=outcome.reason,
-            message=outcome.message,
-            since=facts.finished.moment,
-            is_redriven=_is_redriven(redrive_log, outcome.manifest_id),
-        )
+        outcome, is_redriven = facts.outcome, _redrives(was_redriven, facts.outcome.manifest_id, redrive_log)
+        return DeadLetterLine(outcome.manifest_id, outcome.reason, outcome.message, facts.finished.moment, is_redriven)
 
     return tuple(map_ordered(line_of, letters))
-
-
-def _is_redriven(redrive_log: RedriveLog, manifest_id: str) -> bool | None:
-    try:
-        return was_redriven(manifest_id, redrive_log.entries_about(manifest_id))
-    except (StuckError, ObjectNotFound):
-        return None
 
 
 def quarantined_files(
     manifests: Iterable[Finished], ledger: Ledger, redrive_log: RedriveLog
 ) -> tuple[QuarantinedFile, ...]:
-    """The first `SHOWN_FILES` files of some manifests that need an operator, and whether each was put back.
-
-    Args:
-        manifests: From the newest to the oldest.
-        ledger: What became of their files.
-        redrive_log: What was put back.
-    """
+    """The first `SHOWN_FILES` quarantined files of some manifests that need an operator, with their state."""
 
     def files_of(finished: Finished) -> list[QuarantinedFile]:
         outcome = ledger.outcome(finished.key)
@@ -64,25 +43,25 @@ def quarantined_files(
 
 
 def _files_of(finished: Finished, commit: Commit, redrive_log: RedriveLog) -> list[QuarantinedFile]:
-    redrives = _redrives(redrive_log, finished.key.id)
+    redrives = _redrives(taken_from, finished.key.id, redrive_log)
     left = None if redrives is None else {each.uri for each in files_left(Scope("files"), commit, redrives)}
     return [
         QuarantinedFile(
-            uri=report.uri,
+            uri=file.uri,
             manifest_id=finished.key.id,
-            status=str(report.status),
-            detail=report.detail,
+            status=str(file.status),
+            detail=file.detail,
             since=finished.moment,
-            is_redriven=None if left is None else report.uri not in left,
+            is_redriven=None if left is None else file.uri not in left,
         )
-        for report in commit.files
-        if report.status in NEEDS_OPERATOR
+        for file in commit.files
+        if file.status in NEEDS_OPERATOR
     ][:SHOWN_FILES]
 
 
-def _redrives(redrive_log: RedriveLog, manifest_id: str) -> list[Redrive] | None:
-    """What was put back of a manifest; None where that cannot be read."""
+def _redrives(of: Callable[[str, Sequence[RedriveLogEntry]], T], manifest_id: str, redrive_log: RedriveLog) -> T | None:
+    """What the redrives of a manifest say; None if they cannot be read."""
     try:
-        return taken_from(manifest_id, redrive_log.entries_about(manifest_id))
+        return of(manifest_id, redrive_log.entries_about(manifest_id))
     except (StuckError, ObjectNotFound):
         return None

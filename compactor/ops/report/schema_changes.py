@@ -1,4 +1,4 @@
-"""Reads which schema versions came in a period, and what each added."""
+"""Reads which schema versions were added in a period, and the columns of each."""
 
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore
@@ -14,13 +14,7 @@ SHOWN_COLUMNS = 40  # of each version
 def schema_changes(
     store: ObjectStore, layout: Layout, registry: SchemaRegistry, period: Period
 ) -> tuple[SchemaChange, ...]:
-    """The versions that came in a period, oldest first; the newest `SHOWN_VERSIONS` of them.
-
-    Args:
-        store: Where the versions are.
-        layout: The places.
-        registry: Reads them.
-        period: What is asked for.
+    """The newest `SHOWN_VERSIONS` versions of a period, oldest first.
 
     Raises:
         RecordUnreadable: One of them is damaged.
@@ -31,13 +25,8 @@ def schema_changes(
         for info in store.list(layout.schemas_folder)
         if (number := base_name(info.uri).removesuffix(".json")).isdigit() and near.holds(info.modified_at)
     }
-    # Versions are numbered as they came, so those near the end of the list are the newest of the period.
-    changes = []
-    for version in sorted(written)[-SHOWN_VERSIONS:]:
-        schema = registry.version(version)
-        if period.holds(moment_of(schema.created_at, written[version])):
-            changes.append(_change(schema))
-    return tuple(changes)
+    newest = ((registry.version(number), written[number]) for number in sorted(written)[-SHOWN_VERSIONS:])
+    return tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
 
 
 def _change(schema: SchemaVersion) -> SchemaChange:

@@ -1,30 +1,33 @@
-"""What the period cost, or would have on AWS, against ten workers around the clock. By list prices, no I/O."""
+"""What the workers of a period cost, or would cost, at list prices, next to a common job. No I/O."""
 
 from dataclasses import dataclass
 
 from compactor.cost.cost import Basis, Load, Shape, estimate
-from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import JobSize
+from compactor.cost.prices import TERABYTE, JobSize
 from compactor.ops.report.figures import Figures
 
 _HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceCost:
+    """The estimated dollars of one service for the load of the period, workers aside."""
+
+    service: str
+    item: str
+    basis: Basis
+    dollars: float
+
+
+@dataclass(frozen=True, slots=True)
 class Spending:
-    """Dollars of a period.
+    """The cost of a period.
 
     Attributes:
-        job: The workers that are reckoned with.
-        is_job_named: Somebody said that these were the ones at work; the ledger does not know.
-        classic: The workers of the classic plan.
-        is_local: The state is on a disk, so no workers of AWS were paid.
-        elapsed_seconds: Of the period.
-        at_work_seconds: Of the period, while at least one manifest was in work.
-        classic_dollars: The classic plan, around the clock.
-        job_dollars: The job, around the clock.
-        at_work_dollars: The job, if it were up only while it is at work.
-        classic_dollars_per_terabyte: Of input; None where there was none. The others likewise.
+        job: The workers to price; `is_job_named` if the user named them, as the ledger does not record them.
+        classic: The common job, which runs around the clock.
+        is_local: The state is on a disk, so nothing was paid to AWS.
+        at_work_seconds: Time during which at least one manifest was being processed.
     """
 
     job: JobSize
@@ -33,77 +36,35 @@ class Spending:
     is_local: bool
     elapsed_seconds: float
     at_work_seconds: float
-    classic_dollars: float
-    job_dollars: float
-    at_work_dollars: float
-    classic_dollars_per_terabyte: float | None
-    job_dollars_per_terabyte: float | None
-    at_work_dollars_per_terabyte: float | None
-    services: "tuple[ServiceCost, ...]"
+    input_bytes: int
+    services: tuple[ServiceCost, ...]
+
+    @property
+    def classic_dollars(self) -> float:
+        return self.classic.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
+
+    @property
+    def job_dollars(self) -> float:
+        return self.job.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
+
+    @property
+    def at_work_dollars(self) -> float:
+        """The job, if it ran only while it was at work."""
+        return self.job.dollars_per_hour * self.at_work_seconds / _HOUR_SECONDS
+
+    def per_terabyte(self, dollars: float) -> float | None:
+        """Dollars per terabyte of input; None if there was no input."""
+        return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCost:
-    """What one service takes for the load of the period, beside the workers; an estimate."""
-
-    service: str
-    item: str
-    basis: Basis
-    dollars: float
-
-
-def spending(
-    figures: Figures, *, job: JobSize, is_job_named: bool, classic: JobSize, shape: Shape, is_local: bool
-) -> Spending:
-    """Reckon a period.
-
-    Args:
-        figures: What was done.
-        job: The workers.
-        is_job_named: Somebody named them.
-        classic: Those of the classic plan.
-        shape: How the work is cut.
-        is_local: The state is on a disk.
-    """
-    measured, compared = _measured(figures, job), _measured(figures, classic)
-    return Spending(
-        job=job,
-        is_job_named=is_job_named,
-        classic=classic,
-        is_local=is_local,
-        elapsed_seconds=measured.elapsed_seconds,
-        at_work_seconds=measured.at_work_seconds,
-        classic_dollars=compared.dollars_elapsed,
-        job_dollars=measured.dollars_elapsed,
-        at_work_dollars=measured.dollars_at_work,
-        classic_dollars_per_terabyte=measured.per_terabyte(compared.dollars_elapsed),
-        job_dollars_per_terabyte=measured.per_terabyte(measured.dollars_elapsed),
-        at_work_dollars_per_terabyte=measured.per_terabyte(measured.dollars_at_work),
-        services=_services(figures, job, shape),
-    )
-
-
-def _measured(figures: Figures, job: JobSize) -> MeasuredCost:
-    totals = figures.totals
-    return MeasuredCost(
-        commits=totals.manifests,
-        since=figures.period.since,
-        until=figures.period.until,
-        input_files=totals.input_files,
-        input_bytes=totals.input_bytes,
-        at_work_seconds=totals.at_work_seconds,
-        dollars_per_hour=job.dollars_per_hour,
-    )
-
-
-def _services(figures: Figures, job: JobSize, shape: Shape) -> tuple[ServiceCost, ...]:
+def service_costs(figures: Figures, job: JobSize, shape: Shape) -> tuple[ServiceCost, ...]:
+    """Estimates for the services other than Glue; none without input."""
     totals, hours = figures.totals, figures.period.seconds / _HOUR_SECONDS
     if not totals.input_bytes:
         return ()
     load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))
-    lines = estimate(load, job, shape).lines
     return tuple(
         ServiceCost(line.service, line.item, line.basis, line.dollars_per_hour * hours)
-        for line in lines
+        for line in estimate(load, job, shape).lines
         if line.service != "Glue"
     )

@@ -2,38 +2,43 @@
 
 import heapq
 import itertools
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from compactor.core.distributions import Distribution
 
 MAX_DISTINCT = 2048
-"""Different values that one tally holds before it rounds them, to whole seconds or by about half a per cent."""
+"""Different values that one tally holds before it rounds them: the grid of 1 % has fewer up to 80 years."""
 
-_FEWER = MAX_DISTINCT // 2  # so that rounding is rare
+_GRID = math.log(1.01)
+_LONGEST_SECONDS = 2.5e9
+_FINE_SECONDS = 10.0
 _MERGE_AT = 4096
 
 T = TypeVar("T")
 
 
 class Tally:
-    """Many times in seconds, for percentiles."""
+    """Many times in seconds, for percentiles: to 0.1 s, or to 0.5 % once there are many different ones."""
 
     def __init__(self) -> None:
         self._counts: Counter[float] = Counter()
+        self._is_coarse = False
 
-    def add(self, seconds: float, times: int = 1) -> None:
-        """Take one value, to a tenth of a second."""
-        self._counts[round(seconds, 1)] += times
+    def add(self, *values: float) -> None:
+        self._counts.update(map(self._rounded, values))
         if len(self._counts) > MAX_DISTINCT:
-            self._counts = Counter(Distribution(self._counts).coarsened(_FEWER).counts)
+            exact, self._counts, self._is_coarse = self._counts, Counter(), True
+            for seconds, times in exact.items():
+                self._counts[self._rounded(seconds)] += times
 
-    def add_all(self, values: Iterable[float]) -> None:
-        """Take several values."""
-        for seconds, times in Counter(round(value, 1) for value in values).items():
-            self.add(seconds, times)
+    def _rounded(self, seconds: float) -> float:
+        if seconds < _FINE_SECONDS or not self._is_coarse:
+            return round(seconds, 1)
+        return math.exp(_GRID * round(math.log(min(seconds, _LONGEST_SECONDS)) / _GRID))
 
     @property
     def distribution(self) -> Distribution:
@@ -41,11 +46,7 @@ class Tally:
 
 
 class Newest(Generic[T]):
-    """The newest few of many things.
-
-    Args:
-        limit: How many to keep.
-    """
+    """The newest `limit` of many things; `seen` counts all of them."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -67,7 +68,7 @@ class Newest(Generic[T]):
 
 
 class CoveredTime:
-    """How long any of many spans of time was under way. Holds the gaps between them, not the spans."""
+    """The time that many spans cover together. Holds merged spans, so memory grows with the gaps between them."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[datetime, datetime]] = []

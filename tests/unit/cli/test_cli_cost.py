@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS
-from compactor.wiring import app
+from compactor.wiring import engine_components
 from tests.support.harness import GOOD, Harness
 
 README = Path(__file__).parents[3] / "README.md"
@@ -84,10 +84,10 @@ def test_as_text() -> None:
         "$6.16 an hour, $4,496.80 a month",
         "check them",
         "not counted",
-        "these workers are 1.00 of that",
+        "these workers cost 1.00 of that",
     ):
         assert words in result.stdout
-    assert "measured" not in result.stdout
+    assert "\nmeasured " not in result.stdout
 
 
 def test_other_loads(config: Path) -> None:
@@ -101,7 +101,7 @@ def test_other_loads(config: Path) -> None:
 @pytest.mark.parametrize(("is_installed", "usual"), [(True, "native"), (False, "spark")])
 def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool, usual: str) -> None:
     """The option names the engine, else the settings do, else it is what would run here; the screen says which."""
-    monkeypatch.setattr(app, "is_installed", lambda: is_installed)
+    monkeypatch.setattr(engine_components, "is_installed", lambda: is_installed)
     assert document()["shape"]["engine"] == document(config=config)["shape"]["engine"] == usual
     assert f"engine  {usual};" in call().stdout
     text = config.read_text()
@@ -214,7 +214,7 @@ def test_wrong_usage(arguments: tuple[str, str]) -> None:
 
 
 def test_the_readme_says_what_it_costs() -> None:
-    """The figure of the README is what the command says today; docs/cost.md has its whole output, which is run."""
+    """The figure of the README is what the command says today; docs/aws-cost.md has its whole output, which is run."""
     found = document("--engine", "native")
     words = f"${found['dollars_per_hour']:.2f} an hour, ${found['dollars_per_terabyte']:.2f} a terabyte"
     assert words in " ".join(README.read_text().split())

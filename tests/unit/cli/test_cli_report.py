@@ -58,7 +58,7 @@ def test_page_of_the_last_day(place: Place) -> None:
     shown = read_page(Path("report.html").read_text())
     assert shown.tables["account"][1] == ["4", "2", "1", "1"]
     assert "<script>alert(1)</script>" in shown.text
-    assert "on a machine of your own" in shown.text
+    assert "on your own machine" in shown.text
 
 
 def test_page_on_stdout(place: Place) -> None:
@@ -126,10 +126,10 @@ def test_named_workers(place: Place) -> None:
 
 
 def test_dead_letters_need_an_operator(place: Place) -> None:
-    """A dead letter that was not put back ends the command with code 3; the page is there all the same."""
+    """A dead letter that was not redriven ends the command with code 3; the page is there all the same."""
     place.app.store.put(f"{place.app.layout.manifests_folder}bad.json", b"{")
     place.work()
     result = place.call()
     assert result.exit_code == 3
-    assert "verdict  Somebody has to act" in result.stdout
+    assert "verdict  Action needed" in result.stdout
     assert read_page(Path("report.html").read_text()).tables["dead-letters"][1][:2] == ["bad", "not_json"]

@@ -132,17 +132,17 @@ def test_trace_and_redrive_follow_parts(harness: Harness) -> None:
     for info in list(harness.store.list("s3://lake/raw/")):
         build(harness, put(base_name(info.uri), info.size_bytes, info.etag))
     waiting = harness.app().tracer.trace(uris[0])
-    assert (waiting.trace_state, waiting.manifest_uri in pending(harness)) == (TraceState.PENDING, True)
+    assert (waiting.state, waiting.manifest_uri in pending(harness)) == (TraceState.PENDING, True)
     [manifest] = seal(harness, after_seconds=60).manifests
     assert harness.app().tracer.trace(uris[0]).manifest_id == manifest.manifest_id
     assert harness.app().tracer.trace_manifest(waiting.manifest_id).manifest_id == manifest.manifest_id
     closed = FaultyStore(harness.store)
     closed.deny(uris[0])
     harness.run_once(store=closed)
-    assert harness.app().tracer.trace(uris[0]).trace_state is TraceState.QUARANTINED
+    assert harness.app().tracer.trace(uris[0]).state is TraceState.QUARANTINED
     app = harness.app()
     report = app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
     assert report.refused == []
     harness.run_once()
     harness.check_exact(uris)
-    assert harness.app().tracer.trace(uris[0]).trace_state is TraceState.DONE
+    assert harness.app().tracer.trace(uris[0]).state is TraceState.DONE

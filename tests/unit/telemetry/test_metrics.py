@@ -23,7 +23,7 @@ from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness
 from tools.metrics_table import with_table
 
-OPERATING = Path(__file__).parents[3] / "docs" / "operations.md"
+METRICS = Path(__file__).parents[3] / "docs" / "reference-metrics.md"
 TARGET = 1000
 
 
@@ -34,8 +34,8 @@ def test_catalogue() -> None:
 
 def test_the_readme_shows_the_catalogue() -> None:
     """The table in the document is the catalogue, to the letter."""
-    document = OPERATING.read_text()
-    assert with_table(document) == document, "python -m tools.metrics_table docs/operations.md"
+    document = METRICS.read_text()
+    assert with_table(document) == document, "python -m tools.metrics_table docs/reference-metrics.md"
     with pytest.raises(ValueError, match="expected a line"):
         with_table("no marks")
 

@@ -1,23 +1,25 @@
-"""Promises of the page: its numbers are the figures, it needs nobody, it hides nothing, and nothing can break out."""
+"""Promises of the page: its numbers are the figures, it needs no network, hides nothing and lets nothing break out."""
 
+import itertools
 import re
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileStatus
-from compactor.ops.report.markup import Markup, element, visible
-from compactor.ops.report.page import page
+from compactor.ops.report import charts
+from compactor.ops.report.charts import time_labels, y_ticks
+from compactor.ops.report.page import coded, environment, page, visible
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
-from compactor.ops.report.scales import count_axis, number_axis, rate_axis, seconds_axis, time_ticks
-from compactor.ops.report.style import DARK, LIGHT, SHEET
 from tests.support.harness import Harness
 from tests.support.report_day import MIDNIGHT, ReportDay, report_on
 from tests.support.report_pages import ReadPage, read_page
 
+SHEET = Path(charts.__file__).with_name("templates").joinpath("style.css").read_text()
 HOSTILE = "\"'><script>alert(1)</script><img src=http://example.invalid/x onerror=alert(2)>&amp;\u202egnp.\x00\x1b[2J"
 
 
@@ -62,13 +64,19 @@ def test_tables_hold_the_figures(report: Report, shown: ReadPage) -> None:
 
 def test_bars_are_as_high_as_their_numbers(report: Report) -> None:
     """What is drawn is to scale: bars of the throughput are to each other as their bytes are."""
-    chart = re.search(r'<svg class="chart wide".*?Bytes in and out over time.*?</svg>', page(report), re.DOTALL)
+    chart = re.search(r'<svg [^>]*class="[^"]*chart wide rates".*?</svg>', page(report), re.DOTALL)
     assert chart is not None
-    heights = [float(each) for each in re.findall(r'<rect class="in"[^>]* height="([\d.]+)"', chart[0])]
-    rates = [each.input_bytes for each in report.figures.buckets if each.input_bytes]
-    assert len(heights) == len(rates)
-    for height, rate in zip(heights, rates, strict=True):
-        assert height == pytest.approx(max(1.5, rate / max(rates) * max(heights)), abs=0.2)
+    drawn = re.search(r'<path d="([^"]*)" class="line reactive"', chart[0])
+    assert drawn is not None
+    points = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", drawn[1])]
+    base = points[0][1]
+    # Between the two points on the base line, each bucket has one for its start and one for its end.
+    heights = [base - y for _, y in points[1:-1]]
+    assert heights[::2] == heights[1::2]
+    rates = [each.input_bytes for each in report.figures.buckets]
+    assert len(heights) == 2 * len(rates)
+    for height, rate in zip(heights[::2], rates, strict=True):
+        assert height == pytest.approx(rate / max(rates) * max(heights), abs=0.2)
 
 
 def test_the_page_needs_nothing_else(report: Report, shown: ReadPage) -> None:
@@ -86,14 +94,17 @@ def test_the_page_needs_nothing_else(report: Report, shown: ReadPage) -> None:
 
 
 def test_charts_have_words(shown: ReadPage) -> None:
-    """Each chart is an image with title and description, in two sizes, and its data is in a table."""
+    """Each chart is an image with a label and a description, in two sizes, and its data is in a table."""
     ids = Counter(each.attributes["id"] for each in shown.elements if "id" in each.attributes)
     assert max(ids.values()) == 1
-    charts = [each for each in shown.named("svg") if "chart" in str(each.attributes.get("class"))]
-    assert len(charts) == 14
-    for each in charts:
+    drawn = [each for each in shown.named("svg") if "chart" in str(each.attributes.get("class"))]
+    assert len(drawn) == len(shown.named("svg")) == 10
+    for each in drawn:
         assert each.attributes["role"] == "img"
-        assert ids[each.attributes["aria-labelledby"]] == ids[each.attributes["aria-describedby"]] == 1
+        assert each.attributes["aria-label"]
+        assert ids[each.attributes["aria-describedby"]] == 1
+    bars = [each for each in shown.named("ul") if each.attributes.get("class") == "bars"]
+    assert len(bars) == 2
     assert {"throughput", "durations", "arrivals", "sizes", "rejects", "schema", "cost"} <= set(shown.tables)
     for each in shown.named("a"):
         assert str(each.attributes["href"]).removeprefix("#") in ids
@@ -109,7 +120,7 @@ def test_the_page_is_well_formed(shown: ReadPage) -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    """Names of files, manifests, reasons, columns and lines of anybody's choice appear as text and do nothing."""
+    """Names of files, manifests, reasons and columns are untrusted, as are lines: they appear as text only."""
     harness = Harness()
     day = ReportDay(harness, files=2)
     commit = day.commit("m", 5, wait_seconds=10, load=1, bad=1, uri="s3://lake/raw/{id}-{number}" + HOSTILE[:-5])
@@ -133,24 +144,21 @@ def test_hostile_names_stay_text() -> None:
     assert not set(text) & {"\x00", "\x1b", "\u202e"}
 
 
-def test_markup_is_escaped_by_whoever_makes_it() -> None:
-    """Text becomes markup by `element` alone; what is markup already stays so."""
-    assert element("p", "<b>", Markup("<i>"), title='"x"') == '<p title="&quot;x&quot;">&lt;b&gt;<i></p>'
-    assert element("rect", x=1.26, y=2.0, stroke_width=3, class_="a", hidden=True, lang=None) == (
-        '<rect x="1.3" y="2" stroke-width="3" class="a" hidden></rect>'
-    )
+def test_invisible_characters_are_shown() -> None:
+    """Characters that are invisible, or that turn text around, are written as escapes; code is escaped as well."""
     assert visible("a\x00b\u202ec\udc80\U000e0001") == "a\\x00b\\u202ec\\udc80\\U000e0001"
     assert visible("Köln 日本 😀") == "Köln 日本 😀"
+    assert coded("run `a <b>` & \u202e") == "run <code>a &lt;b&gt;</code> &amp; \\u202e"
 
 
 def test_a_page_of_nothing() -> None:
     """A period without work has a page that says so and draws nothing."""
     shown = read_page(page(report_on(Harness())))
-    assert "Nothing was done in this period" in shown.text
+    assert "No work in this period" in shown.text
     assert [each.attributes["id"] for each in shown.named("section")] == [
         "verdict",
         "account",
-        "set-aside",
+        "failed",
         "schema",
         "cost",
     ]
@@ -158,30 +166,86 @@ def test_a_page_of_nothing() -> None:
 
 
 def test_a_page_of_one_manifest() -> None:
-    """One manifest with one file is enough for every section."""
+    """One manifest is too little for a chart: every section says its figure in words, and none sounds an alarm."""
     harness = Harness()
-    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.1, bad=0)
-    shown = read_page(page(report_on(harness)))
-    assert "The only manifest took" in shown.text
-    assert "No manifest held enough to fill a file" in shown.text
+    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.01, bad=0)
+    report = report_on(harness)
+    shown = read_page(page(report))
+    assert not shown.named("svg")
+    assert not [each for each in shown.elements if each.attributes.get("class") == "bars"]
+    words = " ".join(shown.text.replace("\N{NO-BREAK SPACE}", " ").split())
+    assert "The only manifest took" in words
+    assert "All of it became visible from 2025-12-21 05:00 to 05:30 UTC." in words
+    assert "The limit for p99 is the SLA, 15 min: met." in words
+    assert "No manifest held enough to fill a file" in words
     assert sum(shown.numbers("throughput", "manifests")) == 1
-    assert "NaN" not in shown.text
+    assert "NaN" not in words
+    # Around the clock, ten workers cost this in a day, which says nothing about 2 MB.
+    assert f"${report.spending.classic_dollars:,.2f}" not in words
+    assert {row[3] for row in shown.tables["cost"][1:]} == {"\N{EN DASH}"}
+
+
+def test_limits_are_drawn(report: Report) -> None:
+    """A limit in sight is a line at its height, whether the times are above or below it."""
+    text = page(report)
+    for name, limit in (("durations", "half the SLA, 7"), ("arrivals", "SLA, 15")):
+        section = text.partition(f'<section id="{name}"')[2].partition("</section>")[0]
+        assert f'<li class="limit">{limit}\N{NO-BREAK SPACE}min' in section
+        wide, narrow = section.split("<svg ")[1:]
+        for drawn in (wide, narrow):
+            [path] = re.findall(r'serie-2 color-2"><path d="([^"]*)"', drawn)
+            (_, start), (_, end) = re.findall(r"([\d.]+) ([\d.]+)", path)
+            assert start == end
+            tops = [float(each) for each in re.findall(r'd="M0.0 ([\d.]+) h', drawn)]
+            assert min(tops) <= float(start) < max(tops)
+
+
+def test_a_limit_that_is_far_above() -> None:
+    """A limit that would flatten the chart is left out of it, and the text says so without sounding like a breach."""
+    harness = Harness()
+    day = ReportDay(harness, files=2)
+    for number in range(5):
+        day.commit(f"m{number}", 5 + number, wait_seconds=10, load=0.01, bad=0)
+    text = page(report_on(harness))
+    assert "<svg" in text
+    assert text.count("The chart leaves this limit out because all values are far below it.") == 2
+    assert 'class="limit"' not in text
+
+
+def test_the_busiest_interval() -> None:
+    """The busiest piece of the period is named by its ends, however oddly the period cuts it."""
+    harness = Harness()
+    day = ReportDay(harness, files=1)
+    for number in range(4):
+        day.commit(f"m{number}", 5.1 + number / 2, wait_seconds=10, load=1 if number == 0 else 0.1, bad=0)
+    since = MIDNIGHT + timedelta(hours=4, minutes=48, seconds=19)
+    shown = read_page(page(report_on(harness, Period(since, since + timedelta(hours=24)))))
+    assert "in the busiest interval, 2025-12-21 04:48:19 to 05:30 UTC" in shown.text
 
 
 @pytest.mark.parametrize("hours", [0.01, 1, 24 * 40, 24 * 366 * 12], ids=str)
 def test_pages_of_any_period(hours: float) -> None:
-    """However short or long a period is, a page comes of it."""
+    """However short or long a period is, a page with charts comes of it."""
     harness = Harness()
-    ReportDay(harness, files=1).commit("only", 5, wait_seconds=10, load=0.1)
-    end = MIDNIGHT + timedelta(hours=5, seconds=1)
-    assert (
-        sum(
-            read_page(page(report_on(harness, Period(end - timedelta(hours=hours), end)))).numbers(
-                "throughput", "manifests"
-            )
-        )
-        == 1
-    )
+    day = ReportDay(harness, files=1)
+    for number in range(5):
+        day.commit(f"m{number}", 5 - hours * (1 - number / 5), wait_seconds=10, load=0.1)
+    end = MIDNIGHT + timedelta(hours=5)
+    text = page(report_on(harness, Period(end - timedelta(hours=hours), end)))
+    assert sum(read_page(text).numbers("throughput", "manifests")) == 5
+    assert text.count("<svg") == 8
+    assert "nan" not in text.lower().partition("<main")[2]
+
+
+def test_a_page_of_empty_files() -> None:
+    """Manifests of files without a line in them are drawn as nothing, not as an error."""
+    harness = Harness()
+    day = ReportDay(harness, files=1)
+    for number in range(4):
+        day.commit(f"m{number}", 5 + number, wait_seconds=0, load=0)
+    text = page(report_on(harness))
+    assert "<svg" in text
+    assert read_page(text).is_balanced
 
 
 def luminance(colour: str) -> float:
@@ -198,31 +262,34 @@ def contrast(one: str, other: str) -> float:
 
 READ = [
     *((ink, ground) for ink in ("text", "muted", "accent", "limit", "good") for ground in ("card", "page")),
-    *(("text", "track"), ("good", "band")),
+    ("text", "track"),
 ]
 
 
-@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
-def test_contrast(palette: dict[str, str]) -> None:
+@pytest.mark.parametrize("number", [0, 1], ids=["light", "dark"])
+def test_contrast(number: int) -> None:
     """All that is read stands out by 4.5 at least, marks of charts by 3 (WCAG 2, 1.4.3 and 1.4.11)."""
+    roots = [each for each in re.findall(r":root \{(.*?)\}", SHEET, re.DOTALL) if "--page" in each]
+    assert len(roots) == 2
+    palette = dict(re.findall(r"--(\w+): (#\w{6});", roots[number]))
     for ink, ground in READ:
         assert contrast(palette[ink], palette[ground]) >= 4.5, f"{ink} on {ground}"
-    for mark in ("bar", "second", "accent", "limit"):
+    for mark in ("bar", "second", "accent", "limit", "good"):
         assert contrast(palette[mark], palette["card"]) >= 3, mark
 
 
+@pytest.mark.parametrize("least_step", [0.0, 1.0])
 @pytest.mark.parametrize("highest", [0.0, 0.3, 1.0, 3.9, 7.0, 59.0, 61.0, 450.0, 5000.0, 90_000.0, 1e8])
-def test_axes(highest: float) -> None:
-    """Axes begin at 0, hold the highest value, have few ticks at even steps, and no label twice."""
-    counted = int(highest)
-    axes = [(make(highest), highest) for make in (seconds_axis, rate_axis, lambda value: number_axis(value, "x"))]
-    for axis, value in [*axes, (count_axis(counted, "x"), counted)]:
-        assert axis.ticks[0] == 0
-        assert axis.top >= value * (1 - 1e-6)
-        assert 2 <= len(axis.ticks) <= 6
-        assert len(set(axis.labels)) == len(axis.labels)
-        steps = {round(after - before, 6) for before, after in zip(axis.ticks, axis.ticks[1:], strict=False)}
-        assert max(steps) - min(steps) < 1e-3 * max(steps)
+def test_axes(highest: float, least_step: float) -> None:
+    """Axes begin at 0, hold the highest value, and have few ticks at even steps, whole ones for what is counted."""
+    ticks = y_ticks(highest, least_step)
+    assert ticks[0] == 0
+    assert ticks[-1] >= highest * (1 - 1e-6)
+    assert 2 <= len(ticks) <= 6
+    assert len({f"{each:,.6g}" for each in ticks}) == len(ticks)
+    steps = {round(after - before, 6) for before, after in itertools.pairwise(ticks)}
+    assert max(steps) - min(steps) < 1e-3 * max(steps)
+    assert min(steps) >= least_step
 
 
 @pytest.mark.parametrize("hours", [0.001, 0.5, 5, 24, 24 * 8, 24 * 90, 24 * 3000])
@@ -230,7 +297,7 @@ def test_ticks_of_time(hours: float) -> None:
     """Ticks of time are in the period, in order, and no more than there is room for."""
     period = Period(MIDNIGHT + timedelta(minutes=7), MIDNIGHT + timedelta(minutes=7, hours=hours))
     for room in (4, 8):
-        ticks = time_ticks(period, room)
+        ticks = time_labels(period, room)
         assert len(ticks) <= room + 1
         assert all(period.holds(moment) for moment, _ in ticks)
         assert len({label for _, label in ticks}) == len(ticks)
@@ -239,7 +306,7 @@ def test_ticks_of_time(hours: float) -> None:
 def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the newest schema versions are shown, their number is not told as that of the period."""
     monkeypatch.setattr("compactor.ops.report.schema_changes.SHOWN_VERSIONS", 2)
-    monkeypatch.setattr("compactor.ops.report.section_schema.SHOWN_VERSIONS", 2)
+    monkeypatch.setitem(environment.globals, "SHOWN_VERSIONS", 2)
     harness = Harness()
     day = ReportDay(harness)
     for hour in range(3):
@@ -247,5 +314,6 @@ def test_more_versions_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = read_page(page(report_on(harness)))
     assert [row[2] for row in shown.tables["schema"][1:]] == ["2", "3"]
     assert (
-        "The newest 2 schema versions of this period, which are all that is shown here, added 2 columns." in shown.text
+        "The newest 2 schema versions of this period, which are all that this page shows, added 2 columns."
+        in shown.text
     )

@@ -1,0 +1,63 @@
+"""What `compactor compact SRC DST --json` prints."""
+
+from pydantic import Field
+
+from compactor.cli.documents.common import Document, Time, Verification
+
+
+class Work(Document):
+    """What this call did."""
+
+    committed: int = Field(description="Number of manifests that were committed.")
+    dead_lettered: int = Field(description="Number of manifests that became dead letters.")
+    quarantined_files: int = Field(description="Number of files that were quarantined.")
+    records: int = Field(description="Number of rows.")
+    rejected_lines: int = Field(description="Number of rejected lines.")
+    input_bytes: int = Field(description="Stored size of the compacted files.")
+    output_files: int = Field(description="Number of Parquet files with rows.")
+    output_bytes: int = Field(description="Size of those Parquet files.")
+    failures: dict[str, str] = Field(description="Last error of each manifest that was not finished, by its id.")
+    stuck: dict[str, str] = Field(description="What a person has to fix, by manifest id.")
+
+
+class Backlog(Document):
+    """Work that is left."""
+
+    manifests: int = Field(description="Number of manifests in the watched prefix, including those in progress.")
+    begun_manifests: int = Field(description="Number of manifests that were started and are not done.")
+    input_bytes: int = Field(description="Stored bytes that the waiting manifests name.")
+
+
+class Compaction(Document):
+    """What one call of `compact` did. With `--dry-run` nothing is written."""
+
+    source: str = Field(description="SRC.")
+    output: str = Field(description="DST, which holds rows only.")
+    settings_file: str = Field(description="Settings file with which all other commands work.")
+    rejects_folder: str = Field(description="Folder of the rejects.")
+    dry_run: bool = Field(description="Whether nothing was written.")
+    deep: bool = Field(description="Whether `--deep` was given.")
+    new_files: int = Field(description="Number of files that this call planned, or would plan.")
+    new_bytes: int = Field(description="Their stored size.")
+    planned_before: int = Field(description="Number of files that are in a manifest already.")
+    replaced: int = Field(description="New files that had another version before. Its rows stay.")
+    skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
+    held: int = Field(description="Number of files that another planner has claimed.")
+    held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
+    resumed_manifests: int | None = Field(
+        description="Manifests that waited before this call planned any; null in a dry run."
+    )
+    run: Work | None = Field(description="What this call did; null in a dry run.")
+    backlog: Backlog | None = Field(description="Work that is left; null in a dry run.")
+    is_interrupted: bool = Field(description="Whether a signal ended this call.")
+    is_unfinished: bool = Field(
+        description="Whether the same call would continue the work: the exit code is 1, or 130 if interrupted."
+    )
+    needs_operator: bool = Field(description="Whether a person has to act: the exit code is 3, unless unfinished.")
+    verified: Verification | None = Field(
+        description="Verification of everything that ever went to DST; null in a dry run and while unfinished."
+    )
+    seconds: float = Field(description="Duration of this call.")
+
+
+Root = Compaction

@@ -1,0 +1,28 @@
+"""What `compactor plan PREFIX --json` prints."""
+
+from pydantic import Field
+
+from compactor.cli.documents.common import Date, Document, Time
+
+
+class PlannedManifest(Document):
+    """A manifest that was written, or would be."""
+
+    manifest_id: str | None = Field(description="Id of the manifest; null in a dry run, which takes none.")
+    date: Date = Field(description="Date of the manifest.")
+    files: int = Field(description="Number of files it names.")
+    bytes: int = Field(description="Stored size of those files.")
+
+
+class Plan(Document):
+    """What was planned. With `--dry-run` nothing is claimed or written."""
+
+    dry_run: bool = Field(description="Whether nothing was claimed or written.")
+    manifests: list[PlannedManifest] = Field(description="Manifests that were written, or would be.")
+    planned_before: int = Field(description="Number of files that are in a manifest already.")
+    skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
+    held: int = Field(description="Number of files that another planner has claimed.")
+    held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
+
+
+Root = Plan

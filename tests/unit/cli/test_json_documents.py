@@ -1,0 +1,387 @@
+"""What `--json` prints is a contract: a JSON Schema for each command, which the package ships."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator, ValidationError
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
+from compactor.adapters.memory.store import ManualClock, MemoryMetrics
+from compactor.cli.commands import compact, control, status, stop
+from compactor.cli.entry import compactor as command
+from compactor.cli.ui import output
+from compactor.cli.ui.compact_report import Closing
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.watching import failure
+from compactor.control.actions import Action, ActionKind
+from compactor.control.plane import Check
+from compactor.control.runs import JobRun, JobState
+from compactor.control.snapshot import Snapshot
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
+from compactor.cost.prices import JobSize
+from compactor.engines.engine import Staged, StageRequest
+from compactor.job.run_report import RunReport
+from compactor.job.service import Service
+from compactor.ledger.backlog import Backlog
+from compactor.ledger.heartbeat import Heartbeat
+from compactor.manifests.claiming import claim_key
+from compactor.manifests.planning import Plan
+from compactor.ops.report.figures import AddedColumn, QuarantinedFile
+from compactor.settings.compact_paths import parse_compact_paths
+from compactor.settings.settings import Settings
+from compactor.wiring.app import App
+from compactor.wiring.control import ControlComponents
+from tests.support.fakes import PlainEngine
+from tests.support.harness import Harness
+from tests.support.json_documents import check_documents
+from tests.support.json_shapes import shape_of, shape_of_schema
+from tests.support.report_day import WHOLE_DAY, ReportDay, report_on
+from tests.support.status_scenes import COMMITS, SCENES
+from tests.support.workspace import DAY, GOOD, Site, make_site
+from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
+
+Documents = list[Any]
+
+OLDER: dict[str, Any] = {"arrived_at": None}
+"""What the summary of a commit may lack."""
+
+GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
+"""A manifest of a file that is not there."""
+
+FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}})
+
+
+class FailingEngine:
+    """An engine for which every manifest is too much."""
+
+    name = "failing"
+
+    def is_healthy(self) -> bool:
+        return True
+
+    def stage(self, request: StageRequest) -> Staged:
+        raise ValueError(f"{request.manifest.manifest_id} is too much")
+
+
+def quarantined(site: Site) -> str:
+    """A commit with a missing file and a rejected line, and two dead letters; the committed manifest's id."""
+    manifest_id = site.plan()
+    (site.root / "raw" / f"{DAY}-good.ndjson").unlink()
+    for name in ("broken", "torn"):
+        (site.root / "m" / f"{name}.json").write_text("{")
+    site.compact()
+    return manifest_id
+
+
+def plans(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    raw = str(site.root / "raw")
+    (site.root / "raw" / "_SUCCESS").write_bytes(b"")
+    dry = site.json("plan", raw, "--dry-run")[0]
+    first = site.json("plan", raw)[0]
+    late = site.root / "raw" / f"{DAY}-late.ndjson"
+    late.write_bytes(GOOD)
+    app, info = site.app, site.app.store.stat(str(late))
+    file = ManifestFile(uri=str(late), etag=info.etag)
+    app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
+    return [dry, first, site.json("plan", raw)[0]]
+
+
+def statuses(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    found = [site.json("status")[0]]
+    quarantined(site)
+    app = site.app
+    with app.heartbeat:
+        found.append(site.json("status")[0])
+    unread = replace(SCENES["behind"].backlog, input_bytes=None)
+    old = replace(SCENES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    found += [json.loads(_printed(status.document(scene))) for scene in (*SCENES.values(), old)]
+    found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
+    return found
+
+
+def _printed(document: dict[str, Any]) -> bytes:
+    return orjson.dumps(document, default=output._plain, option=output._JSON_OPTIONS)
+
+
+def verifications(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    quarantined(site)
+    fine = site.json("verify")[0]
+    [path] = (site.root / "o").rglob("*.parquet")
+    path.unlink()
+    return [fine, site.json("verify")[0], site.json("verify", "--deep")[0]]
+
+
+def traces(site: Site, _monkeypatch: pytest.MonkeyPatch) -> Documents:
+    flawed, good = site.raw(f"{DAY}-flawed.ndjson"), site.raw(f"{DAY}-good.ndjson")
+    found = [site.json("trace", flawed)[0]]
+    manifest_id = site.plan()
+    for _ in range(4):  # so often, and then it is seen that it was tried often enough
+        site.app.batch_runner(FailingEngine()).run([site.app.layout.manifest(manifest_id)])
+    letter = quarantined_twice(site)
+    found += [
+        site.json("trace", each)[0] for each in (flawed, good, letter, *map(str, (site.root / "o").rglob("*.p*")))
+    ]
+    found.append(site.json("trace", "other")[0])
+    return found
+
+
+def quarantined_twice(site: Site) -> str:
+    """What failed is put back, one of its files is gone by then, and what is left of it is put back again."""
+    [letter] = [each["manifest_id"] for each in site.json("verify")[0]["dead_letter_manifests"]]
+    site.call("redrive", "manifests", letter)
+    Path(site.raw(f"{DAY}-good.ndjson")).unlink()
+    site.compact()
+    site.call("redrive", "rejects", f"{letter}-r1")
+    return str(letter)
+
+
+def redrives(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    manifest_id = quarantined(site)
+    (site.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
+    found = [site.json("redrive", "files", "--dry-run")[0], site.json("redrive", "manifests", "--dry-run")[0]]
+    found.append(site.json("redrive", "rejects", manifest_id, "broken")[0])
+    for path in (site.root / "m").glob("*-r*.json"):
+        path.unlink()
+    found.append(site.json("redrive", "rejects")[0])
+    return found
+
+
+def schemas(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    declared = site.root / "schema.toml"
+    declared.write_text('[[columns]]\nname = "at"\ntype = "timestamp"\nepoch = "seconds"\n')
+    with site.config.open("a") as config:
+        config.write(f'[schema]\nfile = "{declared}"\nmax_columns = 2\n')
+    site.plan()
+    site.compact()
+    return [site.json("schema")[0]]
+
+
+def cleanings(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    site.plan()
+    site.compact()
+    [done] = (site.root / "s" / "ledger").rglob("done.json")
+    done.unlink()
+    return [site.json("clean", "--archive-days", "0", "--dry-run")[0]]
+
+
+def costs(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    result = CliRunner().invoke(command, ["cost", "--json"], env={"COMPACTOR_CONFIG": None})
+    bench = site.root / "bench.json"
+    bench.write_text(
+        '{"megabytes_per_second": {"spark": 172, "native": 640}, "cores": 2, "machine": "Linux x86_64",'
+        ' "measured_at": "2026-11-21T10:00:00Z"}'
+    )
+    site.app.ledger.remember(COMMITS[0].model_copy(update={"input_bytes": 0}))
+    nothing = site.json("cost")[0]
+    site.app.ledger.remember(COMMITS[1])
+    return [json.loads(result.stdout), nothing, site.json("cost", "--bench", str(bench))[0]]
+
+
+def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """The control plane over a job, queues and topic in memory, in good times and in bad ones."""
+    clock = ManualClock()
+    glue, queue = MemoryGlue(clock), MemoryQueue()
+
+    def parts(settings: Settings) -> ControlComponents:
+        found = ControlComponents(settings, clock=clock, job=glue, metrics=MemoryMetrics())
+        monkeypatch.setattr(found, "_queue", lambda _: queue)
+        return found
+
+    monkeypatch.setattr(control, "ControlComponents", parts)
+    found = [site.json("control", "--close-breaker")[0], site.json("control", "--dry-run")[0], site.json("control")[0]]
+    app = site.app
+    with Heartbeat(app.store, app.layout, clock, "run", app.heartbeat._process):
+        found.append(site.json("control", "--dry-run")[0])
+        app.runs.ask_to_stop("run")
+        found.append(site.json("control", "--dry-run")[0])
+    glue.end("jr_000001", JobState.FAILED, "out of memory")
+    found.append(site.json("control", "--dry-run")[0])
+    with glue.trouble():
+        found += [site.json("control", "--dry-run")[0], site.json("control")[0]]
+    size = JobSize("G.2X", 10, "6.0")
+    run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None)
+    seen = Snapshot(
+        runs=(run,), recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL), queue_oldest_seconds=12.5
+    )
+    stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
+    for snapshot in (unknown, seen):
+        step = Check(snapshot, (stopping,), failed=("run jr could not be stopped",))
+        found.append(json.loads(_printed(control._document(step))))
+    return found
+
+
+def stops(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    monkeypatch.setattr(stop, "_POLL_SECONDS", 0.01)
+    app = site.app
+    with app.heartbeat:
+        return [site.json("stop")[0], site.json("stop", "--wait", "0.01")[0]]
+
+
+def compactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """One folder into another by a twin of the engine: planned, interrupted, held, failed, stuck, and set aside."""
+    raw, rows = str(site.root / "raw"), str(site.root / "rows")
+    for path in (site.root / "raw").iterdir():
+        os.utime(path, (0, 0))  # so that nobody waits for it to be written to its end
+    (site.root / "raw" / "_SUCCESS").write_bytes(b"")
+
+    def service(app: App, _: ExitStack) -> Service:
+        source = ListedManifests(app.store, app.layout.manifests_folder)
+        return app.service_on(PlainEngine(app.store), source)
+
+    monkeypatch.setattr(compact, "check_java", lambda: None)
+    monkeypatch.setattr(compact, "_service", service)
+    words = ("compact", raw, rows, "--engine", "spark", "--json")
+    found = [json.loads(CliRunner().invoke(command, [*words, *more]).stdout) for more in (["--dry-run"], [], [])]
+    (site.root / "rows.compactor" / "manifests" / "torn.json").write_text("{")
+    (site.root / "rows.compactor" / "manifests" / "gone.json").write_text(GONE.replace("raw", raw))
+    next((site.root / "rows").rglob("*.parquet")).unlink()
+    found.append(json.loads(CliRunner().invoke(command, words).stdout))
+    held = Closing(
+        parse_compact_paths(raw, rows),
+        site.app.layout,
+        Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at),
+        dry_run=False,
+        is_deep=False,
+        run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
+        left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
+    )
+    return [*found, json.loads(_printed(held.document()))]
+
+
+def checkups(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    """With folders that are fine, with settings that are not, and without any; no look at the machine."""
+    fine = site.json("doctor", "--elsewhere")[0]
+    site.config.write_text("[paths]\n")
+    unset = CliRunner().invoke(command, ["doctor", "--elsewhere", "--json"], env={"COMPACTOR_CONFIG": None})
+    return [fine, site.json("doctor", "--elsewhere")[0], json.loads(unset.stdout)]
+
+
+def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
+    """Of work that was done, of nothing, of a long day, and of a ledger that is damaged."""
+    nothing = site.json("report")[0]
+    quarantined(site)
+    real = site.json("report")[0]
+    harness = Harness()
+    ReportDay(harness, files=2).fill(manifests=12)
+    harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
+    day = report_on(harness)
+    figures = day.figures
+    older = AddedColumn("id", "string", None)
+    unknown = replace(
+        figures,
+        dead_letters=tuple(replace(each, is_redriven=None) for each in figures.dead_letters),
+        quarantined_files=(QuarantinedFile("a", "m", "missing", "no such object", WHOLE_DAY.since, None),),
+        schema_changes=tuple(replace(each, added=(older,)) for each in figures.schema_changes),
+    )
+    made = [day.document(), replace(day, figures=unknown).document()]
+    return [nothing, real, *(json.loads(_printed(each)) for each in made)]
+
+
+COMMANDS: dict[str, Callable[[Site, pytest.MonkeyPatch], Documents]] = {
+    "plan": plans,
+    "status": statuses,
+    "verify": verifications,
+    "trace": traces,
+    "redrive": redrives,
+    "schema": schemas,
+    "clean": cleanings,
+    "cost": costs,
+    "control": looks,
+    "stop": stops,
+    "compact": compactions,
+    "doctor": checkups,
+    "report": reports,
+}
+"""For each command: what prints its documents, in every form that they have."""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder where nobody has run a benchmark."""
+    monkeypatch.chdir(tmp_path)
+
+
+def shipped(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.schema.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_documents_match_their_schema(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every document is what its schema says, and every key of the schema is seen with each of its types."""
+    documents = COMMANDS[name](make_site(tmp_path), monkeypatch)
+    check_documents(name, documents)
+    shape, maps = shape_of_schema(shipped(name))
+    seen = shape_of(documents, maps)
+    assert seen == shape, "the schema has keys or types that no document has: correct it, or add a document"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_schema_is_what_the_types_say(name: str) -> None:
+    """A schema is valid, is closed, describes each key, and is the one that the generator writes."""
+    schema = shipped(name)
+    Draft202012Validator.check_schema(schema)
+    for node in [schema, *schema["$defs"].values()]:
+        properties = node.get("properties", {})
+        assert not properties or (node["additionalProperties"] is False and node["required"] == list(properties))
+        # Where a key has no words of its own, those of the object that it refers to hold.
+        assert all(each.get("description", ".").endswith(".") for each in properties.values())
+        assert all("description" in each or "$ref" in each for each in properties.values())
+    assert text_of(schema_of(name)) == text_of(schema), "python -m tools.json_schemas, and CHANGELOG.md"
+
+
+def test_every_document_has_a_schema() -> None:
+    """Each command that takes --json ships the schema of its documents, and prints it."""
+    with_json = {
+        name for name, each in command.commands.items() if any("--json" in option.opts for option in each.params)
+    }
+    assert with_json == set(COMMANDS) == set(NAMES) == {path.name.split(".")[0] for path in FOLDER.iterdir()}
+    for name in with_json:
+        printed = CliRunner().invoke(command, [name, "--json-schema"], env={"COMPACTOR_CONFIG": None})
+        assert (printed.exit_code, json.loads(printed.stdout)) == (0, shipped(name))
+
+
+def test_a_document_that_differs_is_noticed() -> None:
+    """A new key, a missing one and a wrong type are faults, also of what any other test prints."""
+    fine = {"asked": [], "running": []}
+    check_documents("stop", [fine])
+    for wrong in ({**fine, "new": 1}, {"asked": []}, {**fine, "asked": None}, {**fine, "running": [{}]}):
+        with pytest.raises(ValidationError):
+            check_documents("stop", [wrong])
+    with pytest.raises(ValidationError):
+        CliRunner().invoke(printer, ["stop", "--json"])
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True)
+def printer(name: str, *, as_json: bool) -> None:
+    """Print what no command prints."""
+    click.echo(json.dumps({"name": name, "as_json": as_json}))
+
+
+def test_units() -> None:
+    """No key holds anything but plain units: seconds, bytes, dollars."""
+    odd = re.compile(r"_(ms|millis|minutes|hours|days_ago|kb|mb|gb|megabytes)\b")
+    assert [path for name in COMMANDS for path in shape_of_schema(shipped(name))[0] if odd.search(path)] == []
+
+
+def test_times_are_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
+    """A time in another zone would be refused by the shape; those of the clock end with a Z."""
+    print_json({"as_of": SCENES["idle"].as_of})
+    assert json.loads(capsys.readouterr().out) == {"as_of": "2026-01-02T03:04:05Z"}
+    with pytest.raises(AssertionError, match="not in UTC"):
+        shape_of([{"as_of": "2026-01-02T03:04:05+01:00"}], ())
