@@ -1,6 +1,6 @@
 """The documents of the ledger: what is on record about a manifest, from its acceptance to done.
 
-All of them are written once and never changed.
+Each is written once and never changed.
 """
 
 from collections.abc import Callable
