@@ -8,21 +8,21 @@ from compactor.core.records import Attempt, AttemptFailure
 
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """One attempt without an outcome, and how it ended if its driver lived to say so."""
+    """One attempt without an outcome, and its failure if its driver lived to record it."""
 
     attempt: Attempt
     failure: AttemptFailure | None
 
 
 def held_against(attempts: Sequence[AttemptState], living_runs: Collection[str]) -> int:
-    """How many attempts show that the manifest itself is the trouble.
+    """How many attempts show that the manifest itself is to blame.
 
-    An attempt counts if the manifest was alone in flight and the driver died of it or the trouble was not passing.
-    With neighbours in flight any of them may be to blame, and an attempt without an end is none while its run lives.
+    An attempt counts if the manifest was alone in flight, and the driver died or the failure was not passing. With
+    others in flight any of them may be to blame, and an attempt of a living run has not ended yet.
 
     Args:
         attempts: All attempts of a manifest that has no outcome.
-        living_runs: Runs that are known to live, the one that asks included.
+        living_runs: Runs that have a heartbeat, the current one included.
     """
     return sum(_counts(state, living_runs) for state in attempts)
 
@@ -36,15 +36,15 @@ def _counts(state: AttemptState, living_runs: Collection[str]) -> bool:
 
 
 def is_suspect(attempts: Sequence[AttemptState]) -> bool:
-    """Whether a manifest must be alone in its next attempt: an earlier one ended badly, or without a word."""
+    """Whether a manifest must be alone in its next attempt: an earlier one failed, or has no end on record."""
     return any(state.failure is None or not state.failure.passing for state in attempts)
 
 
 def last_error(attempts: Sequence[AttemptState]) -> str:
-    """What is known of the last attempt's end."""
+    """How the last attempt ended, as far as it is on record."""
     if not attempts:
         return "never attempted"
     latest = max(attempts, key=lambda state: state.attempt.number)
     if latest.failure is not None:
         return latest.failure.error
-    return f"run {latest.attempt.run_id} ended without a word in attempt {latest.attempt.number}"
+    return f"run {latest.attempt.run_id} ended without a record of its failure in attempt {latest.attempt.number}"

@@ -1,21 +1,18 @@
-"""The steps of a manifest's life, in order. Each is durable before the next begins.
-
-Whoever composes the service may be told of each step as it is reached; tests stop and kill the process there.
-"""
+"""Crash points: the points of a manifest's life at which tests stop and kill the process. Each is durable."""
 
 from collections.abc import Callable
 from enum import StrEnum
 
 
 class CrashPoint(StrEnum):
-    """A point after which the world is different."""
+    """A point of a manifest's life, in order."""
 
     CLAIMED = "claimed"  # files are claimed for a manifest that is not written yet
     PLANNED = "planned"  # that manifest is written
-    ACCEPTED = "accepted"  # the id is tied to this manifest for good
+    ACCEPTED = "accepted"  # the id is bound to this manifest for good
     OPENED = "opened"  # the index of open manifests knows it
     ATTEMPTED = "attempted"  # this attempt is on record
-    INSPECTED = "inspected"  # every line was read; what the engine sets aside is staged
+    INSPECTED = "inspected"  # every line was read; rejected lines are staged
     CONVERTED = "converted"  # the Parquet files are staged
     VERIFIED = "verified"  # their footers add up
     DECIDED = "decided"  # the outcome is on record: the commit point
@@ -24,20 +21,20 @@ class CrashPoint(StrEnum):
     DONE = "done"  # done is on record
     UNSTAGED = "unstaged"  # the staging folder is gone
     ARCHIVED = "archived"  # the manifest is out of the watched prefix
-    CLOSED = "closed"  # the index of open manifests has forgotten it
+    CLOSED = "closed"  # it is no longer in the index of open manifests
 
 
 class RedriveCrashPoint(StrEnum):
-    """A point of a redrive after which the world is different."""
+    """A point of a redrive, in order."""
 
-    LINES_WRITTEN = "lines_written"  # rejected lines are input files that nobody names yet
+    LINES_WRITTEN = "lines_written"  # rejected lines are input files that no manifest names yet
     CLAIMED = "claimed"  # the files are claimed for the new manifest
     RECORDED = "recorded"  # the redrive is on record: it takes effect
     DELIVERED = "delivered"  # its manifest is in the watched prefix
 
 
 class BuildCrashPoint(StrEnum):
-    """A point of building or sealing a manifest after which the world is different."""
+    """A point of building or sealing a manifest."""
 
     CLAIMED = "claimed"  # files are claimed for a manifest or a part that is not written yet
     BUILT = "built"  # the manifest is written
@@ -50,22 +47,22 @@ class BuildCrashPoint(StrEnum):
 
 
 OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]
-"""Called with a step and the id of a manifest or part, right after that step was reached."""
+"""Called with the id of a manifest or part, right after a point was reached."""
 
 OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
-"""Called with a step and the id of the new manifest, right after that step was reached."""
+"""Called with the id of the new manifest, right after a point was reached."""
 
 OnCrashPoint = Callable[[CrashPoint, str], None]
-"""Called with a step and a manifest id, right after that step was reached."""
+"""Called with a manifest id, right after a point was reached."""
 
 
-def ignore_crash_point(step: CrashPoint, manifest_id: str) -> None:
-    """What to do on a step when nobody wants to know."""
+def ignore_crash_point(point: CrashPoint, manifest_id: str) -> None:
+    """Does nothing: the default outside of tests."""
 
 
-def ignore_build_crash_point(step: BuildCrashPoint, manifest_id: str) -> None:
-    """What to do on a step of building when nobody wants to know."""
+def ignore_build_crash_point(point: BuildCrashPoint, manifest_id: str) -> None:
+    """Does nothing: the default outside of tests."""
 
 
-def ignore_redrive_crash_point(step: RedriveCrashPoint, manifest_id: str) -> None:
-    """What to do on a step of a redrive when nobody wants to know."""
+def ignore_redrive_crash_point(point: RedriveCrashPoint, manifest_id: str) -> None:
+    """Does nothing: the default outside of tests."""

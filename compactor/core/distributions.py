@@ -1,4 +1,4 @@
-"""Many values of one metric as values and counts: coarse enough to be sent, exact enough for percentiles."""
+"""Many values of one metric as distinct values with counts, which can be coarsened and still give percentiles."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ class Distribution:
     """Many values of one metric.
 
     Attributes:
-        counts: How often each value came.
+        counts: How often each value occurred.
     """
 
     counts: Mapping[float, int]
@@ -25,7 +25,7 @@ class Distribution:
         return sum(self.counts.values())
 
     def percentile(self, percent: float) -> float:
-        """The least value that at least so many percent of all values do not exceed.
+        """The smallest value that at least so many percent of all values do not exceed.
 
         Raises:
             ValueError: There are no values.
@@ -39,10 +39,10 @@ class Distribution:
         raise ValueError("a percentile of no values")
 
     def coarsened(self, max_distinct: int) -> "Distribution":
-        """The same values, rounded until at most so many are different.
+        """The same values, rounded until at most so many are distinct.
 
-        Whole numbers are enough in most cases; where not, values move to a scale whose steps grow by 1 %, else by 2 %,
-        4 % and so on: none by more than about half a step, however large it is.
+        Rounds to whole numbers first. If that is not enough, rounds to a scale whose steps grow by 1 %, then 2 %, 4 %
+        and so on. No value moves by more than about half a step.
 
         Args:
             max_distinct: At least 3.
@@ -60,12 +60,12 @@ class Distribution:
 
 
 def distribution_of(values: Iterable[float]) -> Distribution:
-    """Some values, each as it is."""
+    """A distribution of exact values."""
     return Distribution(Counter(values))
 
 
 def _on_scale(value: float, *, step: float) -> float:
-    """The nearest point of a scale that begins 0, 1 and grows by `step`, on either side of 0."""
+    """The nearest point of a scale that begins with 0 and 1 and grows by `step`, symmetric about 0."""
     if abs(value) < 1:
         return float(round(value))
     points = round(math.log(abs(value)) / math.log1p(step))

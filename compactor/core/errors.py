@@ -1,24 +1,24 @@
 """The errors of the compactor, grouped by what has to happen next.
 
     CompactorError
-    ├── InputError            the input is wrong: set it aside with its reason, go on
+    ├── InputError            the input is wrong: quarantine it with its reason, go on
     │   ├── ManifestError         a manifest that cannot be accepted
     │   └── FileError             one input file that cannot be read to its end
     ├── TryAgainError         passing trouble: back off and repeat
     │   ├── StoreUnavailable      throttling, time-outs, 5xx
     │   ├── ObjectNotFound        an object that was expected is not there
-    │   ├── ObjectChanged         an object is no longer the version that was asked for
+    │   ├── ObjectChanged         an object is no longer the requested version
     │   └── StagingError          a staged result that does not add up, so it was not committed
-    ├── StuckError            a person must put one manifest right: leave it as it is, go on with the others
+    ├── StuckError            a person must fix one manifest: leave it as it is, go on with the others
     │   ├── RecordUnreadable      a record of the ledger that cannot be read
     │   └── StagingLost           staged files of a commit that are gone, and were not published
-    ├── EngineLost            the engine died with all that was in flight: end this process, another one goes on
+    ├── EngineLost            the engine died with everything in flight: end this process, another one goes on
     └── OperatorError         a person must act: stop and say so
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
 
-What none of these covers is a bug, or trouble nobody foresaw: `EngineFailed` where an engine had it. It counts as a
-failed attempt of its manifest.
+Any other error is a bug or unforeseen trouble; that of an engine is an `EngineFailed`. It counts as a failed attempt of
+its manifest.
 """
 
 from collections.abc import Sequence
@@ -26,30 +26,30 @@ from typing import ClassVar
 
 
 class CompactorError(Exception):
-    """Root of all errors raised on purpose. No message holds anything of the data.
+    """Root of all errors raised on purpose. No message contains input data.
 
     Attributes:
-        next_move: What whoever reads of it should do; each class has its own, or that of its group.
+        next_move: What the operator should do next. A class without its own has that of its group.
     """
 
-    next_move: ClassVar[str] = "put right what is named, then run it again; the log has what came before"
+    next_move: ClassVar[str] = "fix what the error names, then run it again; the log shows what led to it"
 
 
 class InputError(CompactorError):
-    """The input is wrong. Set it aside with its reason and go on."""
+    """The input is wrong. Quarantine it with its reason and go on."""
 
-    next_move = "mend the input, or have its producer send it again; `compactor redrive` puts back what was set aside"
+    next_move = "fix the input, or have its producer send it again; then `compactor redrive`"
 
 
 class ManifestError(InputError):
     """A manifest that cannot be accepted.
 
     Args:
-        reason: One word of `compactor.core.manifest.REASONS`, for counting and redriving.
+        reason: One of `compactor.core.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
     """
 
-    next_move = "put the manifest right under a new name; `compactor redrive` does so for one that is a dead letter"
+    next_move = "deliver a correct manifest under a new name; `compactor redrive` does so for a dead letter"
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -64,11 +64,11 @@ class FileError(InputError):
     """One input file that cannot be read to its end.
 
     Args:
-        status: The status that the file gets in the audit: one of `compactor.core.records.FileStatus`.
+        status: The status in its file report: one of `compactor.core.records.FileStatus`.
         message: What is wrong, where, and what was expected.
     """
 
-    next_move = "ask `compactor trace URI` what became of the file, mend it, then `compactor redrive`"
+    next_move = "see what became of the file with `compactor trace URI`, fix it, then `compactor redrive`"
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -82,43 +82,41 @@ class FileError(InputError):
 class TryAgainError(CompactorError):
     """Passing trouble. Back off and repeat; nothing has been lost."""
 
-    next_move = "run it again, nothing has been lost; where it comes back, look at what it names"
+    next_move = "run it again, nothing has been lost; if it fails again, check what the error names"
 
 
 class StoreUnavailable(TryAgainError):
     """The store throttled, timed out or answered 5xx, also after the client's own retries."""
 
-    next_move = (
-        "run it again, nothing has been lost; where it comes back, look at network, endpoint and free disk space"
-    )
+    next_move = "run it again, nothing has been lost; if it fails again, check network, endpoint and free disk space"
 
 
 class ObjectNotFound(TryAgainError):
     """There is no object at this URI."""
 
-    next_move = "check the place that is named, in the command or in the settings, then run it again"
+    next_move = "check the place that the error names, in the command or in the settings; then run it again"
 
 
 class ObjectChanged(TryAgainError):
-    """The object at this URI is not the version that was asked for."""
+    """The object at this URI is not the requested version."""
 
-    next_move = "run it again: it takes the version that is there by then"
+    next_move = "run it again: it takes the version that is there then"
 
 
 class StagingError(TryAgainError):
     """What an attempt staged does not add up. It was not committed; the attempt counts."""
 
-    next_move = "run it again: it stages anew; where it comes back, keep the manifest and report it as a fault"
+    next_move = "run it again: it stages everything again; if it fails again, keep the manifest and report a bug"
 
 
 class StuckError(CompactorError):
-    """A person must put one manifest right. It stays as it is; all others go on."""
+    """A person must fix one manifest. It stays as it is; all others go on."""
 
-    next_move = "put right what is named, then run it again; all other manifests go on meanwhile"
+    next_move = "fix what the error names, then run it again; all other manifests go on meanwhile"
 
 
 class RecordUnreadable(StuckError):
-    """A record of the ledger that is damaged, or of a release that this one does not understand."""
+    """A record of the ledger that is damaged, or was written by a release that this one does not understand."""
 
     next_move = "restore an earlier version of the object, or use the release that wrote it; then run it again"
 
@@ -126,29 +124,29 @@ class RecordUnreadable(StuckError):
 class StagingLost(StuckError):
     """A committed manifest whose staged files are gone before they were published."""
 
-    next_move = "restore the staged files that are named from the bucket's versions or a copy, then run it again"
+    next_move = "restore the staged files that the error names from the bucket's versions or a copy, then run it again"
 
 
 class EngineLost(CompactorError):
-    """The engine died under this process. Attempts in flight end without a word, as if the process had died too."""
+    """The engine died under this process. Attempts in flight stay without an end, as if the process had died too."""
 
-    next_move = "run it again, it goes on; where it dies again, give Spark more memory or take fewer manifests at once"
+    next_move = "run it again, it goes on; if it dies again, give Spark more memory or run fewer manifests at once"
 
 
 class OperatorError(CompactorError):
     """A person must act before it can work."""
 
-    next_move = "put right what is named, then run it again"
+    next_move = "fix what the error names, then run it again"
 
 
 class SettingsError(OperatorError):
     """Settings that cannot be used.
 
     Args:
-        faults: One line a fault, each with the key, the value and what was expected.
+        faults: One line per fault: the key, the value, and what was expected.
     """
 
-    next_move = "mend all that is named, then run it again"
+    next_move = "fix every fault that is named, then run it again"
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join(faults))
@@ -161,8 +159,8 @@ class SettingsError(OperatorError):
 class AccessError(OperatorError):
     """Permission denied, credentials missing, or a bucket that does not exist."""
 
-    next_move = "correct the place in the settings, or have the permission or the credentials given; then run it again"
+    next_move = "fix the place in the settings, or get the permission or the credentials; then run it again"
 
 
 class EngineFailed(Exception):
-    """An engine met trouble that nobody foresaw, in words without data. No `CompactorError`: it may be a bug."""
+    """Unforeseen trouble of an engine, in words without data. Not a `CompactorError`, because it may be a bug."""

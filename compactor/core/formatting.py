@@ -1,4 +1,4 @@
-"""Numbers as people read them: counts with their things, bytes, rates and times. No I/O."""
+"""Formats numbers for people: counts, bytes, rates and times. No I/O."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ def size(length_bytes: float) -> str:
 
 
 def rate(length_bytes: float, seconds: float) -> str:
-    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed. What is slow is never shown as nothing."""
+    """Bytes over time, as in `45.2 MB/s`; a dash where no time passed. A slow rate is never shown as 0."""
     if seconds <= 0:
         return DASH
     each_second = length_bytes / seconds
@@ -38,7 +38,7 @@ def rate(length_bytes: float, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Time in the two largest units that say something, as in `2 min 5 s`; one where that is all, as in `24 h`."""
+    """Time in its two largest units, as in `2 min 5 s`, without zeros, as in `24 h`."""
     whole = round(seconds)
     if whole < _MINUTE_SECONDS:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"  # noqa: PLR2004 - two digits are enough
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 def shown_seconds(seconds: float) -> str:
-    """Time to the second, as an age or a limit is shown, in the two largest units that say something; not below 0."""
+    """Time in whole seconds or its two largest units, for ages and limits; at least 0."""
     return f"{max(0, round(seconds))} s" if seconds < _MINUTE_SECONDS - 0.5 else duration(seconds)
 
 
@@ -59,17 +59,17 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, as in `12.5 %`; a dash where there is no whole. Little is not shown as nothing, nor most as all."""
+    """A share, as in `12.5 %`; a dash where there is no whole. Never rounded to 0 % or 100 %."""
     if not whole:
         return DASH
     share = 100 * part / whole
     if 0 < share < 0.01:  # noqa: PLR2004 - what two digits can show
         return "under 0.01 %"
-    if 99.95 <= share < 100:  # noqa: PLR2004 - what would be rounded up to all
+    if 99.95 <= share < 100:  # noqa: PLR2004 - else rounded up to 100
         return "over 99.9 %"
     return f"{share:.2f} %" if 0 < share < 1 else f"{share:.1f} %"
 
 
 def dollars(amount: float) -> str:
-    """Dollars, as in `$1,234.50`; what is less than a cent keeps two digits."""
+    """Dollars, as in `$1,234.50`; less than a cent keeps two digits."""
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.2g}"  # noqa: PLR2004 - a cent

@@ -1,4 +1,4 @@
-"""Every place that the compactor writes to. What is inside an attempt's staging is the engine's own affair."""
+"""Every place that the compactor writes to. Only the engine knows the names within an attempt's staging."""
 
 import hashlib
 import posixpath
@@ -12,11 +12,11 @@ from compactor.core.manifest_key import ManifestKey
 MANIFEST_ID = re.compile(r"(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """What a manifest id may look like: it becomes part of file names, so no separators and no leading dot.
 
-It does not end in `.reason`, or a dead letter would be taken for the reason of another one.
+It does not end in `.reason`, because a dead letter of that id would look like the reason of another one.
 """
 
 KEEP_MARKER = "_keep"
-"""A hidden object that keeps the watched prefix in being: the file source cannot start on a prefix without objects."""
+"""A hidden object in the watched prefix: the file source cannot start on a prefix without objects."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
@@ -27,11 +27,11 @@ _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidd
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
-_ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and set-aside manifests
+_ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused manifests
 
 
 def canonical(uri: str) -> str:
-    """One spelling for each place, for comparing and not for showing.
+    """One spelling for each place, for comparisons only.
 
     `s3a://` and `s3n://` become `s3://`; a local path loses `file://` and doubled slashes, which on S3 mean something.
 
@@ -70,23 +70,19 @@ def base_name(uri: str) -> str:
 
 
 def is_text(uri: str) -> bool:
-    """Whether a name is Unicode text; Python shows names on a disk that are not UTF-8 with lone surrogates."""
+    """Whether a name is Unicode text. Python decodes a local name that is not UTF-8 to lone surrogates."""
     return uri.isascii() or not _SURROGATE.search(uri)
 
 
 def is_delivery(uri: str) -> bool:
-    """Whether an object in the watched prefix is a delivery: no marker of this folder or of one below it."""
+    """Whether an object in the watched prefix is a delivered manifest, and not a marker of a folder."""
     return base_name(uri) not in {"", KEEP_MARKER}
 
 
 def probe(place: str, name: str) -> str:
-    """An object to try a place with: no delivery, hidden from readers of tables, and looked for by nobody.
+    """An object to try a place with, which neither the job nor readers of tables pick up.
 
-    It is as deep as the local store removes folders that deletion leaves empty, so the place itself stays.
-
-    Args:
-        place: The place to try.
-        name: Of the object, within this try.
+    It is so deep that the local store, which removes empty folders after a deletion, leaves the place itself.
     """
     return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"
 
@@ -95,7 +91,7 @@ def is_seen_by_stream(name: str, size_bytes: int) -> bool:
     """Whether Spark's file source delivers an object: not if it is hidden, in a folder below, or empty.
 
     Args:
-        name: From the watched prefix on.
+        name: Relative to the watched prefix.
         size_bytes: Its length.
     """
     return bool(size_bytes) and "/" not in name and not name.startswith(("_", "."))
@@ -118,7 +114,7 @@ def is_date(text: str) -> bool:
 
 
 def date_of_file(uri: str, event_time: datetime) -> str:
-    """The day a file belongs to: the first in its name, else in its key, else that of its event or object, in UTC."""
+    """The date of a file: the first in its name, else in its key, else that of its event or object, in UTC."""
     return first_date(base_name(uri)) or first_date(canonical(uri)) or event_time.astimezone(UTC).date().isoformat()
 
 
@@ -131,17 +127,17 @@ def id_from_name(uri: str) -> str:
     if MANIFEST_ID.fullmatch(stem) and len(stem) <= _ID_MAX_CHARACTERS:
         return stem
     safe = _ID_UNSAFE.sub("_", stem).strip("._-")[:_ID_MAX_CHARACTERS] or "manifest"
-    # A name on a disk need not be UTF-8; Python shows the other bytes as lone surrogates.
+    # A name on a disk need not be UTF-8; Python decodes other bytes to lone surrogates.
     return f"{safe}-{digest(canonical(uri).encode(errors='surrogatepass'))[:8]}"
 
 
 def redriven_id(root: str, number: int) -> str:
-    """The id of what is put back for the nth time from one manifest or its successors."""
+    """The id of the nth redrive of one manifest or its successors."""
     return f"{root}-r{number}"
 
 
 def root_id(manifest_id: str) -> str:
-    """The id that an id made by `redriven_id` goes back to; any other id is its own root."""
+    """The id that `redriven_id` made an id from; any other id is its own root."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return found["root"] if found else manifest_id
 
@@ -172,8 +168,8 @@ class Layout:
         manifests: The watched prefix.
         output: The prefix of the Parquet folders.
         state: The prefix of ledger, staging, rejects and the rest.
-        pending: The prefix of parts that wait to be sealed; nothing means `pending` below `state`.
-        output_folder: Template of a day's folder below `output`; holds `{date}` once.
+        pending: The prefix of pending parts; if empty, `pending` below `state`.
+        output_folder: Template of a date's folder below `output`; contains `{date}` once.
         compression: Parquet codec; part of the names of output files.
     """
 
@@ -193,11 +189,11 @@ class Layout:
         return self.manifests_folder + KEEP_MARKER
 
     def manifest(self, manifest_id: str) -> str:
-        """Where a manifest to do is put."""
+        """Where a manifest is delivered."""
         return f"{self.manifests_folder}{manifest_id}.json"
 
     def archived_manifest(self, key: ManifestKey) -> str:
-        """Where a manifest goes when all of it is done."""
+        """Where a manifest is moved once it is done."""
         return f"{self.archive_folder_of(key.date)}{key.id}.json"
 
     @property
@@ -208,7 +204,7 @@ class Layout:
         return f"{self.archive_folder}{date}/"
 
     def archived_key(self, uri: str) -> ManifestKey | None:
-        """The date and the id of an archived manifest; None for anything else."""
+        """The key of an archived manifest; None for anything else."""
         date, _, name = canonical(uri).removeprefix(canonical(self.archive_folder)).partition("/")
         manifest_id = name.removesuffix(".json")
         is_one = is_date(date) and manifest_id != name and MANIFEST_ID.fullmatch(manifest_id)
@@ -227,7 +223,7 @@ class Layout:
         return f"{folder(self.state)}failed/"
 
     def accepted(self, manifest_id: str) -> str:
-        """The record that ties an id to one manifest for good."""
+        """The record that binds an id to one manifest for good."""
         return f"{self.accepted_folder}{manifest_id}.json"
 
     @property
@@ -235,7 +231,7 @@ class Layout:
         return f"{folder(self.state)}accepted/"
 
     def open_marker(self, manifest_id: str) -> str:
-        """There while a manifest was begun and is not done."""
+        """Exists while a manifest is begun and not done."""
         return f"{self.open_folder}{manifest_id}.json"
 
     @property
@@ -243,7 +239,7 @@ class Layout:
         return folder(self.pending or f"{folder(self.state)}pending")
 
     def pending_part(self, part_id: str) -> str:
-        """Where files wait that were claimed for a manifest to be."""
+        """Files that are claimed and wait to be sealed into a manifest."""
         return f"{self.pending_folder}{part_id}.json"
 
     @property
@@ -274,16 +270,16 @@ class Layout:
         return f"{self.ledger_records(key)}done.json"
 
     def redrive(self, root: ManifestKey, number: int) -> str:
-        """The record of what was put back; its place is that of the root, whichever successor it was taken from."""
+        """The record of a redrive, beside those of the root, whichever successor was redriven."""
         return f"{self.ledger_records(root)}redrive-{number}.json"
 
     @property
     def redriven_folder(self) -> str:
-        """The folder of rejected lines that were put back as input."""
+        """The folder of rejected lines that were redriven as input."""
         return f"{folder(self.state)}redriven/"
 
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
-        """Where one run writes rejected lines for a manifest of its own; two runs may try for the same id."""
+        """Where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
     @property
@@ -326,40 +322,40 @@ class Layout:
         return f"{folder(self.state)}runs/"
 
     def run(self, run_id: str) -> str:
-        """The latest sign of life of a run."""
+        """The latest heartbeat of a run."""
         return f"{self.runs_folder}{run_id}.json"
 
     def stop_request(self, run_id: str) -> str:
-        """There when a run is to end after the batch in flight."""
+        """Asks a run to end after the batch in flight."""
         return f"{self.runs_folder}{run_id}.stop"
 
     @property
     def breaker_closed(self) -> str:
-        """When somebody last closed the control plane's breaker by hand."""
+        """When an operator last closed the control plane's breaker."""
         return f"{folder(self.state)}control/breaker-closed.json"
 
     @property
     def notices(self) -> str:
-        """What the control plane told people last."""
+        """The last notices of the control plane."""
         return f"{folder(self.state)}control/notices.json"
 
     @property
     def last_cleaning(self) -> str:
-        """When a run cleaned up last."""
+        """When daily retention last finished."""
         return f"{folder(self.state)}cleaned.json"
 
     @property
     def claims_file(self) -> str:
-        """The claims, where they are kept in SQLite."""
+        """The claims, if kept in SQLite."""
         return f"{folder(self.state)}claims.sqlite"
 
     @property
     def claims_folder(self) -> str:
-        """The journal of claims, where they are kept in one."""
+        """The claims, if kept in a journal."""
         return f"{folder(self.state)}claims/"
 
     def output_folder_of(self, date: str) -> str:
-        """The folder of a day's Parquet files."""
+        """The folder of a date's Parquet files."""
         return f"{folder(self.output)}{self.output_folder.format(date=date)}/"
 
     def output_file(self, key: ManifestKey, part: int) -> str:
@@ -367,11 +363,10 @@ class Layout:
         return f"{self.output_folder_of(key.date)}{key.id}-{part:05d}.{self.compression}.parquet"
 
     def output_owner(self, uri: str) -> ManifestKey | None:
-        """Whose output a file below `output` would be, by its name.
+        """The manifest that a file below `output` belongs to, by its name.
 
         Returns:
-            A date and a manifest id, which is empty where the name is none that the compactor gives; None outside the
-            folders of days.
+            A key, whose id is empty if the compactor gives no such name; None outside the folders of dates.
         """
         before, after = (re.escape(part) for part in self.output_folder.split("{date}"))
         return _owner(uri, re.compile(f"{re.escape(canonical(folder(self.output)))}{before}{_DATE_GROUP}{after}/"))
@@ -385,16 +380,16 @@ class Layout:
         return f"{self.rejects_folder_of(key.date)}{key.id}-{part:05d}.parquet"
 
     def rejects_folder_of(self, date: str) -> str:
-        """The folder of a day's rejects."""
+        """The folder of a date's rejects."""
         return f"{self.rejects_folder}date={date}/"
 
     def rejects_owner(self, uri: str) -> ManifestKey | None:
-        """Whose rejects a file below `rejects_folder` would be, as `output_owner` tells it."""
+        """The manifest that a file below `rejects_folder` belongs to; see `output_owner`."""
         return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DATE_GROUP}/"))
 
 
 def is_data(uri: str) -> bool:
-    """Whether a reader of a folder takes an object for data: no marker of a folder, and no name hidden by _ or `.`."""
+    """Whether readers of a folder take an object for data: not a marker of a folder, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
 
@@ -408,7 +403,7 @@ def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:
 
 
 def output_folder_faults(template: str) -> list[str]:
-    """What is wrong with a template for a day's folder; nothing if it can be used."""
+    """What is wrong with a template for a date's folder; empty if it can be used."""
     try:
         fields = [found[1:] for found in Formatter().parse(template) if found[1] is not None]
     except ValueError as exc:

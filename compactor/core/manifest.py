@@ -1,4 +1,4 @@
-"""What a manifest is, and how its bytes are read: every accepted form ends as one frozen `Manifest`."""
+"""Manifests: every accepted form is parsed into one frozen `Manifest`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ REASONS = {
 
 
 UNKNOWN_SIZE_BYTES = 4 * 1024 * 1024
-"""What a file counts as whose manifest does not say how long it is; about what producers write."""
+"""The assumed length of a file whose manifest gives none; about what producers write."""
 
 
 class ManifestFile(BaseModel):
@@ -51,7 +51,7 @@ class ManifestFile(BaseModel):
         uri: Taken literally.
         size_bytes: Its length, where the writer of the manifest knew it.
         etag: Its version, where the writer of the manifest knew it.
-        event_time: When it came to be.
+        event_time: When it was created.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,12 +63,12 @@ class ManifestFile(BaseModel):
 
     @property
     def weight_bytes(self) -> int:
-        """What to count it as where work is divided."""
+        """Its length, or an assumed one, for dividing work."""
         return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
 
 
 class Manifest(BaseModel):
-    """Files that are compacted together into the Parquet of one day. Immutable once written."""
+    """Files that are compacted together into the Parquet of one date. Immutable once written."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -143,15 +143,15 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime) -> Man
             f"{uri}: manifest_id is {_shown(manifest_id)}, expected 1 to {_ID_MAX_CHARACTERS} letters, digits, '.', "
             f"'_' or '-', the first a letter or digit",
         )
-    day = document.get("date")
-    if not isinstance(day, str) or not layout.is_date(day):
-        raise ManifestError("bad_date", f"{uri}: date is {_shown(day)}, expected a calendar day as yyyy-mm-dd")
+    date = document.get("date")
+    if not isinstance(date, str) or not layout.is_date(date):
+        raise ManifestError("bad_date", f"{uri}: date is {_shown(date)}, expected a calendar day as yyyy-mm-dd")
     files = document.get("files")
     if not isinstance(files, list) or not files:
         raise ManifestError("no_files", f"{uri}: files is {_shown(files)}, expected a list of at least one file")
     return Manifest(
         manifest_id=manifest_id,
-        date=day,
+        date=date,
         created_at=_time(document.get("created_at"), f"{uri}: created_at") or modified_at,
         files=tuple(_file(entry, f"{uri}: files[{index}]") for index, entry in enumerate(files)),
     )
@@ -197,10 +197,10 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime) -
         uris += named
     if not uris:
         raise ManifestError("no_files", f"{uri}: fileLocations names no file, expected at least one URI")
-    days = [day for name in uris if (day := layout.first_date(layout.base_name(name)) or layout.first_date(name))]
+    dates = [date for name in uris if (date := layout.first_date(layout.base_name(name)) or layout.first_date(name))]
     return Manifest(
         manifest_id=layout.id_from_name(uri),
-        date=(days and days[0]) or layout.date_of_file(layout.base_name(uri), modified_at),
+        date=(dates and dates[0]) or layout.date_of_file(layout.base_name(uri), modified_at),
         created_at=modified_at,
         files=tuple(ManifestFile(uri=name) for name in uris),
     )
@@ -242,7 +242,7 @@ def _is_file_uri(path: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A value as a message may show it: as JSON where it can be, and never long."""
+    """A value for a message: as JSON if possible, and cut to a bound."""
     try:
         text = orjson.dumps(value).decode()
     except (TypeError, ValueError):

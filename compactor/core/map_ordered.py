@@ -1,4 +1,4 @@
-"""Does work on the items of a stream ahead of time, several at once, in their order and in bounded memory."""
+"""Maps a function over a stream in several threads, in order and in bounded memory."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -15,12 +15,12 @@ R = TypeVar("R")
 def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS) -> Iterator[R]:
     """The results of some work on each item, in the order of the items.
 
-    Meant for work that waits for a store: twice as many items as threads are in work or wait to be taken.
+    Meant for work that waits for a store. Up to twice as many items as threads are in progress or finished.
 
     Args:
-        work: Called from several threads at once; what it raises is raised here, in its turn.
-        items: Read from the caller's thread, no further than needed.
-        threads: How many at once.
+        work: Called from several threads at once; its errors are raised here, in the order of the items.
+        items: Read from the caller's thread, no further ahead than needed.
+        threads: How many calls run at once.
     """
     with (
         ThreadPoolExecutor(threads) as pool,
@@ -33,13 +33,13 @@ def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = TH
 def calls_ahead(
     pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, depth: int
 ) -> Generator[Future[R], None, None]:
-    """The calls of some work on each item, in the order of the items. Closing it cancels those not begun.
+    """The calls of some work on each item, in the order of the items. Closing the generator cancels calls not begun.
 
     Args:
-        pool: Its threads do the work.
-        work: Called from those threads.
-        items: Read from the caller's thread, no further than needed.
-        depth: How many calls may be under way behind the one that is handed out.
+        pool: Runs the calls.
+        work: Called from the threads of the pool.
+        items: Read from the caller's thread, no further ahead than needed.
+        depth: How many calls may be under way behind the one that is yielded.
     """
     under_way: deque[Future[R]] = deque()
     try:

@@ -1,4 +1,4 @@
-"""Divides things among a few takers, or into groups of a size. Decisions, no I/O."""
+"""Packs items into a few shares of similar weight, or into groups of a target weight. Decisions, no I/O."""
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -8,12 +8,12 @@ T = TypeVar("T")
 
 
 def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[list[T]]:
-    """Divide items among at most so many takers, so that the heaviest share is as light as a greedy choice makes it.
+    """Divide items into shares, so that the heaviest share is as light as a greedy choice makes it.
 
     Args:
-        items: What to divide; the order within each share is kept.
-        takers: How many shares at most.
-        weight: What an item weighs.
+        items: Each share keeps their order.
+        takers: The most shares.
+        weight: Returns the weight of an item.
 
     Returns:
         Shares with at least one item each.
@@ -23,7 +23,7 @@ def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[
     for index in sorted(range(len(items)), key=lambda index: weight(items[index]), reverse=True):
         load, number = heapq.heappop(heap)
         shares[number].append(index)
-        # Every item costs something, so that a thousand empty files are spread as well.
+        # An item weighs at least 1, so that a thousand empty files are spread as well.
         heapq.heappush(heap, (load + max(1, weight(items[index])), number))
     return [[items[index] for index in sorted(share)] for share in shares]
 
@@ -33,13 +33,8 @@ def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) 
 
     An item that is as heavy as the target is a run of its own. The order is kept.
 
-    Args:
-        items: What to cut.
-        target_weight: What a run should weigh.
-        weight: What an item weighs.
-
     Returns:
-        The full runs, and the items behind them that do not fill one.
+        The full runs, and the remaining items, which do not fill one.
     """
     runs: list[list[T]] = []
     current: list[T] = []
@@ -59,11 +54,11 @@ def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) 
 
 
 def layered(items: Iterable[T], names: Callable[[T], Collection[str]]) -> list[list[T]]:
-    """Divide items among as few layers as a greedy choice makes them, no name twice in one layer. The order is kept.
+    """Divide items greedily into few layers, with no name twice in one layer. The order is kept.
 
     Args:
-        items: What to divide.
-        names: What an item is called; no two of them alike.
+        items: In the order of each layer.
+        names: Returns the distinct names of an item.
     """
     layers: list[tuple[set[str], list[T]]] = []
     for item in items:

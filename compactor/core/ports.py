@@ -1,7 +1,6 @@
 """What the use-cases need from the outside world, as protocols.
 
-Stores, claims and clocks have a contract suite each in `tests/contract`, which every implementation passes, the
-in-memory one included.
+Stores, claims and clocks each have a contract suite in `tests/contract`, which every implementation passes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ class ObjectInfo:
     """One object as a store lists it.
 
     Attributes:
-        uri: Where it is, spelled as the prefix or URI it was asked for with.
+        uri: Where it is, spelled like the prefix or URI of the request.
         size_bytes: Its length.
         etag: An opaque version: it differs whenever the content was replaced. Without quotes.
         modified_at: Time of the last write, UTC.
@@ -32,17 +31,17 @@ class ObjectInfo:
 
 
 class ObjectWriter(Protocol):
-    """An object that is being written. Its errors are those of `ObjectStore`, and each of its methods may raise them.
+    """An object that is being written. Each method may raise the errors of `ObjectStore`.
 
-    A context manager. When its block ends, the object comes into being, or is replaced, atomically and durably. A block
-    that ends by an exception leaves nothing behind, and neither does one whose `write` failed, even if the caller went
-    on from that: its end raises. For one thread.
+    A context manager, for one thread. When its block ends, the object is created or replaced, atomically and durably.
+    A block that ends by an exception leaves nothing behind. Neither does one in which a `write` failed: if the caller
+    caught that error, the end of the block raises.
     """
 
     def __enter__(self) -> Self: ...
 
     def write(self, data: bytes) -> None:
-        """Add bytes to the end; none or any number of them."""
+        """Add any number of bytes to the end."""
 
     def abort(self) -> None:
         """Discard what was written: the end of the block then leaves nothing behind."""
@@ -56,7 +55,7 @@ class ObjectStore(Protocol):
     """Objects under URIs: `s3://bucket/key`, `file:///path` or a plain absolute path.
 
     URIs are literal: no globbing and no URL decoding. Every method raises `StoreUnavailable` for passing trouble that
-    outlasted the client's retries, and `AccessError` where a person must act.
+    outlasts the client's retries, and `AccessError` if a person must act.
     """
 
     def stat(self, uri: str) -> ObjectInfo | None:
@@ -90,8 +89,8 @@ class ObjectStore(Protocol):
         """Write a new object, atomically and durably, only if there is none.
 
         Returns:
-            True if the object now holds `data` by this call (also where the answer of the first try was lost and a
-            repeat found the very same bytes); False if another object was there, which is left as it is.
+            True if this call wrote the object, also if its answer was lost and a retry found the same bytes; False if
+            another object was there, which stays as it is.
         """
 
     def put(self, uri: str, data: bytes) -> None:
@@ -101,10 +100,10 @@ class ObjectStore(Protocol):
         """Write or replace an object with the content of a local file of any size."""
 
     def writer(self, uri: str) -> ObjectWriter:
-        """Write or replace an object of any size as its bytes come, in bounded memory; whole or not at all.
+        """Write or replace an object of any size in bounded memory; whole or not at all.
 
-        Nobody sees any of it before the end of the writer's block. Of several writers of the same object, the last one
-        to end wins.
+        The object is not visible before the end of the writer's block. If several writers write the same object, the
+        last one to end wins.
         """
 
     def copy(self, source: str, target: str) -> None:
@@ -115,16 +114,16 @@ class ObjectStore(Protocol):
         """
 
     def delete(self, uris: Iterable[str]) -> None:
-        """Delete objects; those that are not there are no error."""
+        """Delete objects; a missing object is no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who holds a file.
+    """Which manifest holds a file.
 
     Attributes:
-        holder: The id of the manifest the file was claimed for.
-        lease_until: Until then nobody else may ask that the manifest be given up for not being written. UTC.
+        holder: The id of the manifest that the file was claimed for.
+        lease_until: Until then the id must not be revoked, although its manifest is not written yet. UTC.
     """
 
     holder: str
@@ -132,28 +131,28 @@ class Claim:
 
 
 class ClaimTable(Protocol):
-    """Which manifest each file version belongs to. One holder a key, decided by a conditional write."""
+    """Which manifest each file version belongs to. One holder per key, decided by a conditional write."""
 
     @property
     def lifetime_days(self) -> float | None:
-        """How long a claim is sure to be remembered; None for ever."""
+        """How long a claim is kept at least; None for ever."""
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         """Claim every key that is free.
 
-        A key that this holder holds already stays as it is.
+        A key that the holder holds already stays as it is.
 
         Returns:
-            For every key, its claim after the call: compare `holder` to see who won.
+            The claim of every key after the call; compare `holder` to see which were won.
         """
 
     def take_over(
         self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
     ) -> set[str]:
-        """Replace a holder whose manifest can never take effect.
+        """Replace a holder whose id was revoked.
 
         Returns:
-            The keys that `to_holder` holds now. A key that was not held by `from_holder` any more was not changed.
+            The keys that `to_holder` holds now. A key that `from_holder` no longer held is not changed.
         """
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
@@ -161,7 +160,7 @@ class ClaimTable(Protocol):
 
 
 class Clock(Protocol):
-    """Time, so that tests can set it."""
+    """The time, so that tests can set it."""
 
     def now(self) -> datetime:
         """The time now, in UTC, with its zone."""
@@ -169,10 +168,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessName:
-    """A process that can be found again from the same machine.
+    """A process, as other processes of the same machine can find it.
 
     Attributes:
-        host: The machine, its boot, and its table of processes: containers have tables of their own.
+        host: The machine, its boot, and its process table: containers have their own.
         process_id: Its number there.
     """
 
@@ -184,25 +183,25 @@ class Processes(Protocol):
     """The processes of this machine."""
 
     def this(self) -> ProcessName:
-        """The process that asks."""
+        """The current process."""
 
     def is_gone(self, process: ProcessName) -> bool:
-        """Whether a process is known to have ended; False also where this machine cannot tell."""
+        """Whether a process is known to have ended; False if this machine cannot tell."""
 
 
 FLUSH_SECONDS = 10.0
-"""How long the end of a run, or of a function's call, waits for its last measurements to be sent."""
+"""How long the end of a run, or of a function's call, waits until its last measurements are sent."""
 
 
 class MetricsSink(Protocol):
-    """Where measurements go. Never raises, and never keeps its caller waiting but in `flush`."""
+    """Where measurements go. Never raises, and only `flush` makes its caller wait."""
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
-        """Record one value, or many, for each of these names of `compactor.telemetry.metrics.CATALOGUE`."""
+        """Record one or many values for each name, which is one of `compactor.telemetry.metrics.CATALOGUE`."""
 
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until everything that was emitted has left this process; for the end of a run or of a function's call.
 
         Returns:
-            False if some of it had not when the time was over.
+            False if the time ran out before.
         """

@@ -1,6 +1,6 @@
 """The documents of the ledger: what is on record about a manifest, from its acceptance to done.
 
-All of them are written once and never changed.
+Each is written once and never changed.
 """
 
 from collections.abc import Callable
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 
 def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected: str) -> T:
-    """Read a stored document.
+    """Parse a stored document.
 
     Args:
-        parse: Makes it of the bytes.
+        parse: Raises `ValidationError` if the bytes are not such a document.
         data: The bytes.
-        uri: Where they are.
-        expected: What they should be, in words.
+        uri: Where they are stored.
+        expected: What they should be, in words for the error.
 
     Raises:
-        RecordUnreadable: They are something else; with the first fault.
+        RecordUnreadable: They are something else; names the first fault.
     """
     try:
         return parse(data)
@@ -38,7 +38,7 @@ def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected:
 
 
 class Document(BaseModel):
-    """A record that stays as it was written. Unknown fields are kept out of the way of older readers."""
+    """A record that is never changed. Readers ignore fields that they do not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -56,25 +56,25 @@ class FileStatus(StrEnum):
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
-"""Files that were set aside whole. A changed file is none of them: its new version brings its own event."""
+"""Statuses of quarantined files. A changed file is not quarantined: its new version is announced by its own event."""
 
 
 class FileReport(Document):
-    """The audit of one input file: `records + rejected_lines + blank_lines == lines`.
+    """The report on one input file: `records + rejected_lines + blank_lines == lines`.
 
     Attributes:
-        uri: As the manifest names it.
+        uri: As the manifest spells it.
         status: What became of it.
-        detail: For any status but `compacted`: what was found and what was expected.
+        detail: What was found and what was expected; empty if compacted.
         size_bytes: As stored.
         etag: The version that was read.
         codec: What it was encoded with: one of `compactor.ndjson.codecs.CODECS`.
         decoded_bytes: Its length after decoding.
-        lines: All lines; a last one without line feed counts.
+        lines: All lines, a last one without line feed included.
         blank_lines: Lines of nothing but spaces, tabs and carriage returns.
         records: Lines that became one row each.
-        rejected_lines: Lines that were set aside.
-        rejects: How many of them, by reason.
+        rejected_lines: Lines that became rejects.
+        rejects: Rejected lines by reason.
         reject_rows: Rows in the rejects; more than `rejected_lines` where an over-long line is kept in pieces.
     """
 
@@ -94,15 +94,15 @@ class FileReport(Document):
 
 
 class Accepted(Document):
-    """Ties a manifest id to one manifest for good.
+    """Binds a manifest id to one manifest for good.
 
     Attributes:
         kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `part` for files that are
-            sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing may
-            ever take effect under it.
-        digest: Of the manifest's bytes: the same id with other bytes is another manifest.
-        source_uri: The object it was read from.
-        manifest: The manifest, for the first kind.
+            sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing
+            takes effect under it.
+        digest: Digest of the manifest's bytes: the same id with other bytes is another manifest.
+        source_uri: The object that the manifest was read from.
+        manifest: The manifest, if `kind` is `manifest`.
     """
 
     manifest_id: str
@@ -119,7 +119,7 @@ class Accepted(Document):
 
 
 class Attempt(Document):
-    """Recorded before work starts, so that a manifest that kills its driver runs out of attempts.
+    """Recorded before work starts, so that a manifest that kills every driver runs out of attempts.
 
     Attributes:
         alone: No other manifest was in flight: if the driver dies now, this manifest is to blame.
@@ -136,8 +136,7 @@ class AttemptFailure(Document):
     """An attempt that ended without an outcome while its driver lived on.
 
     Attributes:
-        passing: The trouble was passing (a store that throttles, say), so the attempt is not held against the manifest.
-        error: What went wrong.
+        passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
     """
 
     manifest_id: str
@@ -148,11 +147,11 @@ class AttemptFailure(Document):
 
 
 class StagedFile(Document):
-    """One verified Parquet file, from where it is staged to where it will be.
+    """One verified Parquet file, with its staged and its final place.
 
     Attributes:
-        rows: As its footer says.
-        schema_version: Of rows: the version whose columns it has; None where that is the one of the commit.
+        rows: Number of rows in its footer.
+        schema_version: For a file of rows, the version whose columns it has; None if it is that of the commit.
     """
 
     staged: str
@@ -162,7 +161,7 @@ class StagedFile(Document):
     schema_version: int | None = None
 
     def version_in(self, commit: "Commit") -> int:
-        """The schema version whose columns it has, as a file of rows of this commit."""
+        """The schema version whose columns a file of rows of this commit has."""
         return commit.schema_version if self.schema_version is None else self.schema_version
 
 
@@ -173,11 +172,11 @@ class Commit(Document):
         attempt: The attempt that won.
         outputs: Parquet files of rows.
         rejects: Parquet files of rejects.
-        files: The audit, one report a file of the manifest, in its order.
-        engine: Which engine did it.
-        schema_version: The version that has a column for every key, as far as there may be columns.
-        rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
-        redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
+        files: One report per file of the manifest, in its order.
+        engine: The engine that compacted it.
+        schema_version: The version that has a column for every key, up to the most columns.
+        rescued_values: Values that do not fit the type of their column and went to the rescued data.
+        redone_bins: Parts of the input whose rows were written again because of new keys.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began.
@@ -209,9 +208,9 @@ class DeadLetter(Document):
     """The outcome of a manifest that cannot be compacted.
 
     Attributes:
-        reason: One word, for counting and redriving.
+        reason: One of `compactor.core.manifest.REASONS`.
         message: What is wrong, where, and what was expected.
-        source_uri: Where the original was read from.
+        source_uri: The object that the manifest was read from.
     """
 
     kind: Literal["dead_letter"] = "dead_letter"
@@ -241,12 +240,12 @@ class Done(Document):
 
 
 class RedrivenInput(Document):
-    """One file of rejected lines that were put back.
+    """One file of rejected lines that were redriven.
 
     Attributes:
         uri: The new file.
-        source_uri: The file whose lines they were.
-        lines: How many.
+        source_uri: The file that the lines are from.
+        lines: Number of lines.
     """
 
     uri: str
@@ -255,14 +254,14 @@ class RedrivenInput(Document):
 
 
 class Redrive(Document):
-    """What was put back as a new manifest. Written before that manifest, which it holds.
+    """A redrive. Written before the new manifest, which it contains.
 
     Attributes:
-        kind: `manifests` for a whole dead letter; `files` for files that were set aside; `rejects` for rejected lines.
-        source: The manifest that it was taken from: the root of this record's place, or a successor of it.
-        number: Of this record; part of the new manifest's id.
-        counts: What was taken, by reason: files for the first two kinds, lines for the last one.
-        inputs: For rejects: where the lines of each new file came from.
+        kind: `manifests` for a dead letter, `files` for quarantined files, `rejects` for rejected lines.
+        source: The id of the redriven manifest: the root that this record is kept beside, or a successor.
+        number: From 1; part of the new manifest's id.
+        counts: What was redriven, by reason: lines for `rejects`, else files.
+        inputs: For `rejects`, where the lines of each new file came from.
         manifest: The new manifest.
     """
 
@@ -277,18 +276,18 @@ class Redrive(Document):
 
 
 class OpenMarker(Document):
-    """Says that a manifest was begun; removed when it is done. An index, so that recovery need not read the ledger."""
+    """Marks a begun manifest until it is done, so that recovery need not read the whole ledger."""
 
     manifest_id: str
     date: str
 
 
 class ClaimsEntry(Document):
-    """One entry of the journal of claims, written by somebody who knew all entries before it.
+    """One entry of the journal of claims, written by a planner that had read all entries before it.
 
     Attributes:
-        keys: What was free, or held by somebody it could be taken over from.
-        holder: Who holds them from this entry on.
+        keys: Keys that were free or could be taken over.
+        holder: The manifest that holds them from this entry on.
     """
 
     keys: list[str]
@@ -297,11 +296,11 @@ class ClaimsEntry(Document):
 
 
 class RunHeartbeat(Document):
-    """A run's sign of life. The one record that is written over and over; it goes with the run.
+    """Shows that a run is alive. Overwritten again and again, and deleted when the run ends.
 
     Attributes:
-        host: The machine and its boot, where the process can be looked for.
-        process_id: The driver's process there.
+        host: The machine and its boot.
+        process_id: The driver's process on that machine.
     """
 
     run_id: str
@@ -312,17 +311,17 @@ class RunHeartbeat(Document):
 
 
 class LastCleaning(Document):
-    """When a run cleaned up last. Written over and over."""
+    """When daily retention last finished. Overwritten each time."""
 
     finished_at: AwareDatetime
 
 
 class RecentCommit(Document):
-    """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows.
+    """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
 
     Attributes:
-        seconds: From the start of the successful attempt to the decision.
-        arrived_at: When the manifest was created; None if that is unknown.
+        seconds: From the start of the winning attempt to the decision.
+        arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.
     """

@@ -1,4 +1,4 @@
-"""What one batch did, as figures of the catalogue."""
+"""The metrics of one batch."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from compactor.job.compaction import CompactionResult, Ending
 from compactor.ledger.sizing import sizing_hits
 
 MAX_DISTINCT_LATENCIES = 150
-"""As many as CloudWatch takes in one value of a metric."""
+"""The most distinct values that CloudWatch takes for one metric in one request."""
 
 
 def batch_metrics(
@@ -17,9 +17,9 @@ def batch_metrics(
     """The figures of one batch.
 
     Args:
-        results: One for each manifest that came to an end.
-        failed: How many manifests did not.
-        stuck: How many manifests wait for a person.
+        results: One for each manifest that finished.
+        failed: How many manifests did not finish.
+        stuck: How many manifests a person must fix.
         seconds: How long the batch took.
         target_file_bytes: How large an output file should be.
     """

@@ -129,7 +129,11 @@ class Intake:
         return Delivery(uri, fingerprint, record, error)
 
     def _refuse_taken_id(self, uri: str, manifest: Manifest, fingerprint: str, holder: Accepted) -> Delivery:
-        use = "given up by its planner" if holder.kind == "revoked" else f"used by {holder.source_uri}"
+        use = (
+            "revoked, because it was not written in time"
+            if holder.kind == "revoked"
+            else f"used by {holder.source_uri}"
+        )
         error = ManifestError(
             "id_already_used", f"{uri}: the id {manifest.manifest_id} is {use}, expected an id of its own"
         )

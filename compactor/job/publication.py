@@ -51,7 +51,7 @@ class Publisher:
                 found = "nothing" if published is None else f"{published.size_bytes} bytes"
                 raise StagingLost(
                     f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
-                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; restore either of them, and the "
+                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; restore one of the two, and the "
                     "next run goes on"
                 ) from exc
         return True

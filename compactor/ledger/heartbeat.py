@@ -1,8 +1,9 @@
-"""Signs of life: tells a run that died from one that is still at work, and passes on that a run is to end."""
+"""Heartbeats: tell living runs from dead ones, and carry requests to stop."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -15,81 +16,79 @@ from compactor.telemetry.logs import log_event
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
 LIFE_SECONDS = 40.0
-"""A run that gave no sign for so long is taken for dead: three beats may be late or lost."""
+"""A run without a heartbeat for so long counts as dead: three heartbeats may be late or lost."""
 
 FORGET_SECONDS = 3600.0
 
 
+@dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs that work on one state prefix, as far as they give signs of life.
+    """The runs that work on one state prefix.
 
-    Args:
-        store: Where the signs are.
-        layout: Their places.
-        clock: Tells their age; runs on different machines are taken to agree on the time within seconds.
-        processes: Where a dead run of the same machine is known at once.
+    Attributes:
+        clock: Tells the age of heartbeats; the clocks of different machines must agree within seconds.
+        processes: Tells at once that a run of the same machine is dead.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, processes: Processes) -> None:
-        self._store = store
-        self._layout = layout
-        self._clock = clock
-        self._processes = processes
+    store: ObjectStore
+    layout: Layout
+    clock: Clock
+    processes: Processes
 
     def living(self) -> list[RunHeartbeat]:
-        """The last sign of each run that gave one lately."""
+        """The last heartbeat of each living run."""
         return [beat for beat in self._heartbeats() if self._is_fresh(beat)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these runs that gave a sign of life lately."""
-        beats = (self._heartbeat_of(self._layout.run(run_id)) for run_id in run_ids)
+        """Those of these runs that are alive."""
+        beats = (self._heartbeat_of(self.layout.run(run_id)) for run_id in run_ids)
         return frozenset(beat.run_id for beat in beats if beat is not None and self._is_fresh(beat))
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Ask a run to end after the batch in flight; it looks every `HEARTBEAT_INTERVAL_SECONDS`."""
-        self._store.put(self._layout.stop_request(run_id), b"{}")
+        """Ask a run to end after the batch in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
+        self.store.put(self.layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:
         """When a run was asked to end; None if it was not, or has ended."""
-        found = self._store.stat(self._layout.stop_request(run_id))
+        found = self.store.stat(self.layout.stop_request(run_id))
         return found.modified_at if found else None
 
     def last_sign_at(self) -> datetime | None:
-        """When any run gave its last sign, a dead one too; None if none is on record."""
+        """The time of the latest heartbeat of any run, also a dead one; None if there is none."""
         return max((beat.heartbeat_at for beat in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
-        """Remove what runs that are long gone have left."""
-        limit = self._clock.now() - timedelta(seconds=FORGET_SECONDS)
-        listed = self._store.list(self._layout.runs_folder)
-        self._store.delete([info.uri for info in listed if info.modified_at < limit])
+        """Delete the heartbeats and requests of long dead runs."""
+        limit = self.clock.now() - timedelta(seconds=FORGET_SECONDS)
+        listed = self.store.list(self.layout.runs_folder)
+        self.store.delete([info.uri for info in listed if info.modified_at < limit])
 
     def _heartbeats(self) -> Iterator[RunHeartbeat]:
-        for info in self._store.list(self._layout.runs_folder):
+        for info in self.store.list(self.layout.runs_folder):
             beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
             if beat is not None:
                 yield beat
 
     def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
-        with suppress(ObjectNotFound, ValueError):  # a damaged sign is none
-            return RunHeartbeat.model_validate_json(self._store.read(uri))
+        with suppress(ObjectNotFound, ValueError):  # an unreadable heartbeat counts as none
+            return RunHeartbeat.model_validate_json(self.store.read(uri))
         return None
 
     def _is_fresh(self, beat: RunHeartbeat) -> bool:
-        if (self._clock.now() - beat.heartbeat_at).total_seconds() > LIFE_SECONDS:
+        if (self.clock.now() - beat.heartbeat_at).total_seconds() > LIFE_SECONDS:
             return False
-        return not self._processes.is_gone(ProcessName(beat.host, beat.process_id))
+        return not self.processes.is_gone(ProcessName(beat.host, beat.process_id))
 
 
 class Heartbeat:
-    """The sign of life of one run, given from a thread of its own as long as the context lasts.
+    """The heartbeat of one run, written from a thread of its own as long as the context lasts.
 
     Args:
-        store: Where the signs are.
+        store: Where heartbeats are.
         layout: Their places.
         clock: Dates them.
         run_id: This run.
-        process: Where the run can be looked for.
+        process: The process of this run.
     """
 
     def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str, process: ProcessName) -> None:
@@ -104,7 +103,7 @@ class Heartbeat:
         self._on_stop_request: Callable[[], None] = lambda: None
 
     def on_stop_request(self, stop: Callable[[], None]) -> None:
-        """Name what is to be called when somebody asks this run to end."""
+        """Set what is called when this run is asked to end."""
         self._on_stop_request = stop
 
     def __enter__(self) -> Self:
@@ -143,5 +142,5 @@ class Heartbeat:
             if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()
-        except CompactorError as exc:  # without a sign this run is taken for dead, which costs nothing but an attempt
+        except CompactorError as exc:  # without a heartbeat this run counts as dead, which costs an attempt at most
             log_event("run.heartbeat_failed", error=exc)

@@ -1,4 +1,4 @@
-"""The ledger: create-only records that say how far each manifest has come. The truth of the whole system."""
+"""The ledger: create-only records of how far each manifest has come. All other state follows from it."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -40,9 +40,9 @@ class LedgerState:
     """What is on record about one manifest.
 
     Attributes:
-        attempts: In their order.
-        outcome: Once there is one, it never changes.
-        is_done: All that the outcome names is in its final place.
+        attempts: In order; empty if there is an outcome.
+        outcome: None if undecided. Never changes afterwards.
+        is_done: Everything that the outcome names is in its final place.
     """
 
     attempts: tuple[AttemptState, ...]
@@ -57,7 +57,7 @@ class Ledger:
         store: Where the records are.
         layout: Their places.
         clock: Dates them.
-        run_id: This run, written into every record: it tells a lost answer from another driver's record.
+        run_id: This run. Every record names it, which tells a lost answer from another driver's record.
     """
 
     def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
@@ -69,13 +69,13 @@ class Ledger:
         self._next_slot: int | None = None
 
     def accepted(self, manifest_id: str) -> Accepted | None:
-        """The manifest that this id is tied to, if any."""
+        """The record that binds an id; None if it is not bound."""
         uri = self._layout.accepted(manifest_id)
         data = self._read(uri)
         return _parsed(Accepted, uri, data) if data is not None else None
 
     def accept(self, record: Accepted) -> Accepted:
-        """Tie an id to a manifest, unless it is tied already.
+        """Bind an id, unless it is bound already.
 
         Returns:
             The record that holds from now on: this one, or an earlier one.
@@ -86,18 +86,18 @@ class Ledger:
         return _parsed(Accepted, uri, self._store.read(uri))
 
     def state(self, key: ManifestKey) -> LedgerState:
-        """How far a manifest has come."""
+        """What is on record about a manifest."""
         names = self.record_names(key)
         outcome = self.outcome(key) if "outcome.json" in names else None
         attempts = () if outcome else self.attempts(key, names)
         return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
 
     def attempts(self, key: ManifestKey, names: Collection[str]) -> tuple[AttemptState, ...]:
-        """The attempts among the records of a manifest, in their order.
+        """The attempts of a manifest, in order.
 
         Args:
             key: The manifest.
-            names: The names of its records, as `record_names` gives them.
+            names: The names of its records, from `record_names`.
         """
         numbers = sorted(int(found["number"]) for name in names if (found := _ATTEMPT_NAME.fullmatch(name)))
         return tuple(self._attempt_state(key, number, names) for number in numbers)
@@ -109,29 +109,29 @@ class Ledger:
         return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
     def open(self, key: ManifestKey) -> None:
-        """Enter a manifest into the index of open ones."""
+        """Add a manifest to the index of open ones."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
         self._store.create(self._layout.open_marker(key.id), _json(marker))
 
     def close(self, manifest_id: str) -> None:
-        """Take a manifest out of the index of open ones."""
+        """Remove a manifest from the index of open ones."""
         self._store.delete([self._layout.open_marker(manifest_id)])
 
     def open_ids(self) -> Iterator[str]:
-        """Every manifest that was begun and is not done."""
+        """The ids of all open manifests: begun and not done."""
         return (manifest_id for manifest_id, _ in self.opened())
 
     def opened(self) -> Iterator[tuple[str, datetime]]:
-        """Every manifest that was begun and is not done, and since when."""
+        """The ids of all open manifests, and since when each is open."""
         found = self._records(self._layout.open_folder)
         return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
 
     def begin(self, key: ManifestKey, *, after: int, alone: bool) -> Attempt:
-        """Put a new attempt on record, before any work.
+        """Record a new attempt, before any work.
 
         Args:
             key: The manifest.
-            after: The highest attempt known; other drivers may have made further ones meanwhile.
+            after: The highest number known; other drivers may have begun more attempts meanwhile.
             alone: Whether no other manifest is in flight.
         """
         number = after
@@ -144,7 +144,7 @@ class Ledger:
                 return attempt
 
     def fail(self, key: ManifestKey, attempt: Attempt, *, error: str, passing: bool) -> None:
-        """Put on record that an attempt ended without an outcome."""
+        """Record that an attempt ended without an outcome."""
         failure = AttemptFailure(
             manifest_id=key.id,
             number=attempt.number,
@@ -159,7 +159,7 @@ class Ledger:
 
         Raises:
             ObjectNotFound: It has none.
-            RecordUnreadable: It has one that cannot be understood.
+            RecordUnreadable: Its outcome cannot be read.
         """
         uri = self._layout.outcome(key)
         return read_record(OUTCOME.validate_json, self._store.read(uri), uri, expected="a commit or a dead letter")
@@ -175,7 +175,7 @@ class Ledger:
         return self.outcome(outcome.key)
 
     def finish(self, key: ManifestKey) -> datetime:
-        """Record that everything is in its final place; returns since when."""
+        """Record that everything is in its final place; returns the time of the record."""
         done = Done(manifest_id=key.id, run_id=self.run_id, done_at=self._clock.now())
         self._store.create(self._layout.done(key), _json(done))
         return done.done_at
@@ -184,7 +184,7 @@ class Ledger:
         return self._store.stat(self._layout.done(key)) is not None
 
     def remember(self, commit: RecentCommit) -> None:
-        """Keep the summary of a commit in the ring of recent ones, in place of the oldest."""
+        """Replace the oldest summary in the ring of recent commits."""
         with self._slot_lock:
             if self._next_slot is None:
                 self._next_slot = self._slot_after_newest()
@@ -198,11 +198,11 @@ class Ledger:
         return (slots[newest.uri] + 1) % RECENT_SLOTS if newest else 0
 
     def recent(self) -> list[RecentCommit]:
-        """Summaries of the latest commits, oldest first. They are a cache: losing them costs a new sample."""
+        """Summaries of the latest commits, oldest first. They are a cache, and may be lost."""
         commits: list[RecentCommit] = []
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
         for data in map_ordered(self._read, uris):
-            with suppress(ValidationError):  # what cannot be read is as good as lost
+            with suppress(ValidationError):  # an unreadable summary counts as lost
                 commits += [] if data is None else [RecentCommit.model_validate_json(data)]
         return sorted(commits, key=lambda commit: commit.decided_at)
 
@@ -217,29 +217,29 @@ class Ledger:
                 yield key
 
     def dates(self) -> Iterator[str]:
-        """The dates that have records, the earliest first. Asks the store once a date, however many records it has."""
+        """The dates that have records, the earliest first. Costs one request per date, however many records it has."""
         folder, after = self._layout.ledger_folder, None
         while (info := next(iter(self._store.list(folder, start_after=after)), None)) is not None:
             date = info.uri.removeprefix(folder).partition("/")[0]
             if is_date(date):
                 yield date
-            after = f"{folder}{date}0"  # sorts right behind everything in the folder of that date
+            after = f"{folder}{date}0"  # sorts right after everything in the folder of that date
 
     def record(self, uri: str, kind: "type[Record]") -> "Record":
-        """One record of whatever kind.
+        """Read one record.
 
         Raises:
-            ObjectNotFound: There is none.
-            RecordUnreadable: There is one that cannot be understood.
+            ObjectNotFound: It does not exist.
+            RecordUnreadable: It is no record of this kind.
         """
         return _parsed(kind, uri, self._store.read(uri))
 
     def record_names(self, key: ManifestKey) -> frozenset[str]:
-        """The names of all records of one manifest, such as `attempt-1.json`; nothing if it was never begun."""
+        """The names of all records of one manifest, such as `attempt-1.json`; empty if it was never begun."""
         return frozenset(base_name(info.uri) for info in self._records(self._layout.ledger_records(key)))
 
     def _records(self, folder: str) -> Iterator[ObjectInfo]:
-        """What is in a folder, but for the empty objects that consoles of S3 show folders by."""
+        """The records in a folder, without the empty objects that mark folders in the S3 console."""
         return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
 
     def _read(self, uri: str) -> bytes | None:

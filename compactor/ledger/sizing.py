@@ -5,8 +5,8 @@ from typing import Literal
 
 from compactor.core.records import RecentCommit
 
-RATIO_HISTORY = 16  # commits that the learned ratio looks at
-MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits say more about Parquet's fixed costs than about the data
+RATIO_HISTORY = 16  # commits that the ratio is learned from
+MIN_LEARNING_BYTES = 8 * 1024 * 1024  # smaller commits mostly show Parquet's fixed costs
 SIZE_TOLERANCE = 0.25
 """How far from the target a file may be and still count as right-sized."""
 
@@ -14,7 +14,7 @@ Partitioning = Literal["coalesce", "rebalance"]
 
 
 def learned_ratio(recent: Sequence[RecentCommit]) -> float | None:
-    """Parquet bytes per decoded input byte of the latest commits; None where too little was committed to say.
+    """Parquet bytes per decoded input byte of the latest commits; None if too little was committed.
 
     Args:
         recent: Summaries in any order.
@@ -30,9 +30,9 @@ def _telling(recent: Sequence[RecentCommit]) -> list[RecentCommit]:
 
 
 def stored_ratio(recent: Sequence[RecentCommit]) -> float | None:
-    """Parquet bytes per stored input byte of the latest commits; None where too little was committed to say.
+    """Parquet bytes per stored input byte of the latest commits; None if too little was committed.
 
-    Whoever groups files knows their stored sizes only, which differ from the decoded ones where they are compressed.
+    Planners know only the stored sizes of files, which differ from the decoded ones if files are compressed.
     """
     telling = _telling(recent)
     input_bytes = sum(commit.input_bytes for commit in telling)
@@ -40,10 +40,10 @@ def stored_ratio(recent: Sequence[RecentCommit]) -> float | None:
 
 
 def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_file_bytes: int) -> float:
-    """The stored size of a manifest that makes a whole number of output files, as near to the target as can be.
+    """The stored size of a manifest that makes a whole number of output files, as close to the target as possible.
 
     Args:
-        target_manifest_bytes: The size to aim at; it holds as it is where nothing was learned yet.
+        target_manifest_bytes: The size to aim at; the result if nothing was learned yet.
         ratio: Parquet bytes per stored input byte.
         target_file_bytes: How large an output file should be.
     """
@@ -51,7 +51,7 @@ def whole_files_bytes(target_manifest_bytes: int, ratio: float | None, target_fi
         return target_manifest_bytes
     one_file_bytes = target_file_bytes / ratio
     whole = max(1, round(target_manifest_bytes / one_file_bytes)) * one_file_bytes
-    # Data that shrinks to next to nothing makes one small file rather than a manifest that nobody can hold.
+    # Data that shrinks to almost nothing makes one small file rather than a huge manifest.
     return min(whole, 2 * target_manifest_bytes)
 
 
@@ -60,21 +60,21 @@ def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int
 
     Args:
         input_bytes: All input of the manifest, decoded or as stored.
-        ratio: Parquet bytes per byte of it.
+        ratio: Parquet bytes per input byte.
         target_file_bytes: How large an output file should be.
     """
     return max(1, round(input_bytes * ratio / target_file_bytes))
 
 
 def closes_file(current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int) -> bool:
-    """Whether an output file that is being written is to end here, and the rest to go into others.
+    """Whether to end the output file that is being written, and write the rest of the input to others.
 
-    What was written so far tells how much is still to come. A file that is planned well never ends early.
+    What was written so far tells how much is still to come. A well planned file never ends early.
 
     Args:
-        current_bytes: The length of the file so far.
-        finished_bytes: The length of those before it, of the same input.
-        done: The share of the input that is in them, above 0.
+        current_bytes: Length of the file so far.
+        finished_bytes: Total length of the earlier files of the same input.
+        done: Share of the input that is written, above 0.
         target_file_bytes: How large an output file should be.
     """
     written_bytes = finished_bytes + current_bytes
@@ -84,10 +84,10 @@ def closes_file(current_bytes: int, finished_bytes: int, done: float, target_fil
 
 
 def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioning:
-    """How rows come together in `files` files.
+    """How to bring rows together in `files` files.
 
-    Coalescing moves no row but converts with only as many tasks as there are files; that is enough when the manifests
-    in flight fill the cores together. Else rows are shuffled, so that all cores convert.
+    Coalescing moves no row, but runs only as many tasks as there are files. That is enough if the manifests in flight
+    fill the cores together. Otherwise rows are shuffled, so that all cores convert.
     """
     return "coalesce" if files * manifests_in_flight >= cores else "rebalance"
 
@@ -98,16 +98,16 @@ def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
 
 
 def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
-    """How many output files had to be right-sized, and how many were.
+    """How many output files were right-sized, and how many should have been.
 
-    A manifest that fills less than one file leaves nothing to choose, so it counts on neither side.
+    A manifest that fills less than one file leaves nothing to choose, so it does not count.
 
     Args:
-        output_sizes: Bytes of the files of one manifest.
+        output_sizes: Bytes of each output file of one manifest.
         target_file_bytes: How large an output file should be.
 
     Returns:
-        Hits, and files that counted.
+        Right-sized files, and files that count.
     """
     if sum(output_sizes) < (1 - SIZE_TOLERANCE) * target_file_bytes:
         return 0, 0

@@ -1,4 +1,4 @@
-"""What was learned about sizes so far: read once from the ledger's ring of recent commits, then kept up to date."""
+"""What was learned about sizes: read once from the ledger's ring of recent commits, then kept up to date."""
 
 from collections import Counter
 from datetime import datetime
@@ -12,11 +12,7 @@ from compactor.telemetry.logs import log_event
 
 
 class SizingHistory:
-    """The latest commits, as sizing sees them.
-
-    Args:
-        ledger: Where they are on record.
-    """
+    """The latest commits, for sizing."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -24,21 +20,21 @@ class SizingHistory:
         self._recent: list[RecentCommit] | None = None
 
     def ratio(self) -> float | None:
-        """Parquet bytes per decoded input byte; None before anything telling was committed."""
+        """Parquet bytes per decoded input byte; None if too little was committed."""
         with self._lock:
             return learned_ratio(self._loaded())
 
     def stored_ratio(self) -> float | None:
-        """Parquet bytes per stored input byte; None before anything telling was committed."""
+        """Parquet bytes per stored input byte; None if too little was committed."""
         with self._lock:
             return stored_ratio(self._loaded())
 
     def add(self, commit: Commit, *, arrived_at: datetime | None = None) -> None:
-        """Learn from a commit of this run, and keep its summary for later ones.
+        """Learn from a commit of this run, and keep its summary for later runs.
 
         Args:
-            commit: The commit.
-            arrived_at: When its manifest came to be.
+            commit: A commit that this run decided.
+            arrived_at: When its manifest was created.
         """
         summary = summarised(commit, arrived_at=arrived_at)
         with self._lock:
@@ -46,7 +42,7 @@ class SizingHistory:
         try:
             self._ledger.remember(summary)
         except TryAgainError as exc:
-            # Only later runs would learn from it, and a decided manifest has to be published now.
+            # Only later runs need it, and a decided manifest has to be published now.
             log_event("commit.not_remembered", manifest_id=commit.manifest_id, error=exc)
 
     def _loaded(self) -> list[RecentCommit]:
@@ -56,7 +52,7 @@ class SizingHistory:
 
 
 def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentCommit:
-    """The figures of a commit, without its files."""
+    """The summary of a commit."""
     compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
     rejects = Counter[str]()
     for report in compacted:

@@ -1,4 +1,4 @@
-"""Reads a manifest that waits in the watched prefix, for whoever wants to know what it names."""
+"""Reads a manifest that waits in the watched prefix."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 def read_waiting_manifest(
     store: ObjectStore, layout: Layout, info: ObjectInfo, *, allowed_prefixes: Sequence[str]
 ) -> Manifest:
-    """Read one that was listed, as intake will. How long an object is worth reading is for the caller to say.
+    """Read a listed manifest as intake will. The caller checks its size first.
 
     Raises:
-        ManifestError: It will be set aside.
+        ManifestError: Intake will refuse it.
         ObjectNotFound: It was done since the listing.
     """
     return parse_manifest(

@@ -1,4 +1,4 @@
-"""How long work took: while several pieces of it were under way at once, and from arrival to visible. No I/O."""
+"""How long work took: overlapping work, and from arrival to visible. No I/O."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from compactor.core.records import Accepted, Commit, FileStatus, RecentCommit
 
 
 def covered_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:
-    """The length of what spans of time cover together."""
+    """The total length of the union of some spans of time."""
     covered = timedelta()
     end_so_far: datetime | None = None
     for start, end in sorted(spans):
@@ -18,16 +18,16 @@ def covered_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:
 
 
 def work_spans(commits: Iterable[RecentCommit]) -> list[tuple[datetime, datetime]]:
-    """From begin to end of the work on each commit, in order."""
+    """Start and end of the work on each commit, sorted."""
     return sorted((each.decided_at - timedelta(seconds=each.seconds), each.decided_at) for each in commits)
 
 
 def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
-    """How long each compacted file took, from its event, else from its manifest's creation, to being visible."""
+    """How long each compacted file took from its event, or else from its manifest's creation, until it was visible."""
     manifest = accepted.manifest
     if manifest is None:
         return ()
     compacted = {report.uri for report in commit.files if report.status is FileStatus.COMPACTED}
     arrived = [file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted]
-    # Clocks differ: what seems to be visible before it came took no time.
+    # Clocks differ: a file that seems visible before its arrival took no time.
     return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)

@@ -1,1 +1,1 @@
-"""What turns input files into manifests: events, listings, claims."""
+"""Turns input files into manifests: events, listings, claims."""

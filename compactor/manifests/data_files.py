@@ -1,4 +1,4 @@
-"""Tells which objects are data: input that a manifest may name. Decisions, no I/O."""
+"""Tells which objects are input. Decisions, no I/O."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ NOT_DATA = {
     "folder_marker": "its name ends in /",
     "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
     "empty": "holds no bytes",
-    "bad_name": "its name is no Unicode text, holds a NUL, or has . or .. for a folder, so no manifest can name it",
+    "bad_name": "its name is not Unicode, contains a NUL, or has . or .. as a folder, so no manifest can name it",
 }
-"""Objects that are no input, each reason with its meaning."""
+"""Why an object is not input: each reason with its meaning."""
 
 _JOB_MARKER_NAME = re.compile(r"_SUCCESS|_(started|committed)_\d+")
 _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 
 def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
-    """Why an object is no input, as one word of `NOT_DATA`; None if it is input.
+    """Why an object is not input: one of `NOT_DATA`; None if it is input.
 
     Args:
         uri: The object.

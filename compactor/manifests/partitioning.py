@@ -1,4 +1,4 @@
-"""How files, and the parts that wait, are grouped into manifests. Decisions, no I/O."""
+"""Groups files, and pending parts, into manifests. Decisions, no I/O."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,16 @@ from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.packing import cut, layered
 
 MAX_FILES = 20_000
-"""The most files that one manifest should name, however small they are: about 5 MB of names."""
+"""The most files that one manifest should name, however small: about 5 MB of names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files that belong together.
+    """Files for one manifest.
 
     Attributes:
-        files: No place twice: two versions of one object are no part of the same manifest.
-        is_full: Whether there is enough of them for a manifest.
+        files: At most one version of each object.
+        is_full: Whether they are enough for a manifest.
     """
 
     files: Sequence[ManifestFile]
@@ -27,10 +27,10 @@ class Group:
 
 
 def grouped(files: Iterable[ManifestFile], target_bytes: float) -> list[Group]:
-    """Cut the files of one day into manifests.
+    """Cut the files of one date into manifests.
 
     Args:
-        files: In the order in which they are to be cut.
+        files: Cut in this order.
         target_bytes: How many stored bytes a manifest should name.
     """
     groups: list[Group] = []
@@ -47,13 +47,13 @@ def is_worth_a_manifest(files: Sequence[ManifestFile], target_bytes: float) -> b
 
 
 def due(parts: Sequence[Manifest], target_bytes: float, *, now: datetime, wait_seconds: float) -> list[list[Manifest]]:
-    """Which pending parts of one day are to be sealed now, those of one list together.
+    """The pending parts of one date that are to be sealed now, one list for each manifest.
 
     Args:
-        parts: Files that wait for others, each with the time since when.
+        parts: All pending parts of the date.
         target_bytes: How many stored bytes a manifest should name.
         now: The time.
-        wait_seconds: The age at which a part does not wait any longer.
+        wait_seconds: The age at which a part is sealed in any case.
     """
     groups: list[list[Manifest]] = []
     in_order = sorted(parts, key=lambda part: (part.created_at, part.manifest_id))
@@ -64,9 +64,9 @@ def due(parts: Sequence[Manifest], target_bytes: float, *, now: datetime, wait_s
     return groups
 
 
-def new_manifest_id(day: str) -> str:
-    """An id for a manifest of a day that no other one has."""
-    return f"{day}-{secrets.token_hex(8)}"
+def new_manifest_id(date: str) -> str:
+    """A unique id for a manifest of a date."""
+    return f"{date}-{secrets.token_hex(8)}"
 
 
 def _weight(file: ManifestFile, target_bytes: float) -> float:

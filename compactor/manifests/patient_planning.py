@@ -1,4 +1,4 @@
-"""Plans a folder in one go: waits some seconds for whoever writes to it, or plans it as well."""
+"""Plans a folder in one call: waits some seconds for files to settle, and for other planners."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,22 +10,22 @@ from compactor.manifests.planning import Plan, Planner
 from compactor.telemetry.logs import log_event
 
 SETTLE_SECONDS = 2.0
-"""A local file that was written to within so long may be incomplete. On S3 an object appears whole."""
+"""A local file that was written to more recently may be incomplete. On S3 an object appears whole."""
 
 SETTLING = "files that are being written"
 
 FIRST_PAUSE_SECONDS = 0.5
 MAX_ROUNDS = 10
-"""Pauses that double, so more than any lease lasts: another planner writes within moments, or it has died."""
+"""The pauses double, so together they last longer than any lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSurvey:
-    """What a first look at a folder shows.
+    """What a scan of a folder found.
 
     Attributes:
-        has_data: Whether there is anything to plan, now or before.
-        is_fresh: Whether some of it was written just now.
+        has_data: Whether there are input files, planned or not.
+        is_fresh: Whether some of them were written just now.
     """
 
     has_data: bool
@@ -34,14 +34,11 @@ class SourceSurvey:
 
 @dataclass(frozen=True, slots=True)
 class PatientPlanner:
-    """Plans all that is in a folder.
+    """Plans everything in a folder.
 
     Attributes:
-        planner: Plans once.
-        store: Where the folder is.
-        clock: Time.
         sleep: Waits so many seconds.
-        on_wait: Told what is waited for, and how long in seconds.
+        on_wait: Called with what is waited for and the seconds.
     """
 
     planner: Planner
@@ -51,7 +48,7 @@ class PatientPlanner:
     on_wait: Callable[[str, float], None] = lambda _what, _seconds: None
 
     def scan(self, source: str) -> SourceSurvey:
-        """Look whether there is data, and whether somebody is writing it."""
+        """Check whether there is data, and whether it is still being written."""
         has_data, settle_seconds = False, _settle_seconds(source)
         now = self.clock.now()
         for info in self.store.list(folder(source)):
@@ -65,9 +62,9 @@ class PatientPlanner:
         return SourceSurvey(has_data=has_data, is_fresh=False)
 
     def plan(self, source: str, survey: SourceSurvey, *, dry_run: bool = False) -> Plan:
-        """Write manifests for all that is in none.
+        """Write manifests for all files that are in none.
 
-        Files that are still written to after the wait are left to the next call, and counted as `unsettled`.
+        Files that are still being written after the wait are left to the next call, and counted as `unsettled`.
         """
         settle_seconds = _settle_seconds(source)
         if survey.is_fresh:
@@ -92,7 +89,7 @@ def _settle_seconds(source: str) -> float:
 
 
 def _after(plan: Plan, later: Plan) -> Plan:
-    """What two rounds did together."""
+    """The sum of two rounds."""
     own = sum(len(manifest.files) for manifest in plan.manifests)
     return replace(
         later,

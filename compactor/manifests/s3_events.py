@@ -1,4 +1,4 @@
-"""Reads what S3 announces: the body of a queue's message, in each of the shapes in which S3 events come.
+"""Reads S3 events from the bodies of queue messages, in every shape in which they come.
 
 Shapes: a notification of S3 itself with any number of records, the same wrapped by SNS, an event of EventBridge, and
 the test event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
@@ -20,19 +20,19 @@ from compactor.core.manifest import ManifestFile
 _SHOWN_MAX_CHARACTERS = 120
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
 _ETAG_MAX_CHARACTERS = 256
-_SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; nobody nests deeper
+_SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; deeper nesting is not expected
 
 
 class EventError(InputError):
-    """A body that cannot be understood. It is given back, so that the queue moves it to its dead letters."""
+    """A body that cannot be parsed. Its message fails, so that the queue moves it to its dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one body says.
+    """What one body announces.
 
     Attributes:
-        files: Objects that were created, each at the version that was announced.
+        files: Created objects, each at the announced version.
         ignored: Records that announce no new object, by reason: `test_event`, S3's own test of the notification, and
             `not_created`, an object that was removed, restored or tagged.
     """
@@ -45,7 +45,7 @@ def parse_body(body: str | bytes) -> Announcement:
     """Read the body of one message.
 
     Raises:
-        EventError: It is none of the known shapes; nothing of it was taken.
+        EventError: It has none of the known shapes.
     """
     document = _unwrapped(body)
     if document.get("Event") == "s3:TestEvent":
@@ -154,7 +154,7 @@ def _file(
 
 
 def _decoded(key: str, where: str) -> str:
-    """A key as it is; S3 sends it encoded like a form, as in `red+flower%2Bleaf.json`."""
+    """The decoded key; S3 encodes it like a form, as in `red+flower%2Bleaf.json`."""
     try:
         return unquote_plus(key, errors="strict")
     except UnicodeDecodeError as exc:

@@ -48,7 +48,7 @@ CLAIMS = (
         ("tests/contract/test_claims.py",),
     ),
     Guard(
-        "a planner that finds an entry of the journal written by another one begins anew behind it",
+        "a planner that finds an entry of the journal by another one starts again behind it",
         "adapters/journal_claims.py",
         "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
         "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",
@@ -86,7 +86,7 @@ CLAIMS = (
 
 BUILDING = (
     Guard(
-        "a part that was given up is never sealed",
+        "a revoked part is never sealed",
         "manifests/building/sealer.py",
         "        return is_bound\n",
         "        return True\n",
@@ -100,14 +100,14 @@ BUILDING = (
         (_BUILDING_RACES,),
     ),
     Guard(
-        "what a builder could not claim is left to who holds it",
+        "what a builder could not claim is left to its holder",
         "manifests/building/builder.py",
         "if claim_key(file) in claimed.won]",
         "if True]",
         (_BUILDING, _BUILDING_RACES),
     ),
     Guard(
-        "a message whose file another one may still write comes again",
+        "a message whose file another builder may still write comes again",
         "manifests/building/builder.py",
         'UTC" for key, until in claimed.held.items()}\n',
         'UTC" for key, until in ()}\n',
@@ -121,14 +121,14 @@ BUILDING = (
         (_BUILDING,),
     ),
     Guard(
-        "a builder that was given up promises nothing",
+        "a builder whose id was revoked acknowledges nothing",
         "manifests/building/builder.py",
         '        if not self.claimer.bind(manifest, "manifest" if is_full else "part"):\n',
         "        if False:\n",
         (_FAILURES, _BUILDING_RACES),
     ),
     Guard(
-        "a sealer that was given up removes nothing",
+        "a sealer whose id was revoked removes nothing",
         "manifests/building/sealer.py",
         '            if not self.claimer.bind(manifest, "manifest"):\n',
         "            if False:\n",

@@ -53,7 +53,7 @@ CREATE_ONLY = (
         (_INTAKE,),
     ),
     Guard(
-        "another manifest under a used id is a dead letter, not taken for a repeat",
+        "another manifest under a used id is refused, not taken for a repeat",
         "job/intake.py",
         'if record.kind == "manifest" and record.digest == fingerprint:',
         'if record.kind == "manifest":',

@@ -1,1 +1,1 @@
-"""Removes by age what is committed and done, and what nobody owns any more."""
+"""Deletes by age what is committed and done, and orphaned scratch files."""

@@ -58,7 +58,7 @@ def test_many_attempts() -> None:
     [
         ([], "never attempted"),
         ([attempt("r", "failed", alone=True, number=2), attempt("r", "silent", alone=True, number=1)], "e2"),
-        ([attempt("r", "silent", alone=True, number=10)], "run r ended without a word in attempt 10"),
+        ([attempt("r", "silent", alone=True, number=10)], "run r ended without a record of its failure in attempt 10"),
     ],
 )
 def test_last_error(states: list[AttemptState], text: str) -> None:

@@ -13,7 +13,7 @@ THREADS = 4
 
 
 def test_in_order_and_no_further_than_needed() -> None:
-    """Results come in the order of the items, whoever is done first, and only a few items are read beforehand."""
+    """Results come in the order of the items, whichever call is done first, and only a few items are read early."""
     read: list[int] = []
 
     def items() -> Iterator[int]:

@@ -170,7 +170,7 @@ def test_one_object_that_cannot_be_read_now(harness: Harness) -> None:
 
 
 def test_results_are_told_once(harness: Harness) -> None:
-    """Whoever wants to know hears of each manifest that came to an end, and not of those that had before."""
+    """`on_result` is called for each manifest that finished, and not for those that were done before."""
     told: list[str] = []
     app = harness.app()
     app.on_result = lambda result: told.append(result.manifest_id)

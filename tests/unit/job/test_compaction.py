@@ -110,7 +110,7 @@ def test_death_at_each_step(harness: Harness, step: CrashPoint, occurrence: int)
     ],
 )
 def test_death_with_a_dead_letter(harness: Harness, step: CrashPoint) -> None:
-    """A refused manifest is set aside with its bytes and its reason, wherever the first driver dies."""
+    """A refused manifest becomes a dead letter with its bytes and its reason, wherever the first driver dies."""
     uri = harness.put_manifest("bad.json", b"no json")
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=dying_at(step)).run([uri])
@@ -187,7 +187,7 @@ def test_decided_is_not_worked_on_again(harness: Harness) -> None:
 
 
 def test_retries_exhausted(harness: Harness) -> None:
-    """A manifest that always fails is set aside after its attempts, while its neighbours are committed."""
+    """A manifest that always fails becomes a dead letter after its attempts, while the others are committed."""
     for name in ("a", "bad", "c"):
         harness.deliver(name, GOOD)
     engine = FailingEngine(harness, "bad", RuntimeError("boom"))
@@ -201,7 +201,7 @@ def test_retries_exhausted(harness: Harness) -> None:
 
 
 def test_killer_runs_out_of_attempts(harness: Harness) -> None:
-    """A manifest that kills its driver each time is set aside, and the neighbour that was in flight is not."""
+    """A manifest that kills every driver becomes a dead letter, and one that was in flight beside it does not."""
     uris = [harness.deliver("a", GOOD), harness.deliver("killer", GOOD)]
     engine = FailingEngine(harness, "killer", DiedError())
     with pytest.raises(DiedError):
@@ -211,7 +211,7 @@ def test_killer_runs_out_of_attempts(harness: Harness) -> None:
             harness.run_once(engine=engine)
     harness.run_once(engine=engine)
     assert harness.dead_letter("killer").reason == "retries_exhausted"
-    assert "ended without a word in attempt 4" in harness.dead_letter("killer").message
+    assert "ended without a record of its failure in attempt 4" in harness.dead_letter("killer").message
     assert isinstance(harness.outcome("a"), Commit)
 
 
@@ -331,7 +331,7 @@ def test_a_driver_that_is_gone_is_a_death(harness: Harness) -> None:
 
 
 def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Harness) -> None:
-    """Trouble that nobody foresaw counts only while the engine can do anything at all."""
+    """An unforeseen error counts only while the engine still works."""
 
     class BrokenEngine(FailingEngine):
         def is_healthy(self) -> bool:
@@ -346,7 +346,7 @@ def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Ha
 
 
 def test_input_that_nobody_may_read_stops_the_job(harness: Harness) -> None:
-    """Denied altogether, the job ends with one clear message and no dead letter; one closed file is set aside."""
+    """Denied altogether, the job ends with one clear message and no dead letter; one denied file is quarantined."""
     uri = harness.deliver("m1", GOOD, FLAWED)
     first, second = (f"/w/raw/m1-{number}.ndjson" for number in range(2))
     closed = FaultyStore(harness.store)

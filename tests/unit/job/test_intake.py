@@ -45,7 +45,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "data", "reason", "starts_with"), REFUSED, ids=[case[0] for case in REFUSED])
 def test_refusals(harness: Harness, name: str, data: bytes, reason: str, starts_with: str) -> None:
-    """What cannot be worked on is refused with its reason, set aside under an id of its name, and gone from sight."""
+    """A wrong manifest is refused with its reason, becomes a dead letter named after it, and leaves the prefix."""
     uri = harness.put_manifest(name, data)
     delivery = receive(harness, uri)
     assert delivery.refusal is not None
@@ -81,7 +81,7 @@ def test_as_big_as_can_be(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_accepted(harness: Harness) -> None:
-    """A manifest is tied to its own id and date, whatever its object is called."""
+    """A manifest is bound to its own id and date, whatever its object is called."""
     data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
     delivery = receive(harness, harness.put_manifest("anything.json", data))
     assert delivery.refusal is None
@@ -105,7 +105,7 @@ def test_same_manifest_under_two_names(harness: Harness, together: bool) -> None
 
 
 def test_id_of_another_manifest(harness: Harness) -> None:
-    """Another manifest under a used id is set aside under an id of its own; the first one is not touched by it."""
+    """Another manifest under a used id becomes a dead letter under an id of its own; the first one stays as it is."""
     harness.deliver("m1", GOOD)
     harness.run_once()
     other = harness.manifest("m1", [harness.file("b", GOOD)]).to_json()
@@ -122,13 +122,13 @@ def test_id_of_another_manifest(harness: Harness) -> None:
 
 
 def test_void_id(harness: Harness) -> None:
-    """A manifest whose id was given up by its planner is refused, for ever."""
+    """A manifest whose id was revoked is refused, for ever."""
     harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
     uri = harness.deliver("m1", GOOD)
     for _ in range(2):
         delivery = receive(harness, uri)
         assert delivery.refusal is not None
-        assert "given up by its planner" in delivery.refusal.message
+        assert "revoked, because it was not written in time" in delivery.refusal.message
     harness.run_once()
     assert harness.output_rows() == {}
 

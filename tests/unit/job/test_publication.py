@@ -1,4 +1,4 @@
-"""Publishing a decided manifest: every step may be repeated by anybody, and nothing that is another's is touched."""
+"""Publishing a decided manifest: any driver may repeat every step, and other manifests are left alone."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_again_and_again() -> None:
 
 
 def test_staging_lost_before_done() -> None:
-    """Where staging is gone though nobody is done, nothing is called done."""
+    """If staging is gone although no driver recorded done, the manifest is not done."""
     harness = Harness()
     accepted, commit = decided(harness)
     harness.store.delete([commit.outputs[0].staged])

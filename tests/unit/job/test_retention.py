@@ -205,7 +205,7 @@ def test_the_latest_write_counts_for_all() -> None:
 @pytest.mark.parametrize("state", ["done", "dead", "open", "quarantined", "unknown"])
 @pytest.mark.parametrize("over", [False, True])
 def test_redriven_inputs(state: str, over: bool) -> None:
-    """Lines that were put back go when they are old, and their manifest is done and set none of them aside."""
+    """Redriven lines go when they are old, and their manifest is done and quarantined none of their files."""
     harness = Harness()
     manifest_id = redriven_id("m0", 1)
     place = f"{harness.layout.redriven_inputs(manifest_id, 'run')}0.ndjson"
@@ -261,7 +261,7 @@ def test_checkpoints_by_age(over: bool, lives: bool) -> None:
 @pytest.mark.parametrize("age_seconds", [0, STILL_SECONDS - 1, STILL_SECONDS])
 @pytest.mark.parametrize("lives", [False, True])
 def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> None:
-    """All checkpoints may go once nobody wrote to them for a while, or by force; never that of a run at work."""
+    """All checkpoints may go once they were not written to for a while, or by force; never that of a living run."""
     harness = Harness()
     checkpoint(harness, "older")
     harness.clock.advance(STILL_SECONDS)
@@ -280,7 +280,7 @@ def test_rotating_checkpoints(age_seconds: float, force: bool, lives: bool) -> N
 
 
 class LongStore(FaultyStore):
-    """A store with a long archive that nobody wrote; it counts how much of it was listed."""
+    """A store with a made-up long archive; it counts how many objects were listed."""
 
     listed = 0
 

@@ -255,7 +255,7 @@ def test_operator_error_ends_the_run(harness: Harness) -> None:
 
 
 def test_batch_that_comes_while_the_stream_is_torn_down(harness: Harness) -> None:
-    """A batch that a failed stream delivers as it is being stopped is left for the next one; nobody waits for ever."""
+    """A batch that a failed stream delivers as it is stopped is left for the next one; no thread hangs."""
 
     class EagerSource(ListSource):
         """Delivers once more while it is stopped, as a stream may that was between two batches."""
@@ -354,7 +354,7 @@ def _die_when_decided(step: CrashPoint, _manifest_id: str) -> None:
 
 
 def test_markers_of_folders(harness: Harness) -> None:
-    """The empty objects that consoles make for folders are no manifests, no records, and in nobody's way."""
+    """The empty objects that consoles make for folders are neither manifests nor records, and change nothing."""
     places = harness.layout
     markers = [places.manifests_folder, places.manifests_folder + "sub/", places.open_folder, places.ledger_folder]
     for uri in (*markers, places.ledger_folder_of(DAY)):

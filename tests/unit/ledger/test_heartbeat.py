@@ -70,7 +70,7 @@ def test_trouble_with_the_store_hinders_no_run() -> None:
 
 
 def test_signs_of_the_long_dead_are_removed() -> None:
-    """Only those that nobody has renewed for long."""
+    """Only heartbeats that were not renewed for long are deleted."""
     harness = Harness()
     harness.store.put(harness.layout.run("old"), b"{}")
     harness.clock.advance(FORGET_SECONDS + 1)
@@ -111,7 +111,7 @@ def test_requests_and_signs_are_dated() -> None:
 
 @pytest.mark.parametrize("reaped", [False, True])
 def test_processes_of_this_machine(reaped: bool) -> None:
-    """A process is there until it has ended, also as long as nobody asked for its end; elsewhere nobody can tell."""
+    """A process is there until it has ended, also before its parent asks for its end; another machine cannot tell."""
     processes = MachineProcesses()
     host = processes.this().host
     assert not processes.is_gone(processes.this())

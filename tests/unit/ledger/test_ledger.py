@@ -31,7 +31,7 @@ def test_accept_once(harness: Harness) -> None:
 
 
 def test_decide_once(harness: Harness) -> None:
-    """Commit and dead letter exclude each other: whoever comes second gets what holds."""
+    """Commit and dead letter exclude each other: the second driver gets the outcome of the first."""
     uri = harness.deliver("m1", GOOD)
     harness.runner().run([uri])
     commit = harness.commit("m1")

@@ -115,7 +115,7 @@ def test_is_right_sized() -> None:
 
 
 def test_summary_of_a_commit() -> None:
-    """The summary counts what was compacted, and leaves out what was set aside."""
+    """The summary counts what was compacted, and leaves out what was quarantined."""
     harness = Harness()
     uri = harness.deliver("m1", GOOD, FLAWED, GOOD)
     harness.store.delete(["/w/raw/m1-2.ndjson"])

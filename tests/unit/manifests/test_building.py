@@ -125,7 +125,7 @@ def test_plan_leaves_announced_files_alone(harness: Harness) -> None:
 
 
 def test_trace_and_redrive_follow_parts(harness: Harness) -> None:
-    """An announced file is found while it waits and once it is sealed, and set aside it can be redriven."""
+    """An announced file is found while it waits and once it is sealed; once quarantined, it can be redriven."""
     uris = [f"s3://lake/raw/{name}.ndjson" for name in "ab"]
     for uri in uris:
         harness.store.put(uri, b'{"a": 1}\n')

@@ -47,7 +47,7 @@ def test_a_file_that_another_builder_holds_comes_again(harness: Harness) -> None
 
 
 def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None:
-    """Where a manifest cannot be written, its messages come again; where nobody may write, nothing is acknowledged."""
+    """If a manifest cannot be written, its messages come again; if writing is denied, no message is acknowledged."""
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
     builder = parts_of(harness, store).builder()
@@ -103,7 +103,7 @@ def test_what_is_written_is_safe_only_once_it_is_bound(harness: Harness) -> None
 
 @pytest.mark.parametrize("step", BuildCrashPoint)
 def test_death_at_each_step(harness: Harness, step: BuildCrashPoint) -> None:
-    """Whoever dies at a step, of building or sealing, leaves each file to exactly one manifest."""
+    """A builder or sealer that dies at any crash point leaves each file to exactly one manifest."""
 
     def die(reached: BuildCrashPoint, _manifest_id: str) -> None:
         if reached is step:

@@ -43,7 +43,7 @@ TWO_HELD_UP = [pair for pair in product(HELD_UP, HELD_UP) if pair not in NOTHING
 def test_held_up_at_a_step(
     who: str, step: BuildCrashPoint, other: Callable[[Race], object], lapse_seconds: float
 ) -> None:
-    """Whoever is held up, and however long: each file ends in exactly one manifest that takes effect."""
+    """Whichever process is held up, and however long, each file ends in exactly one manifest that takes effect."""
     race = Race()
     race.prepare(parts=who == "seal")
     race.hold_up(who, step, lambda: (race.harness.clock.advance(lapse_seconds), other(race)))

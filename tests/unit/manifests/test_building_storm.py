@@ -74,7 +74,7 @@ class Storm:
         self._lock = threading.Lock()
 
     def rage(self) -> None:
-        """Work until nothing is to be seen in the queue, as far as nobody dies."""
+        """Work until the queue shows no message, or all threads have died."""
         threads = [threading.Thread(target=self._build) for _ in range(8)]
         threads += [threading.Thread(target=self._seal) for _ in range(2)]
         for thread in threads:

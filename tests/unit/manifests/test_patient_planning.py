@@ -15,7 +15,7 @@ LEASE_SECONDS = 20.0
 
 
 class Waits:
-    """Lets the clock of a world run on, and something happen meanwhile."""
+    """Advances the clock of a harness, and lets something happen meanwhile."""
 
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
@@ -54,7 +54,7 @@ def files_of(plan: Plan) -> list[str]:
 
 
 def test_settled_files_are_planned_at_once(waits: Waits) -> None:
-    """Nobody waits for nothing."""
+    """Planning does not wait without a reason."""
     assert files_of(waits.plan()) == [f"/w/raw/{DAY}-1.ndjson"]
     assert waits.seconds == []
 

@@ -1,4 +1,4 @@
-"""Planning from a listing: each file version in exactly one manifest, whoever dies, wakes late or plans as well."""
+"""Planning from a listing: each file version in exactly one manifest, also if planners die, wake late or race."""
 
 import threading
 from collections import Counter
@@ -135,7 +135,7 @@ def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) 
 
 
 def test_late_manifest_is_refused(harness: Harness) -> None:
-    """A manifest that is written after its planner was given up never takes effect; it says why."""
+    """A manifest that is written after its id was revoked never takes effect; its dead letter says why."""
     late: list[str] = []
 
     def die(_step: CrashPoint, manifest_id: str) -> None:
@@ -152,7 +152,7 @@ def test_late_manifest_is_refused(harness: Harness) -> None:
     report = harness.run_once()
     assert report.dead_lettered == 1
     [letter] = [info.uri for info in harness.store.list("/w/state/failed/") if info.uri.endswith(".reason.json")]
-    assert b"given up by its planner" in harness.store.read(letter)
+    assert b"revoked, because it was not written in time" in harness.store.read(letter)
     harness.check_exact()
 
 
@@ -316,7 +316,7 @@ def test_what_is_being_written_is_left(harness: Harness, age_seconds: float, is_
 
 
 def test_a_replaced_file_is_planned_and_counted(harness: Harness) -> None:
-    """A new version of a file is a new file, and somebody should know that the old one's rows stay."""
+    """A new version of a file is a new file, and the plan reports that the rows of the old one stay."""
     plan(harness)
     assert plan(harness).replaced == 0
     harness.file(f"{DAY}-0.ndjson", ROW + ROW)
