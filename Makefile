@@ -12,13 +12,17 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
+# Tests start many processes, each of which would otherwise compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
+HOUSE := tests/unit/house
+RELEASE := lint test-full test-faults test-large test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-large test-faults test-guards soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-all test-full test-large test-faults test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -30,16 +34,25 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
-test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger")
+test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
+
+test-all: export REQUIRE ?= native,cargo,versitygw,chromium
+test-all: $(READY) $(VERSITYGW) ## Run all that a release has to pass, for hours, and sum up (MINUTES=20 of soak)
+	@$(BIN)/python -m tests.release $(RELEASE)
+
+test-full: $(READY) ## Run the tests with those that are too long for `make test`; Hypothesis looks for new examples
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --hypothesis-profile exploring \
+		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-large: $(READY) ## Run the tests that take minutes and gigabytes
 	@$(BIN)/pytest -m large -s $(PYTEST_ARGS)
 
 test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest -m "faults or not faults" -s tests/faults $(PYTEST_ARGS)
+	@$(BIN)/pytest -m "not large" -s tests/faults $(PYTEST_ARGS)
 
 test-guards: $(READY) ## Take each guard out of the code, one at a time, and see a test fail
 	@$(BIN)/python -m compactor.ops.doctor.java
@@ -55,11 +68,12 @@ fuzz: $(INSTALLED) ## Feed the native kernel random lines for MINUTES=20, beside
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
-lint: $(INSTALLED) ## Check format, style and types
+lint: $(INSTALLED) ## Check format, style, types, layers, and that nothing unused or too long is left
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
 	@$(BIN)/mypy
+	@$(BIN)/pytest --numprocesses 0 $(HOUSE)
 	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then \
 		cargo fmt --manifest-path $(CRATE) --check && \
 		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
@@ -82,6 +96,10 @@ bench-sustained: $(READY) ## Feed the whole job 700 GB an hour for 5 minutes (SU
 	@$(BIN)/python -m bench.sustained $(SUSTAINED_ARGS)
 
 versitygw: $(VERSITYGW) ## Build the S3 server that fault tests use, into .tools; needs Go
+
+browser: ## Install Chromium, for the tests of the report's page; needs apt-get and its rights
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+		apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium >/dev/null
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target

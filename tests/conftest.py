@@ -1,5 +1,7 @@
-"""What holds for all tests: those on Spark share one session, and every process of a test run adds to one tally."""
+"""For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,13 +11,50 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.faults.tally import TALLY, Case, Kind
+from tests.support.aws_stand_in import share_service_models, stand_in
+from tests.support.environment import clear_environment
+from tests.support.extras import missing_lines, missing_required, required
 from tests.support.json_documents import check_printed_documents
+from tests.support.jvm_starts import jvm_lines, jvm_starts, watch_jvm_starts
+from tests.support.stored import refuse_updates_in_ci
 
 SPARK = Path(__file__).parent / "spark"
+STARTS: list[str] = []
+"""The module that started each JVM, of all processes of this run."""
 
 # How long an example takes says something about the machine, and nothing about the code.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+_QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("ci", derandomize=True, **_QUIET)
+settings.register_profile("exploring", **_QUIET)  # for --hypothesis-profile: new examples each time
+settings.load_profile("ci")
+
+_jvm_folder = tempfile.TemporaryDirectory(prefix="compactor-jvm-starts-")
+
+
+def pytest_configure() -> None:
+    """Clear the environment before any test module is imported, for some read it then."""
+    required()
+    refuse_updates_in_ci()
+    clear_environment()
+    watch_jvm_starts(Path(_jvm_folder.name))
+    share_service_models()
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Give each test the environment that the one before it found."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def aws_endpoint() -> Iterator[str]:
+    """The URL of a local stand-in for AWS, one for all tests of a process. Names in it have to be new ones."""
+    with stand_in() as url:
+        yield url
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +65,7 @@ def _documents_match_their_schemas() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one session in one process."""
     for item in items:
@@ -33,22 +73,55 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Any:
+    """Fail a test that was skipped for want of something that `REQUIRE` names."""
+    return _as_required((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Any:
+    """Fail a module that was skipped for want of something that `REQUIRE` names."""
+    return _as_required((yield))
+
+
+def _as_required(report: Any) -> Any:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[-1].removeprefix("Skipped: ")
+        if missing_required(reason):
+            report.outcome = "failed"
+            report.longrepr = f"required, but {reason}"
+    return report
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand what was counted in this process to the one that sums up."""
+    starts = jvm_starts(Path(_jvm_folder.name))
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
-    if output is not None:
+    if output is None:
+        STARTS.extend(starts)
+    else:
+        output["jvm_starts"] = starts
         output["cases"] = [{**asdict(case), "kind": str(case.kind)} for case in TALLY.cases]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take over what a process has counted; one that crashed has nothing to hand over."""
-    for case in getattr(node, "workeroutput", {}).get("cases", ()):
+    counted = getattr(node, "workeroutput", {})
+    STARTS.extend(counted.get("jvm_starts", ()))
+    for case in counted.get("cases", ()):
         TALLY.cases.append(Case(**{**case, "kind": Kind(case["kind"])}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what was done to the job, and what became of its lines."""
-    if TALLY.cases:
-        terminalreporter.section("deaths, held-up drivers, and every line looked for")
-        terminalreporter.write("\n".join([*TALLY.table(), ""]))
+    """Show what was done to the job and what became of its lines, where JVMs were started, and what was missing."""
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    for title, lines in (
+        ("deaths, held-up drivers, and every line looked for", TALLY.table() if TALLY.cases else []),
+        ("JVMs that Spark started", jvm_lines(STARTS) if STARTS else []),
+        ("missing on this machine", missing_lines(reasons)),
+    ):
+        if lines:
+            terminalreporter.section(title)
+            terminalreporter.write("\n".join([*lines, ""]))

@@ -178,8 +178,8 @@ class Commit(Document):
         schema_version: The version that has a column for every key, as far as there may be columns.
         rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
         redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
-        max_line_bytes: What was too long a line then; None in records of older releases.
-        max_decompressed_bytes: What was too large a file then; None in records of older releases.
+        max_line_bytes: The longest line that was accepted.
+        max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began.
     """
 
@@ -195,8 +195,8 @@ class Commit(Document):
     files: list[FileReport]
     rescued_values: int = 0
     redone_bins: int = 0
-    max_line_bytes: int | None = None
-    max_decompressed_bytes: int | None = None
+    max_line_bytes: int
+    max_decompressed_bytes: int
     started_at: datetime
     decided_at: datetime
 

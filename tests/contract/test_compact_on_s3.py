@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from compactor.adapters.aws import S3Store
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.cli.entry import compactor as command
+from tests.support.extras import NATIVE
 
-pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+pytestmark = NATIVE.needed
 
 
 def call(*arguments: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from moto.moto_api import state_manager
 from compactor.adapters.aws import aws_client
 from compactor.cli.entry import compactor as command
 from lambdas.control_plane import handler
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 SCHEDULE = {"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "detail": {}}
 

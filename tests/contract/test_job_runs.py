@@ -18,7 +18,7 @@ from compactor.adapters.memory.store import ManualClock
 from compactor.control.ports import JobRuns
 from compactor.control.runs import JobState
 from compactor.core.errors import AccessError, StoreUnavailable
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -66,7 +66,7 @@ def test_the_pieces_are_one_object(place: Any, unfinished: Callable[[], list[str
 
 @pytest.mark.parametrize("size", [1, len(BIG)], ids=["small", "large"])
 def test_nothing_is_there_before_the_end(place: Any, size: int) -> None:
-    """Whoever looks while an object is written sees none, or the one that was there before."""
+    """While an object is written, readers see none, or the one that was there before."""
     new, old = place.root + "x/new", place.root + "x/old"
     place.store.put(old, b"old")
     with place.store.writer(new) as first, place.store.writer(old) as second:
@@ -96,6 +96,20 @@ def test_an_error_abandons_what_was_written(
         with pytest.raises(type(error)) as raised:
             write_and_raise(uri)
         assert raised.value is error
+    assert [info.uri for info in place.store.list(place.root)] == [old]
+    assert place.store.read(old) == b"old"
+    assert unfinished() == []
+
+
+@pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+def test_an_aborted_object_leaves_nothing_behind(place: Any, unfinished: Callable[[], list[str]], size: int) -> None:
+    """After `abort` the block ends without an error, and what was there before stays."""
+    new, old = place.root + "x/new", place.root + "x/old"
+    place.store.put(old, b"old")
+    for uri in (new, old):
+        with place.store.writer(uri) as writer:
+            writer.write(BIG[:size])
+            writer.abort()
     assert [info.uri for info in place.store.list(place.root)] == [old]
     assert place.store.read(old) == b"old"
     assert unfinished() == []

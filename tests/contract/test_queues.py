@@ -14,7 +14,7 @@ from compactor.adapters.memory.glue import MemoryNotifier, MemoryQueue
 from compactor.control.ports import Notifier, Queue
 from compactor.control.snapshot import QueueDepth
 from compactor.core.errors import AccessError
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.records import RecentCommit
 from compactor.cost.prices import JobSize
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 SIZE = JobSize("G.2X", 10, "6.0")

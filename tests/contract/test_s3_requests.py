@@ -9,7 +9,7 @@ import pytest
 
 from compactor.adapters.aws import S3Store, s3_client
 from compactor.cost.request_counts import STREAMED_PART_BYTES, Requests, of_streamed_output
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 from tests.unit.cost.test_request_counts import REQUESTS
 
 COSTS = {

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws import S3Store, multipart, s3_client
 from compactor.core.errors import AccessError, StoreUnavailable
-from tests.contract.conftest import REGION
+from tests.support.aws_stand_in import REGION
 
 PART = 5 * 1024 * 1024  # the least that S3 takes
 DATA = bytes(range(256)) * (PART // 256)
@@ -69,11 +69,11 @@ def store(client: Any) -> S3Store:
 def nothing_left(s3: Any, bucket: str) -> Callable[[], bool]:
     """Tells whether there is neither an object nor an upload."""
 
-    def look() -> bool:
+    def is_there() -> bool:
         uploads = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
         return not uploads and not s3.list_objects_v2(Bucket=bucket)["KeyCount"]
 
-    return look
+    return is_there
 
 
 def write(store: S3Store, uri: str, size: int) -> None:

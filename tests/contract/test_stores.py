@@ -13,8 +13,7 @@ from compactor.adapters.local.store import LocalStore
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 from compactor.core.ports import ObjectStore
-
-REGION = "eu-west-1"
+from tests.support.aws_stand_in import REGION
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,7 +13,12 @@ from tests.deployment.drift import CHECKS, Code
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
 LAYOUT = load_settings(ROOT / "config" / "prod.toml", {}).layout()
-CODE = drift.code(LAYOUT)
+
+
+@cache
+def code_of_today() -> Code:
+    """What the code is like, which takes seconds to find out."""
+    return drift.code(LAYOUT)
 
 
 def faults(check: str, document: Document, code: Code) -> list[str]:
@@ -22,7 +28,7 @@ def faults(check: str, document: Document, code: Code) -> list[str]:
 @pytest.mark.parametrize("check", CHECKS)
 def test_template_and_code_agree(check: str) -> None:
     """There is no difference between what is deployed and what is run."""
-    assert faults(check, template(), CODE) == []
+    assert faults(check, template(), code_of_today()) == []
 
 
 def at(document: Document, path: str) -> tuple[Any, str]:
@@ -125,7 +131,9 @@ def test_a_change_of_the_template_alone_is_noticed(check: str, change: Callable[
     """Whatever is renamed, added or taken away in the template, the check says what differs."""
     document = template()
     change(document)
-    assert any(words in fault for fault in faults(check, document, CODE)), faults(check, document, CODE)
+    assert any(words in fault for fault in faults(check, document, code_of_today())), faults(
+        check, document, code_of_today()
+    )
 
 
 def without_call(role: str, call: str) -> Callable[[Code], Code]:
@@ -154,4 +162,4 @@ IN_THE_CODE: list[tuple[str, Callable[[Code], Code], str]] = [
 )
 def test_a_change_of_the_code_alone_is_noticed(check: str, change: Callable[[Code], Code], words: str) -> None:
     """Whatever the code does otherwise from now on, the check says what the template lacks, or has too much."""
-    assert any(words in fault for fault in faults(check, template(), change(CODE)))
+    assert any(words in fault for fault in faults(check, template(), change(code_of_today())))

@@ -162,7 +162,7 @@ def test_sealer(harness: Harness) -> None:
     harness.clock.advance(600)
 
     def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.GATHERED:
+        if step is BuildCrashPoint.PARTS_CLAIMED:
             harness.clock.advance(301)
             parts_of(harness, harness.store).sealer().seal()
 

@@ -38,7 +38,7 @@ def table(heading: str) -> dict[str, list[str]]:
 
 
 def test_the_table_of_alarms() -> None:
-    """Every alarm has one row that tells in the alarm's own words what it means and what to do, and where to look."""
+    """Every alarm has one row with its meaning and action in the alarm's own words, and the widgets to check."""
     parameters = parameters_of("prod")
     found = resources(template(), parameters).values()
     alarms = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
@@ -47,8 +47,8 @@ def test_the_table_of_alarms() -> None:
     assert {name: f"{means} {do}" for name, (means, _, do) in rows.items()} == told
     dashboards = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Dashboard"]
     widgets = {each["properties"].get("title") for each in json.loads(dashboards[0]["DashboardBody"])["widgets"]}
-    for name, (_, look, _) in rows.items():
-        named = set(re.findall(r"\*([^*]+)\*", look))
+    for name, (_, check, _) in rows.items():
+        named = set(re.findall(r"\*([^*]+)\*", check))
         assert named, f"{name} names no widget"
         assert named <= widgets, f"{name} names {named - widgets}"
     queues = {each["Properties"]["QueueName"] for each in found if each["Type"] == "AWS::SQS::Queue"}
@@ -57,7 +57,7 @@ def test_the_table_of_alarms() -> None:
 
 
 def test_every_reason_has_its_next_move() -> None:
-    """Whatever can be set aside, get stuck or end a command has one row, and no row is about anything else."""
+    """Every reason of a dead letter, reject, stuck manifest or exit has one row, and no row is about anything else."""
     for heading, reasons in (("### Dead letters", manifest.REASONS), ("### Lines", inspection.REASONS)):
         (full,) = re.findall(rf"^{heading}.*$", OPERATIONS, re.MULTILINE)
         rows = table(full)

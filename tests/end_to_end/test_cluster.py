@@ -13,27 +13,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 
 from compactor.adapters.aws import s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
+from tests.support.aws_stand_in import REGION
 from tests.support.clusters import PATIENCE_SECONDS, standalone_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-REGION = "eu-west-1"
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
-
-
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A local stand-in for AWS."""
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture
@@ -60,11 +46,11 @@ def worker_python(tmp_path: Path) -> Path:
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """A standalone cluster of two workers with one core each, every process with a folder of its own."""
-    with standalone_cluster(tmp_path, CREDENTIALS) as cluster:
+    with standalone_cluster(tmp_path, {}) as cluster:
         yield cluster.url
 
 
-def settings(endpoint: str, master: str, package: Path) -> str:
+def settings(aws_endpoint: str, master: str, package: Path) -> str:
     conf = {
         "spark.submit.pyFiles": str(package),
         "spark.driver.host": "127.0.0.1",
@@ -76,19 +62,19 @@ def settings(endpoint: str, master: str, package: Path) -> str:
     properties = "".join(f'"{key}" = {json.dumps(value)}\n' for key, value in conf.items())
     return f"""
 [paths]
-manifests = "s3://lake/manifests"
-output = "s3://lake/output"
-state = "s3://lake/state"
+manifests = "s3://cluster-lake/manifests"
+output = "s3://cluster-lake/output"
+state = "s3://cluster-lake/state"
 [input]
-allowed_prefixes = ["s3://raw/"]
+allowed_prefixes = ["s3://cluster-raw/"]
 [schema]
 metadata_columns = ["_source_file", "_manifest_id"]
 [builder]
-claims = "claims"
+claims = "cluster-claims"
 target_manifest_bytes = 20000
 [aws]
 region = "{REGION}"
-endpoint_url = "{endpoint}"
+endpoint_url = "{aws_endpoint}"
 [spark]
 master = "{master}"
 [spark.conf]
@@ -103,22 +89,23 @@ def put_input(s3: Any) -> list[tuple[str, str]]:
         ids = [f"{number}-{line}" for line in range(50)]
         lines = [f'{{"id":"{each}","value":1.10,"nested":{{"a": [1, 2]}}}}' for each in ids]
         data = "\n".join([*lines, "{broken", ""]).encode()
-        s3.put_object(Bucket="raw", Key=name, Body=data if number % 3 else gzip.compress(data))
-        expected += [(each, f"s3://raw/{name}") for each in ids]
+        s3.put_object(Bucket="cluster-raw", Key=name, Body=data if number % 3 else gzip.compress(data))
+        expected += [(each, f"s3://cluster-raw/{name}") for each in ids]
     return sorted(expected)
 
 
+@pytest.mark.full
 def test_the_job_runs_on_a_cluster_with_the_package_shipped(
-    tmp_path: Path, endpoint: str, master: str, package: Path, worker_python: Path
+    tmp_path: Path, aws_endpoint: str, master: str, package: Path, worker_python: Path
 ) -> None:
     """Plan, run and deep verification over `s3://`, with executors that know the package from the job alone."""
-    s3 = s3_client(REGION, endpoint)
-    make_buckets(["raw", "lake"], region=REGION, endpoint_url=endpoint)
-    make_claims_table("claims", region=REGION, endpoint_url=endpoint)
+    s3 = s3_client(REGION, aws_endpoint)
+    make_buckets(["cluster-raw", "cluster-lake"], region=REGION, endpoint_url=aws_endpoint)
+    make_claims_table("cluster-claims", region=REGION, endpoint_url=aws_endpoint)
     expected = put_input(s3)
     config = tmp_path / "cluster.toml"
-    config.write_text(settings(endpoint, master, package))
-    environment = {**os.environ, **CREDENTIALS, "PYTHONPATH": str(package), "PYSPARK_PYTHON": str(worker_python)}
+    config.write_text(settings(aws_endpoint, master, package))
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYSPARK_PYTHON": str(worker_python)}
 
     def compactor(*arguments: str) -> str:
         command = [sys.executable, "-m", "compactor", "--config", str(config), *arguments]
@@ -134,13 +121,13 @@ def test_the_job_runs_on_a_cluster_with_the_package_shipped(
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    compactor("plan", "s3://raw/")
+    compactor("plan", "s3://cluster-raw/")
     compactor("run", "--once")
     compactor("verify", "--deep")
     rows = []
-    for number, found in enumerate(s3.list_objects_v2(Bucket="lake", Prefix="output/")["Contents"]):
+    for number, found in enumerate(s3.list_objects_v2(Bucket="cluster-lake", Prefix="output/")["Contents"]):
         path = tmp_path / f"{number}.parquet"
-        s3.download_file("lake", found["Key"], str(path))
+        s3.download_file("cluster-lake", found["Key"], str(path))
         for row in pq.read_table(path).to_pylist():
             assert (row["value"], row["nested"]) == ("1.10", '{"a": [1, 2]}')
             rows.append((row["id"], row["_source_file"]))

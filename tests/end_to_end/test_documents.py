@@ -96,10 +96,9 @@ def test_every_module_of_the_layer_map_exists() -> None:
         assert any(re.fullmatch(name.replace("*", ".*"), module) for name in named), f"{module} is not on the map"
 
 
-@pytest.mark.parametrize("path", documents(), ids=name_of)
-def test_every_example_is_of_a_kind_that_is_tried(path: Path) -> None:
+def test_every_example_is_of_a_kind_that_is_tried() -> None:
     """Each fenced block has a tag that says how it is checked; data can be read as what it says it is."""
-    for block in blocks(path):
+    for block in [block for path in documents() for block in blocks(path)]:
         assert block.tag in TAGS, f"{block.where}: {block.tag}"
         if block.tag == "toml":
             tomllib.loads(block.text)
@@ -107,20 +106,19 @@ def test_every_example_is_of_a_kind_that_is_tried(path: Path) -> None:
             json.loads(block.text)
 
 
-@pytest.mark.parametrize("path", documents(), ids=name_of)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere() -> None:
     """A link within the repository leads to a file, and to a heading of it if it names one."""
-    for link in links(path):
-        name, _, anchor = link.partition("#")
-        target = (path.parent / name).resolve() if name else path
-        assert target.exists(), f"{name_of(path)} links to {link}"
-        assert not anchor or anchor in anchors(target), f"{name_of(path)} links to {link}"
+    for path in documents():
+        for link in links(path):
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            assert target.exists(), f"{name_of(path)} links to {link}"
+            assert not anchor or anchor in anchors(target), f"{name_of(path)} links to {link}"
 
 
-@pytest.mark.parametrize("path", [each for each in documents() if blocks_of(each, "sh aws")], ids=name_of)
-def test_commands_that_need_an_account_exist(path: Path) -> None:
+def test_commands_that_need_an_account_exist() -> None:
     """What is not run is at least there: target, command or operation, and each of its options."""
-    for block in blocks_of(path, "sh aws"):
+    for block in [block for path in documents() for block in blocks_of(path, "sh aws")]:
         for line in block.lines:
             check_command(line)
 
@@ -171,9 +169,9 @@ def test_an_example_that_prints_something_else_is_noticed(lake: Path, monkeypatc
             run(Block("here", "sh", "compactor nothing"), {}, database)
 
 
-@pytest.mark.timeout(400)
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """The first screen, the walk to a job of one's own, and what an operator asks after it, as written."""
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder like a fresh clone after `make install`, with some events of the reader's own."""
     for name in ("config", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").mkdir()
@@ -181,12 +179,23 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     events = tmp_path / "my-events"
     events.mkdir()
     (events / "2025-12-21-mine.ndjson").write_bytes(make_event_lines(1, 200))
-    first, *others = blocks_of(README, "sh")
-    check_printed(first, shell(first.lines, tmp_path))
-    told = shell([line for block in others for line in block.lines], tmp_path)
+    return tmp_path
+
+
+def test_the_first_screen_of_the_readme_runs(checkout: Path) -> None:
+    """The first commands work as written, and print what stands below them."""
+    first = blocks_of(README, "sh")[0]
+    check_printed(first, shell(first.lines, checkout))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_the_commands_of_the_readme_run(checkout: Path) -> None:
+    """The walk to a job of one's own, and what an operator asks after it, as written."""
+    told = shell([line for block in blocks_of(README, "sh") for line in block.lines], checkout)
     assert "none" in told
-    assert list((tmp_path / "data" / "output").rglob("*.snappy.parquet"))
-    assert (tmp_path / "data" / "report.html").exists()
+    assert list((checkout / "data" / "output").rglob("*.snappy.parquet"))
+    assert (checkout / "data" / "report.html").exists()
 
 
 def shell(lines: list[str], folder: Path) -> str:

@@ -7,13 +7,14 @@ import pytest
 
 from compactor.ops.report.page import page
 from compactor.ops.report.report import Report
-from tests.support.browser import NAMES, Browser, found_browser
+from tests.support.browser import Browser, found_browser
+from tests.support.extras import CHROMIUM
 from tests.support.harness import Harness
 from tests.support.report_day import ReportDay, report_on
 from tests.unit.ops.report.test_report_page import HOSTILE
 
 PROGRAM = found_browser()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no Chromium here: none of {', '.join(NAMES)} is installed")
+pytestmark = CHROMIUM.needed
 
 
 @pytest.fixture(scope="module")

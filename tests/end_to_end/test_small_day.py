@@ -16,6 +16,7 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.core.records import Commit
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
+from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN, engine_without_spark
 from tests.support.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows
 
@@ -53,7 +54,7 @@ def test_the_manifest_names_the_files() -> None:
     assert named == {name: str(len(data)) for name, data in input_files().items()}
 
 
-@pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+@extras.NATIVE.needed
 def test_the_commands_of_its_readme_run(tmp_path: Path) -> None:
     """As written, beside a copy of the example; the rows and the rejects that they print are those expected."""
     copy = shutil.copytree(FOLDER, tmp_path / "examples" / "small_day")

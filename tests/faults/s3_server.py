@@ -1,7 +1,5 @@
 """A real S3 server on this machine: versitygw over a plain folder, or moto where that is not installed."""
 
-import os
-import shutil
 import socket
 import subprocess
 import time
@@ -16,10 +14,10 @@ from botocore.config import Config
 
 from compactor.demo.local_aws import CREDENTIALS as MOTO_CREDENTIALS
 from compactor.demo.local_aws import local_aws
+from tests.support.extras import VERSITYGW, versitygw_path
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
-NOT_INSTALLED = "versitygw is not installed: `make versitygw` builds it, with Go"
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 20.0
@@ -78,14 +76,6 @@ class S3Server:
         self.client().create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
 
 
-def versitygw_path() -> Path | None:
-    """The program: that of the variable VERSITYGW, of the project's own folder, or of the path."""
-    named = os.environ.get("VERSITYGW")
-    own = ROOT / ".tools" / "versitygw"
-    found = named or (own if own.exists() else shutil.which("versitygw"))
-    return Path(found) if found else None
-
-
 @contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
     """The best server that is at hand: versitygw, else moto.
@@ -109,7 +99,7 @@ def versitygw(folder: Path) -> Iterator[S3Server]:
     """
     program = versitygw_path()
     if program is None:
-        raise RuntimeError(NOT_INSTALLED)
+        raise RuntimeError(VERSITYGW.reason)
     folder.mkdir(parents=True, exist_ok=True)
     log = folder.with_name(f"{folder.name}.log")
     server, process = _started(program, folder, log)

@@ -10,11 +10,11 @@ from subprocess import Popen
 
 import pytest
 
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.core.crash_points import CrashPoint
 from tests.faults.accounts import check
 from tests.faults.conftest import PATIENCE_SECONDS, Lake
 from tests.faults.tally import TALLY, Kind
+from tests.support import extras
 from tests.support.clusters import Cluster, Worker, standalone_cluster
 from tests.support.engines import NATIVE
 
@@ -85,8 +85,8 @@ def test_a_worker_that_dies_at_work_costs_nothing(
     lake: Lake, cluster: Cluster, begun: CrashPoint, ended: CrashPoint, engine: str, victims: Victims
 ) -> None:
     """Killed in the first pass or in the second: the same run does its tasks once more elsewhere, and is exact."""
-    if engine == NATIVE and not is_installed():
-        pytest.skip("the native kernel is not installed: no cargo")
+    if engine == NATIVE:
+        extras.NATIVE.need()
     case = TALLY.case(Kind.CLUSTER_KILLS)
     lake.settings["spark"] = {"master": cluster.url}
     lake.use_engine(engine)

@@ -18,7 +18,7 @@ from tests.faults.proxy import FaultProxy
 from tests.faults.s3_server import S3Server, s3_server
 
 BUCKET = "proxied"
-TIMEOUT_SECONDS = 0.5
+TIMEOUT_SECONDS = 2.0
 BIG = random.Random(1).randbytes(12 * 1024 * 1024)
 
 

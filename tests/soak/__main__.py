@@ -24,13 +24,14 @@ from compactor.core.ports import ObjectStore
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from tests.faults.s3_lake import as_toml
-from tests.faults.s3_server import NOT_INSTALLED, ROOT
+from tests.faults.s3_server import ROOT
 from tests.soak.comparison import compare
 from tests.soak.feeder import Feeder
 from tests.soak.files import MAX_LINE_BYTES
 from tests.soak.place import Place, place, s3_is_at_hand
 from tests.soak.report import Report
 from tests.soak.supervisor import Ending, Supervisor, lives
+from tests.support.extras import VERSITYGW
 
 TIMEOUT_SECONDS = 3
 FINISHING_RUNS = 10
@@ -72,7 +73,7 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
     if arguments.place is None:
         arguments.place = "s3" if s3_is_at_hand() else "local"
         if arguments.place == "local":
-            _say(f"{NOT_INSTALLED}; so the soak runs on plain folders, with kills and without faults of S3")
+            _say(f"{VERSITYGW.reason}; so the soak runs on plain folders, with kills and without faults of S3")
     return arguments
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.faults.fault_rules import FaultKind, Rule
 from tests.faults.proxy import FaultProxy
-from tests.faults.s3_server import REGION, versitygw, versitygw_path
+from tests.faults.s3_server import REGION, versitygw
+from tests.support.extras import VERSITYGW
 
 BUCKET = "soak"
 
@@ -88,4 +89,4 @@ def place(folder: Path, *, on_s3: bool) -> Iterator[Place]:
 
 def s3_is_at_hand() -> bool:
     """Whether there is an S3 server to start."""
-    return versitygw_path() is not None
+    return VERSITYGW.found()

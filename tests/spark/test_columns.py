@@ -19,14 +19,14 @@ def line(number: int, keys: tuple[str, ...] = KEYS) -> bytes:
 
 
 @pytest.mark.parametrize("names", ["safe", "exact"])
-def test_every_key_has_a_column_of_its_own(new_scene, names):
+def test_every_key_has_a_column_of_its_own(new_workspace, names):
     """Whatever a key is called, its values are under one column, and pyarrow and DuckDB read them there."""
-    scene = new_scene(schema={"names": names, "metadata_columns": ["_source_file", "_manifest_id"]})
-    compacted = scene.compact({"a": line(1) + b"\n" + line(2), "b": line(3, KEYS[::-1])})
+    workspace = new_workspace(schema={"names": names, "metadata_columns": ["_source_file", "_manifest_id"]})
+    compacted = workspace.compact({"a": line(1) + b"\n" + line(2), "b": line(3, KEYS[::-1])})
     expected = [{key: f"{number}/{index}" for index, key in enumerate(KEYS)} for number in (1, 2)]
     expected.append({key: f"3/{index}" for index, key in enumerate(KEYS[::-1])})
     assert sorted(compacted.records, key=lambda record: record["id"]) == sorted(expected, key=lambda each: each["id"])
-    columns = {column.key: column.name for column in scene.app.registry.latest().columns}
+    columns = {column.key: column.name for column in workspace.app.registry.latest().columns}
     if names == "exact":
         assert all(columns[key] == key for key in KEYS if key not in {"", "_source_file", "_rescued_data"})
     (output,) = compacted.commit.outputs
@@ -36,21 +36,21 @@ def test_every_key_has_a_column_of_its_own(new_scene, names):
         assert all(re.fullmatch("[a-z0-9_]{1,255}", name) for name in columns.values())
 
 
-def test_a_key_of_the_last_line_of_the_last_file_is_a_column(scene):
+def test_a_key_of_the_last_line_of_the_last_file_is_a_column(workspace):
     """A key that is seen once, at the very end, has a column with its one value; later manifests have it as well."""
     files = {f"{number:02d}": b'{"a":1}\n' * 50 for number in range(12)}
     files["99"] = b'{"a":1}\n' * 50 + b'{"a":1,"late":{"x" : 1.10}}'
-    rows = scene.compact(files).rows
+    rows = workspace.compact(files).rows
     assert [row["late"] for row in rows if row["late"] is not None] == ['{"x" : 1.10}']
     assert len(rows) == 13 * 50 + 1
-    assert scene.compact({"b": b'{"a":2}'}, "later").rows == [{"a": "2", "late": None}]
+    assert workspace.compact({"b": b'{"a":2}'}, "later").rows == [{"a": "2", "late": None}]
 
 
-def test_keys_beyond_the_limit_are_rescued(new_scene):
+def test_keys_beyond_the_limit_are_rescued(new_workspace):
     """What has no column keeps its key and its text in the rescued data, under whatever gathering."""
-    scene = new_scene(schema={"max_columns": 2}, stream={"manifests_in_flight": 1})
+    workspace = new_workspace(schema={"max_columns": 2}, stream={"manifests_in_flight": 1})
     lines = [b'{"a":1,"b":2,"c":3.10,"D d":"x","":[1 ,2]}', b'{"a":4}', b'{"c":null}', b'{"c":"","a":null}']
-    rows = scene.compact({"f": b"\n".join(lines)}).rows
+    rows = workspace.compact({"f": b"\n".join(lines)}).rows
     found = {(row["a"], row["b"], tuple(sorted(row["_rescued_data"] or ()))) for row in rows}
     assert found == {
         ("1", "2", (("", "[1 ,2]"), ("D d", "x"), ("c", "3.10"))),

@@ -1,4 +1,4 @@
-"""Lines that inspection takes and Spark's JSON reader does not; and the way back from trusted keys."""
+"""Lines that inspection accepts and Spark's JSON reader does not; and the fallback from declared keys."""
 
 import gzip
 
@@ -9,9 +9,9 @@ TOO_LONG = b"k" * 60_000
 
 
 @pytest.mark.parametrize("engine", ["spark"])
-def test_lines_that_spark_cannot_read_are_rejected(new_scene):
+def test_lines_that_spark_cannot_read_are_rejected(new_workspace):
     """Such a line is a reject with its exact bytes, white space included; all others are rows."""
-    scene = new_scene(schema={"metadata_columns": ["_source_file"]})
+    workspace = new_workspace(schema={"metadata_columns": ["_source_file"]})
     top = b'{"%s":1}' % TOO_LONG
     nested = b'{"a":{"%s":1}}' % TOO_LONG
     lines = [
@@ -25,7 +25,7 @@ def test_lines_that_spark_cannot_read_are_rejected(new_scene):
         top,
     ]
     data = b"\n".join(lines)
-    compacted = scene.compact(
+    compacted = workspace.compact(
         {"plain": data, "packed.gz": gzip.compress(data), "_copied": data, "clean": b'{"id":"4"}', "empty": b""}
     )
     assert sorted(row["id"] for row in compacted.rows) == sorted("123" * 3 + "4")
@@ -33,23 +33,23 @@ def test_lines_that_spark_cannot_read_are_rejected(new_scene):
         found = [
             (row["line_number"], row["reason"], row["raw"])
             for row in compacted.rejects
-            if row["source_uri"] == scene.raw + name
+            if row["source_uri"] == workspace.raw + name
         ]
         reason = {2: "key_too_long", 6: "invalid_json", 8: "key_too_long"}
         assert found == [(at, reason.get(at, "parsers_disagree"), lines[at - 1]) for at in (2, 4, 5, 6, 8)]
         assert compacted.report(name).rejects == {"parsers_disagree": 2, "key_too_long": 2, "invalid_json": 1}
-    assert scene.compact({"later": b'{"id":"5"}'}, "later").rows[0]["id"] == "5"
+    assert workspace.compact({"later": b'{"id":"5"}'}, "later").rows[0]["id"] == "5"
 
 
 @pytest.mark.parametrize("engine", ["spark"])
-def test_trusted_keys_are_read_without_parsing(new_scene):
+def test_trusted_keys_are_read_without_parsing(new_workspace):
     """Clean lines with declared keys become rows; blank lines are counted, and other keys are not looked for."""
-    scene = new_scene(columns={"id": "string", "v": "string"}, input={"discovery": "declared"})
+    workspace = new_workspace(columns={"id": "string", "v": "string"}, input={"discovery": "declared"})
     data = b'{"id":1,"v":1.10}\n\n \t\r\n{"v":"x","other":1}\r\n\n{"id":2}'
-    uris = [scene.write("a", data), scene.write("b.gz", gzip.compress(data)), scene.write("_c", data)]
-    batch = scene.run(scene.deliver("m", uris))
+    uris = [workspace.write("a", data), workspace.write("b.gz", gzip.compress(data)), workspace.write("_c", data)]
+    batch = workspace.run(workspace.deliver("m", uris))
     assert batch.failures == {}
-    compacted = scene.compacted()
+    compacted = workspace.compacted()
     assert sorted((row["id"] or "", row["v"] or "") for row in compacted.rows) == sorted(
         [("1", "1.10"), ("", "x"), ("2", "")] * 3
     )
@@ -57,12 +57,12 @@ def test_trusted_keys_are_read_without_parsing(new_scene):
 
 
 @pytest.mark.parametrize("engine", ["spark"])
-def test_one_corrupt_line_ends_the_trust(new_scene):
+def test_one_corrupt_line_ends_the_trust(new_workspace):
     """With one line that is no JSON, or more than one row, every line is looked at: exact rejects, and no key lost."""
     for number, bad in enumerate([b'{"id":', b'[{"id":1},{"id":2}]']):
-        scene = new_scene(columns={"id": "string"}, input={"discovery": "declared"})
+        workspace = new_workspace(columns={"id": "string"}, input={"discovery": "declared"})
         lines = [b'{"id":1}', bad, b"", b'{"id":3,"other":"x"}', b'{"v":{"%s":1}}' % TOO_LONG]
-        compacted = scene.compact({"a": b"\n".join(lines), "b": b'{"id":4}'}, f"m{number}")
+        compacted = workspace.compact({"a": b"\n".join(lines), "b": b'{"id":4}'}, f"m{number}")
         assert sorted(row["id"] for row in compacted.rows) == ["1", "3", "4"]
         assert [row["other"] for row in compacted.rows if row["id"] == "3"] == ["x"]
         assert [(row["line_number"], row["raw"]) for row in compacted.rejects] == [(2, bad), (5, lines[4])]

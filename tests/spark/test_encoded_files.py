@@ -38,7 +38,7 @@ ENCODED = (
 )  # fmt: skip
 
 
-def test_encodings_are_told_by_content(scene):
+def test_encodings_are_told_by_content(workspace):
     """Each file gives its rows, whatever its name says: several members, byte order marks and odd line ends included."""
     files = {name: ENCODERS[codec](body(name)) for codec, name in ENCODED}
     codecs = {name: codec for codec, name in ENCODED}
@@ -54,7 +54,7 @@ def test_encodings_are_told_by_content(scene):
         "no end.gz": gzip.compress(body("no end.gz").rstrip(b"\n")),
         "blank": b"\n\r\n" + body("blank").replace(b"\n", b"\n \t\n") + b"\n\n",
     }
-    compacted = scene.compact(files | special)
+    compacted = workspace.compact(files | special)
     names = [*files, *special]
     assert sorted((row["file"], row["v"]) for row in compacted.rows) == sorted(
         (name, value) for name in names for value in ("1.10", "é")
@@ -64,9 +64,9 @@ def test_encodings_are_told_by_content(scene):
     assert compacted.report("blank").blank_lines == 6
 
 
-def test_files_that_cannot_be_read_are_set_aside_alone(new_scene):
+def test_files_that_cannot_be_read_are_set_aside_alone(new_workspace):
     """A bomb, a cut or corrupt file, one that is missing or another version: none of its lines, all of the others'."""
-    scene = new_scene(input={"max_decompressed_bytes": LIMIT_BYTES})
+    workspace = new_workspace(input={"max_decompressed_bytes": LIMIT_BYTES})
     good = {name: encode(body(name)) for name, encode in ENCODERS.items()}
     packed = gzip.compress(body("x") * 100)
     line = b'{"file":"bomb"}\n'
@@ -79,15 +79,15 @@ def test_files_that_cannot_be_read_are_set_aside_alone(new_scene):
         "more.gz": ("unreadable", packed + b"more"),
         "cut.zst": ("unreadable", zstandard.compress(body("x") * 100)[:-3]),
     }
-    uris = [scene.write(*file) for file in good.items()] + [
-        scene.write(name, data) for name, (_, data) in broken.items()
+    uris = [workspace.write(*file) for file in good.items()] + [
+        workspace.write(name, data) for name, (_, data) in broken.items()
     ]
-    found = scene.app.store.stat(scene.write("other etag", body("x")))
+    found = workspace.app.store.stat(workspace.write("other etag", body("x")))
     changed = [
         ManifestFile(uri=found.uri, etag="0-0-0", size_bytes=found.size_bytes),
-        ManifestFile(uri=scene.write("other size", body("x")), size_bytes=1),
+        ManifestFile(uri=workspace.write("other size", body("x")), size_bytes=1),
     ]
-    compacted = scene.compact([*uris, scene.raw + "missing", *changed])
+    compacted = workspace.compact([*uris, workspace.raw + "missing", *changed])
     assert sorted(row["file"] for row in compacted.rows) == sorted([*good, *good])
     assert compacted.rejects == []
     expected = {name: status for name, (status, _) in broken.items()} | dict.fromkeys(good, "compacted")

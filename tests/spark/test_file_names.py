@@ -30,13 +30,13 @@ def values(compacted) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("with_source", [True, False])
-def test_any_local_name_is_taken_literally(new_scene, with_source):
+def test_any_local_name_is_taken_literally(new_workspace, with_source):
     """Each file gives its own row once, whatever it is called, and the row names the file as the manifest does."""
-    scene = new_scene(schema={"metadata_columns": ["_source_file"] if with_source else []})
-    uris = [scene.write(name, line(number)) for number, name in enumerate(NAMES)]
+    workspace = new_workspace(schema={"metadata_columns": ["_source_file"] if with_source else []})
+    uris = [workspace.write(name, line(number)) for number, name in enumerate(NAMES)]
     uris[0] = f"file://{uris[0]}"
     uris[1] = uris[1].replace("/raw/", "//raw///")
-    compacted = scene.compact(uris)
+    compacted = workspace.compact(uris)
     assert values(compacted) == expected_values()
     if with_source:
         assert {row["_source_file"]: row["n"] for row in compacted.rows} == {
@@ -44,22 +44,22 @@ def test_any_local_name_is_taken_literally(new_scene, with_source):
         }
 
 
-def test_any_name_in_s3_is_taken_literally(new_s3_scene):
+def test_any_name_in_s3_is_taken_literally(new_s3_workspace):
     """The same over S3, where a key may also hold doubled slashes, and `s3a` means the same as `s3`."""
-    scene = new_s3_scene(schema={"metadata_columns": ["_source_file"]})
+    workspace = new_s3_workspace(schema={"metadata_columns": ["_source_file"]})
     names = [*NAMES, "doubled//slash", "doubled/slash", "/first"]
-    uris = [scene.write(name, line(number)) for number, name in enumerate(names)]
+    uris = [workspace.write(name, line(number)) for number, name in enumerate(names)]
     uris[0] = uris[0].replace("s3://", "s3a://")
-    stats = [scene.app.store.stat(uri) for uri in uris]
+    stats = [workspace.app.store.stat(uri) for uri in uris]
     files = [ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag) for info in stats]
-    rows = scene.compact(files).rows
+    rows = workspace.compact(files).rows
     assert sorted(row["n"] for row in rows) == sorted(str(number) for number in range(len(names)))
     assert {row["_source_file"]: row["n"] for row in rows} == {uri: str(number) for number, uri in enumerate(uris)}
 
 
-def test_own_places_may_have_odd_names(new_scene, tmp_path):
+def test_own_places_may_have_odd_names(new_workspace, tmp_path):
     """Manifests, output and state are found under names with spaces, percent signs and characters of any script."""
     odd = f"{tmp_path}/odd é %20 #+,;&=😀"
     paths = {place: f"{odd}/{place} %" for place in ("manifests", "output", "state")}
-    scene = new_scene(paths=paths, schema={"metadata_columns": ["_source_file"]})
-    assert {row["v"] for row in scene.compact({"_x": b'{"v":1}', "y": b'{"v":2}'}).rows} == {"1", "2"}
+    workspace = new_workspace(paths=paths, schema={"metadata_columns": ["_source_file"]})
+    assert {row["v"] for row in workspace.compact({"_x": b'{"v":1}', "y": b'{"v":2}'}).rows} == {"1", "2"}

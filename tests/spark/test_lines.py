@@ -1,4 +1,4 @@
-"""Lines that are not one JSON object: each is set aside as it is, and its neighbours become rows."""
+"""Lines that are not one JSON object: each is rejected with its exact bytes, and its neighbours become rows."""
 # ruff: noqa: E501 - tables read best in full lines
 
 import json
@@ -13,39 +13,41 @@ from tests.support.torture_lines import BAD_LINES
 MAX_LINE_BYTES = 4096
 
 
-def test_bad_lines_are_rejected_and_their_neighbours_kept(new_scene):
+def test_bad_lines_are_rejected_and_their_neighbours_kept(new_workspace):
     """Each bad line is a reject with file, line number, offset, reason and bytes; every line around it is a row."""
-    scene = new_scene()
+    workspace = new_workspace()
     lines: list[bytes] = []
     for number, (bad, _) in enumerate(BAD_LINES):
         lines += [b'{"id":"%d before"}' % number, bad, b'{"id":"%d after"}\r' % number]
-    compacted = scene.compact({"all": b"\n".join(lines), "last": b'{"id":"good"}\n{"id":', "clean": b'{"id":"clean"}'})
+    compacted = workspace.compact(
+        {"all": b"\n".join(lines), "last": b'{"id":"good"}\n{"id":', "clean": b'{"id":"clean"}'}
+    )
     good = {f"{number} {side}" for number in range(len(BAD_LINES)) for side in ("before", "after")}
     assert set(compacted.by("id")) == good | {"good", "clean"}
     found = [(row["line_number"], row["reason"], row["raw"]) for row in compacted.rejects[:-1]]
     assert found == [(3 * number + 2, reason, bad) for number, (bad, reason) in enumerate(BAD_LINES)]
     for row in compacted.rejects[:-1]:
-        assert row["source_uri"] == scene.raw + "all"
+        assert row["source_uri"] == workspace.raw + "all"
         assert row["byte_offset"] == len(b"\n".join([*lines[: row["line_number"] - 1], b""]))
     last = compacted.rejects[-1]
-    assert (last["source_uri"], last["line_number"], last["raw"]) == (scene.raw + "last", 2, b'{"id":')
+    assert (last["source_uri"], last["line_number"], last["raw"]) == (workspace.raw + "last", 2, b'{"id":')
 
 
-def test_over_long_lines_are_rejected_in_pieces(new_scene):
+def test_over_long_lines_are_rejected_in_pieces(new_workspace):
     """A line that is longer than allowed is kept whole, in pieces; one of just that length is a row."""
-    scene = new_scene(input={"max_line_bytes": MAX_LINE_BYTES})
+    workspace = new_workspace(input={"max_line_bytes": MAX_LINE_BYTES})
     longest = b'{"id":"%s"}' % (b"x" * (MAX_LINE_BYTES - 9))
     too_long = b'{"id":"%s"}' % (b"y" * 10_000)
-    compacted = scene.compact({"a": b"\n".join([longest, too_long, b'{"id":"z"}'])})
+    compacted = workspace.compact({"a": b"\n".join([longest, too_long, b'{"id":"z"}'])})
     assert {len(record["id"]) for record in compacted.records} == {1, MAX_LINE_BYTES - 9}
     assert b"".join(row["raw"] for row in compacted.rejects) == too_long
     assert [len(row["raw"]) for row in compacted.rejects] == [4096, 4096, 1817]
 
 
-def test_numbers_beyond_a_double_are_not_lost(scene):
+def test_numbers_beyond_a_double_are_not_lost(workspace):
     """A number that no double holds is a value like any other, kept as it is written."""
     lines = [b'{"id":1e400}', b'{"id":%s}' % (b"7" * 400), b'{"id":"x"}']
-    compacted = scene.compact({"a": b"\n".join(lines)})
+    compacted = workspace.compact({"a": b"\n".join(lines)})
     assert {record["id"] for record in compacted.records} == {"1e400", "7" * 400, "x"}
     assert not compacted.rejects
 
@@ -87,12 +89,12 @@ def is_object(line: bytes) -> bool:
     suppress_health_check=list(HealthCheck),
 )
 @given(st.lists(st.one_of(st.binary(max_size=60), mutated(), mutated()), min_size=40, max_size=80))
-def test_any_bytes_become_rows_rejects_or_blanks(new_scene, drawn):
+def test_any_bytes_become_rows_rejects_or_blanks(new_workspace, drawn):
     """Whatever bytes a file holds, its lines are rows, rejects or blanks, and each reject is a line as it was."""
-    scene = new_scene(schema={"metadata_columns": ["_source_file"]})
-    compacted = scene.compact({f"{number:03d}": data for number, data in enumerate(drawn)})
+    workspace = new_workspace(schema={"metadata_columns": ["_source_file"]})
+    compacted = workspace.compact({f"{number:03d}": data for number, data in enumerate(drawn)})
     for number, data in enumerate(drawn):
-        uri = f"{scene.raw}{number:03d}"
+        uri = f"{workspace.raw}{number:03d}"
         report = compacted.report(f"{number:03d}")
         if report.status != "compacted":
             assert report.codec != "none"
@@ -111,8 +113,8 @@ def test_any_bytes_become_rows_rejects_or_blanks(new_scene, drawn):
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n \t\r\n", b"nothing good\n"], ids=["empty", "blank", "bad"])
-def test_a_manifest_may_hold_no_record(scene, data):
+def test_a_manifest_may_hold_no_record(workspace, data):
     """Files without one record are a commit without output."""
-    compacted = scene.compact({"a": data})
+    compacted = workspace.compact({"a": data})
     assert compacted.commit.outputs == []
     assert len(compacted.rejects) == (1 if data.startswith(b"nothing") else 0)

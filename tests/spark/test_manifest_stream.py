@@ -1,4 +1,4 @@
-"""The job on Spark's file stream: which manifests it finds, and what becomes of each."""
+"""The job on Spark's file stream: the manifests it finds, and the outcome of each."""
 
 import json
 import os
@@ -14,47 +14,47 @@ from compactor.job.compaction import Ending
 TIMEOUT_SECONDS = 120
 
 
-def outcomes(scene):
+def outcomes(workspace):
     """Every outcome on record, by manifest id."""
-    return {key.id: scene.app.ledger.outcome(key) for key in scene.app.ledger.manifests()}
+    return {key.id: workspace.app.ledger.outcome(key) for key in workspace.app.ledger.manifests()}
 
 
-def left(scene):
-    return [info.uri for info in scene.app.store.list(scene.app.layout.manifests_folder)]
+def left(workspace):
+    return [info.uri for info in workspace.app.store.list(workspace.app.layout.manifests_folder)]
 
 
-def rows(scene):
+def rows(workspace):
     return sorted(
         record["n"]
-        for found in outcomes(scene).values()
+        for found in outcomes(workspace).values()
         if isinstance(found, Commit)
-        for record in scene.compacted(found.manifest_id).records
+        for record in workspace.compacted(found.manifest_id).records
     )
 
 
 @pytest.mark.parametrize("engine", ["spark"])  # how manifests are found has nothing to do with what is done to them
 @pytest.mark.parametrize("kind", ["local", "s3"])
-def test_manifests_of_any_name_are_found_once(new_scene, new_s3_scene, kind):
+def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, kind):
     """Odd names are worked on like others, hidden and empty ones are set aside, and a second run finds nothing."""
-    scene = (new_scene if kind == "local" else new_s3_scene)()
+    workspace = (new_workspace if kind == "local" else new_s3_workspace)()
     names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
-        scene.deliver(f"m{number}", [scene.write(str(number), b'{"n":"%d"}' % number)], name)
+        workspace.deliver(f"m{number}", [workspace.write(str(number), b'{"n":"%d"}' % number)], name)
     if kind == "local":  # older by far than all others, which were seen before
-        os.utime(scene.app.layout.manifests_folder + names[0], (1_000_000_000, 1_000_000_000))
-    put, folder = scene.app.store.put, scene.app.layout.manifests_folder
+        os.utime(workspace.app.layout.manifests_folder + names[0], (1_000_000_000, 1_000_000_000))
+    put, folder = workspace.app.store.put, workspace.app.layout.manifests_folder
     put(folder + "_hidden.json", b"{}")
     put(folder + ".hidden.json", b"{}")
     put(folder + "empty.json", b"")
-    report = scene.app.service().run(once=True)
+    report = workspace.app.service().run(once=True)
     assert (report.committed, report.dead_lettered, report.failures) == (len(names), 3, {})
-    assert rows(scene) == sorted(str(number) for number in range(len(names)))
-    reasons = {found.source_uri.removeprefix(folder): found.reason for found in outcomes(scene).values()
+    assert rows(workspace) == sorted(str(number) for number in range(len(names)))
+    reasons = {found.source_uri.removeprefix(folder): found.reason for found in outcomes(workspace).values()
                if isinstance(found, DeadLetter)}  # fmt: skip
     assert reasons == {"_hidden.json": "hidden_name", ".hidden.json": "hidden_name", "empty.json": "empty"}
-    assert left(scene) == [scene.app.layout.keep_marker]
-    scene.check()
-    again = scene.app.service().run(once=True)
+    assert left(workspace) == [workspace.app.layout.keep_marker]
+    workspace.check()
+    again = workspace.app.service().run(once=True)
     assert (again.committed, again.dead_lettered) == (0, 0)
 
 
@@ -84,29 +84,29 @@ BAD_MANIFESTS = {
 }
 
 
-def test_bad_manifests_are_set_aside_beside_good_ones(new_scene):
+def test_bad_manifests_are_set_aside_beside_good_ones(new_workspace):
     """Each bad manifest is a dead letter with its own reason and its bytes; the good ones among them are committed."""
-    scene = new_scene()
+    workspace = new_workspace()
     originals = {}
     for name, bad in BAD_MANIFESTS.items():
-        data = bad if isinstance(bad, bytes) else json.dumps(bad).replace("RAW", scene.raw).encode()
+        data = bad if isinstance(bad, bytes) else json.dumps(bad).replace("RAW", workspace.raw).encode()
         originals[name] = data
-        scene.app.store.put(f"{scene.app.layout.manifests_folder}{name}.json", data)
-    good = [scene.deliver(f"good-{number}", [scene.write(f"g{number}", b'{"n":"g"}')]) for number in range(2)]
-    scene.app.store.copy(good[0], good[0].replace("good-0", "the-same-again"))
-    report = scene.app.service().run(once=True)
+        workspace.app.store.put(f"{workspace.app.layout.manifests_folder}{name}.json", data)
+    good = [workspace.deliver(f"good-{number}", [workspace.write(f"g{number}", b'{"n":"g"}')]) for number in range(2)]
+    workspace.app.store.copy(good[0], good[0].replace("good-0", "the-same-again"))
+    report = workspace.app.service().run(once=True)
     assert (report.committed, report.dead_lettered, report.failures) == (2, len(BAD_MANIFESTS), {})
-    dead = {found.manifest_id: found for found in outcomes(scene).values() if isinstance(found, DeadLetter)}
+    dead = {found.manifest_id: found for found in outcomes(workspace).values() if isinstance(found, DeadLetter)}
     assert set(dead) == set(BAD_MANIFESTS)
     for name, found in dead.items():
         assert name.startswith(found.reason)
-        assert scene.app.store.read(scene.app.layout.failed_manifest(name)) == originals[name]
-    assert rows(scene) == ["g", "g"]
-    assert left(scene) == [scene.app.layout.keep_marker]
-    scene.check()
+        assert workspace.app.store.read(workspace.app.layout.failed_manifest(name)) == originals[name]
+    assert rows(workspace) == ["g", "g"]
+    assert left(workspace) == [workspace.app.layout.keep_marker]
+    workspace.check()
 
 
-def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
+def test_a_running_job_takes_what_comes_and_stops_when_told(new_workspace):
     """It starts on an empty prefix, works on what arrives later, finishes what is in hand when stopped, and returns."""
     converted, stopped = Event(), Event()
 
@@ -115,23 +115,23 @@ def test_a_running_job_takes_what_comes_and_stops_when_told(new_scene):
             converted.set()
             assert stopped.wait(TIMEOUT_SECONDS)
 
-    scene = new_scene(on_crash_point=on_crash_point)
+    workspace = new_workspace(on_crash_point=on_crash_point)
     arrived = Event()
-    scene.app.on_result = lambda result: arrived.set() if result.ending is Ending.COMMITTED else None
-    service = scene.app.service()
+    workspace.app.on_result = lambda result: arrived.set() if result.ending is Ending.COMMITTED else None
+    service = workspace.app.service()
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(service.run, once=False)
         try:
-            scene.deliver("first", [scene.write("a", b'{"n":"1"}')])
+            workspace.deliver("first", [workspace.write("a", b'{"n":"1"}')])
             assert arrived.wait(TIMEOUT_SECONDS)
-            scene.deliver("second", [scene.write("b", b'{"n":"2"}')])
+            workspace.deliver("second", [workspace.write("b", b'{"n":"2"}')])
             assert converted.wait(TIMEOUT_SECONDS)
         finally:
             service.stop()
             stopped.set()
         report = run.result(TIMEOUT_SECONDS)
     assert (report.committed, report.failures) == (2, {})
-    assert rows(scene) == ["1", "2"]
-    assert left(scene) == [scene.app.layout.keep_marker]
-    assert list(scene.app.store.list(scene.app.layout.checkpoints_folder)) == []
-    scene.check()
+    assert rows(workspace) == ["1", "2"]
+    assert left(workspace) == [workspace.app.layout.keep_marker]
+    assert list(workspace.app.store.list(workspace.app.layout.checkpoints_folder)) == []
+    workspace.check()

@@ -1,18 +1,18 @@
-"""The native engine inside Spark's tasks: plans, results and errors come over as they are."""
+"""The native engine inside Spark's tasks: plans, results and errors arrive unchanged."""
 
 import pytest
 
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.spark.bin_workers import SparkBinWorkers
 from compactor.adapters.spark.health import runs_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError
 from compactor.core.manifest import ManifestFile
 from compactor.engines.bin_task import BinTask
-from tests.spark.conftest import Scene
+from tests.support.engine_workspace import EngineWorkspace
+from tests.support.extras import NATIVE
 from tests.support.native_rows import plan_of, schema_of
 
-pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+pytestmark = NATIVE.needed
 
 
 @pytest.fixture
@@ -20,45 +20,45 @@ def engine() -> str:
     return "native"
 
 
-def on_spark(scene: Scene, manifest_id: str, *uris: str):
+def on_spark(workspace: EngineWorkspace, manifest_id: str, *uris: str):
     """Compact files by the engine that a job would have."""
-    return scene.app.batch_runner(scene.app.engine()).run([scene.deliver(manifest_id, uris)])
+    return workspace.app.batch_runner(workspace.app.engine()).run([workspace.deliver(manifest_id, uris)])
 
 
-def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_scene):
+def test_a_manifest_is_compacted_by_tasks_of_spark(new_s3_workspace):
     """Late key, reject, typed column and all; from S3 to S3."""
-    scene = new_s3_scene(schema={"metadata_columns": ["_source_file"]})
-    assert on_spark(scene, "first", scene.write("a", b'{"id":1}\n')).failures == {}
-    uris = [scene.write("b", b'{"id":2,"late":[1]}\nbad\n'), scene.write("c", b'{"id":3}\n')]
-    assert on_spark(scene, "second", *uris).failures == {}
-    scene.check()
-    compacted = scene.compacted("second")
+    workspace = new_s3_workspace(schema={"metadata_columns": ["_source_file"]})
+    assert on_spark(workspace, "first", workspace.write("a", b'{"id":1}\n')).failures == {}
+    uris = [workspace.write("b", b'{"id":2,"late":[1]}\nbad\n'), workspace.write("c", b'{"id":3}\n')]
+    assert on_spark(workspace, "second", *uris).failures == {}
+    workspace.check()
+    compacted = workspace.compacted("second")
     assert compacted.by("id").keys() == {"2", "3"}
     assert compacted.commit.engine == "native"
     assert compacted.commit.redone_bins == 1
     assert [row["raw"] for row in compacted.rejects] == [b"bad"]
 
 
-def test_an_error_of_a_task_keeps_its_kind(new_s3_scene):
+def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
     """What only a person can mend is told as that, and not as the text of a stack trace."""
-    scene = new_s3_scene()
+    workspace = new_s3_workspace()
     task = BinTask(
-        files=((0, ManifestFile(uri=scene.write("a", b'{"id":1}\n'))),),
+        files=((0, ManifestFile(uri=workspace.write("a", b'{"id":1}\n'))),),
         stored_bytes=9,
         staging="s3://no-such-bucket-anywhere/staging/",
         number=0,
         plan=plan_of(schema_of({"id": "string"})),
-        limits=scene.app.limits,
+        limits=workspace.app.limits,
         on_changed_file="skip",
         target_file_bytes=1 << 27,
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
-        SparkBinWorkers(scene.app.spark, scene.app.store_spec).write_bins("m", [task])
+        SparkBinWorkers(workspace.app.spark, workspace.app.store_spec).write_bins("m", [task])
 
 
 def test_executors_without_the_wheel_are_not_well(spark):
-    """So that nothing of it is held against manifests."""
-    assert SparkBinWorkers(spark, StoreSpec()).are_well()
+    """So that no manifest is blamed for them."""
+    assert SparkBinWorkers(session=spark, store_spec=StoreSpec()).are_healthy()
     assert not runs_tasks(spark, _is_missing)
 
 

@@ -26,18 +26,18 @@ def is_even(sizes: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("ratio", [None, 0.999], ids=["measured", "learned"])
-def test_many_small_files_become_files_of_the_target_size(new_scene, ratio):
+def test_many_small_files_become_files_of_the_target_size(new_workspace, ratio):
     """Their number follows from the input and the ratio, measured on a sample or learned; their sizes are alike."""
-    scene = new_scene(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})
+    workspace = new_workspace(ratio=ratio, output={"target_file_bytes": MIB}, stream={"manifests_in_flight": 2})
     files = {f"{number:02d}": body(number, MIB // 10) for number in range(40)}
-    sizes = [file.size_bytes for file in scene.compact(files).commit.outputs]
+    sizes = [file.size_bytes for file in workspace.compact(files).commit.outputs]
     assert len(sizes) == (round(sum(sizes) / MIB) if ratio is None else 4)
     assert is_even(sizes)
 
 
-@pytest.mark.parametrize("gathering", ["coalesce", "rebalance"])
-def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
-    """Rows are gathered into just as many files as planned, whether they are moved or not."""
+@pytest.mark.parametrize("partitioning", ["coalesce", "rebalance"])
+def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitioning):
+    """Rows are brought together in just as many files as planned, whether they are moved or not."""
     sources = {}
     for number in range(24):
         (tmp_path / f"{number}.ndjson").write_bytes(body(number, MIB // 10))
@@ -53,7 +53,7 @@ def test_both_gatherings_write_the_planned_files(spark, tmp_path, gathering):
         processed_at=now,
         target=f"{tmp_path}/out/",
         files=3,
-        gathering=gathering,
+        partitioning=partitioning,
         compression="snappy",
     )
     rows = convert(spark, task)

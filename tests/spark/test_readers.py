@@ -1,4 +1,4 @@
-"""What the native engine writes, as the readers see it that people use: the same to each of them."""
+"""The native engine's output in the readers that people use: the same values in each of them."""
 
 import json
 from datetime import date, datetime
@@ -33,12 +33,12 @@ RECORDS = [
 
 @pytest.mark.parametrize("engine", ["native"])
 @pytest.mark.parametrize("compression", ["snappy", "zstd"])
-def test_pyarrow_duckdb_and_spark_read_the_same(new_scene, spark, compression):
+def test_pyarrow_duckdb_and_spark_read_the_same(new_workspace, spark, compression):
     """Names, types and values, rescued data and metadata columns included."""
     metadata = ["_source_file", "_processed_at", "_manifest_id"]
-    scene = new_scene(columns=TYPES, schema={"metadata_columns": metadata}, output={"compression": compression})
+    workspace = new_workspace(columns=TYPES, schema={"metadata_columns": metadata}, output={"compression": compression})
     lines = b"\n".join(json.dumps(record).encode() for record in RECORDS * 50)
-    compacted = scene.compact({"a b?.ndjson": lines})
+    compacted = workspace.compact({"a b?.ndjson": lines})
     (output,) = compacted.commit.outputs
     table = pq.read_table(output.final)
     by_arrow = _shown([tuple(row.values()) for row in table.to_pylist()])
@@ -80,11 +80,11 @@ def _without_zeros(text: str) -> str:
 
 
 @pytest.mark.parametrize("engine", ["native"])
-def test_files_have_statistics_and_small_footers(new_scene):
+def test_files_have_statistics_and_small_footers(new_workspace):
     """Readers can skip row groups, and a value of megabytes is not in the footer as well."""
-    scene = new_scene()
+    workspace = new_workspace()
     lines = b"\n".join(b'{"id":"%06d","kind":"k%d","huge":"%s"}' % (at, at % 3, b"x" * 100_000) for at in range(200))
-    (output,) = scene.compact({"a": lines}).commit.outputs
+    (output,) = workspace.compact({"a": lines}).commit.outputs
     footer = pq.read_metadata(output.final)
     by_name = {footer.row_group(0).column(at).path_in_schema: footer.row_group(0).column(at) for at in range(3)}
     assert (by_name["id"].statistics.min, by_name["id"].statistics.max) == ("000000", "000199")

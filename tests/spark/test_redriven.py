@@ -6,35 +6,35 @@ import pytest
 
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.wiring.app import App
-from tests.spark.conftest import DAY, NewScene, Scene
+from tests.support.engine_workspace import DAY, EngineWorkspace, NewWorkspace
 
 LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 
 
-def redrive(scene: Scene, kind: Kind) -> str:
+def redrive(workspace: EngineWorkspace, kind: Kind) -> str:
     """Redrive all there is of one manifest; the URI of the new one."""
-    report = scene.app.redriver().redrive(scene.app.redrive_scan.scan(Scope(kind)))
+    report = workspace.app.redriver().redrive(workspace.app.redrive_scan.scan(Scope(kind)))
     assert report.refused == []
     [redriven] = report.redriven
     assert redriven.manifest_id is not None
-    return scene.app.layout.manifest(redriven.manifest_id)
+    return workspace.app.layout.manifest(redriven.manifest_id)
 
 
 @pytest.mark.parametrize("place", ["disk", "s3"])
-def test_rejects_and_files(new_scene: NewScene, new_s3_scene: NewScene, place: str) -> None:
+def test_rejects_and_files(new_workspace: NewWorkspace, new_s3_workspace: NewWorkspace, place: str) -> None:
     """Over-long lines and a file that was missing are put back, and every line is one row, byte for byte."""
-    new = new_scene if place == "disk" else new_s3_scene
+    new = new_workspace if place == "disk" else new_s3_workspace
     first = new(input={"max_line_bytes": 40})
     files = [first.write("a.ndjson", b'{"id": "short"}\n' + LONG + b"\n"), f"{first.raw}late.ndjson"]
     first.run(first.deliver("m", files))
     settings = first.app.settings
     wider = settings.input.model_copy(update={"max_line_bytes": 1 << 20})
-    scene = Scene(App(replace(settings, input=wider)), first.raw, first.engine_name)
-    scene.write("late.ndjson", b'{"id": "late"}\n')
-    assert scene.run(redrive(scene, "rejects"), redrive(scene, "files")).failures == {}
-    ids = [record["id"] for name in ("m", "m-r1", "m-r2") for record in scene.compacted(name).records]
+    workspace = EngineWorkspace(App(replace(settings, input=wider)), first.raw, first.engine_name)
+    workspace.write("late.ndjson", b'{"id": "late"}\n')
+    assert workspace.run(redrive(workspace, "rejects"), redrive(workspace, "files")).failures == {}
+    ids = [record["id"] for name in ("m", "m-r1", "m-r2") for record in workspace.compacted(name).records]
     assert sorted(ids) == ["late", "long", "short"]
-    [row] = scene.compacted("m-r1").records
+    [row] = workspace.compacted("m-r1").records
     assert row["text"] == "x" * 100
-    assert not scene.check().needs_operator
-    assert [key.date for key in scene.app.ledger.manifests()] == [DAY] * 3
+    assert not workspace.check().needs_operator
+    assert [key.date for key in workspace.app.ledger.manifests()] == [DAY] * 3

@@ -9,10 +9,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from conftest import Scene, schema_file
 from pyspark.sql import functions as F  # noqa: N812
 
 from compactor.wiring.app import App
+from tests.support.engine_workspace import EngineWorkspace, schema_file
 
 TYPES = {
     "n": "long",
@@ -35,19 +35,19 @@ EXPECTED = [
 """What all readers have to see, without nulls: decimals and dates as text, timestamps as microseconds since 1970."""
 
 
-def with_file(scene: Scene, columns: Mapping[str, str]) -> Scene:
+def with_file(workspace: EngineWorkspace, columns: Mapping[str, str]) -> EngineWorkspace:
     """The same places, for an app that has a schema file."""
-    settings = scene.app.settings
+    settings = workspace.app.settings
     file = Path(settings.paths.state).parent / "columns.toml"
     file.write_text(schema_file(columns))
-    return replace(scene, app=App(replace(settings, schema=settings.schema.model_copy(update={"file": str(file)}))))
+    return replace(workspace, app=App(replace(settings, schema=settings.schema.model_copy(update={"file": str(file)}))))
 
 
-def test_files_of_all_versions_are_read_together(new_scene, spark):
+def test_files_of_all_versions_are_read_together(new_workspace, spark):
     """Before and after columns, types and rescued data came, DuckDB, Spark and pyarrow see one table."""
-    before = new_scene(schema={"max_columns": 9})
+    before = new_workspace(schema={"max_columns": 9})
     commits = [before.compact({"1": b'{"id":1,"a":"old"}'}, "m1").commit]
-    scene = with_file(before, TYPES)
+    workspace = with_file(before, TYPES)
     lines = [
         b'{"id":2,"n":9223372036854775807,"price":1.100,"at":"0001-01-01T00:00:00Z","day":"0001-01-01","ok":true}',
         b'{"id":3,"a":"mid","price":1e2,"at":1700000000.5,"day":"1500-03-01","ok":"false","x":-0}',
@@ -56,9 +56,9 @@ def test_files_of_all_versions_are_read_together(new_scene, spark):
             b'"at":"1500-03-10 23:59:59.999999Z"}'
         ),
     ]
-    commits.append(scene.compact({"2": b"\n".join(lines)}, "m2").commit)
+    commits.append(workspace.compact({"2": b"\n".join(lines)}, "m2").commit)
     later = b'{"id":5,"n":5,"late":[1 ,2]}\n{"id":6,"n":"?","late":"","beyond":1.10}'
-    commits.append(scene.compact({"3": later}, "m3").commit)
+    commits.append(workspace.compact({"3": later}, "m3").commit)
     assert [commit.schema_version for commit in commits] == [1, 2, 3]
     assert [commit.rescued_values for commit in commits] == [0, 4, 1]
     paths = [file.final for commit in commits for file in commit.outputs]

@@ -1,4 +1,4 @@
-"""No word of a line gets into the log or the records, whatever Spark, or Python on its executors, chokes on."""
+"""No data of a line gets into the log or the records, whatever fails in Spark or in Python on its executors."""
 
 import gzip
 import io
@@ -28,9 +28,9 @@ def log() -> Iterator[io.StringIO]:
     LOGGER.setLevel(before[1])
 
 
-def test_bad_lines_are_told_by_their_reason_alone(new_scene: Any, log: io.StringIO) -> None:
+def test_bad_lines_are_told_by_their_reason_alone(new_workspace: Any, log: io.StringIO) -> None:
     """Lines and values that either parser refuses leave reasons and counts behind; their bytes are in the rejects."""
-    scene = new_scene(columns={"n": "long", "day": "date"})
+    workspace = new_workspace(columns={"n": "long", "day": "date"})
     lines = [
         f'{{"n": "{CARD}", "day": "{CARD}"}}',
         f'{{"n": "{CARD}"',
@@ -39,20 +39,20 @@ def test_bad_lines_are_told_by_their_reason_alone(new_scene: Any, log: io.String
         f'{{"n": 1, "card": "{CARD}"}}',
     ]
     data = "\n".join(lines).encode()
-    compacted = scene.compact({"plain": data, "packed.gz": gzip.compress(data), "cut.gz": gzip.compress(data)[:-9]})
+    compacted = workspace.compact({"plain": data, "packed.gz": gzip.compress(data), "cut.gz": gzip.compress(data)[:-9]})
     assert any(CARD.encode() in row["raw"] for row in compacted.rejects)
-    layout = scene.app.layout
-    uris = [info.uri for info in scene.app.store.list(f"{layout.state}/") if info.uri.endswith(".json")]
+    layout = workspace.app.layout
+    uris = [info.uri for info in workspace.app.store.list(f"{layout.state}/") if info.uri.endswith(".json")]
     assert uris
-    for text in (log.getvalue(), *(scene.app.store.read(uri).decode() for uri in uris)):
+    for text in (log.getvalue(), *(workspace.app.store.read(uri).decode() for uri in uris)):
         assert CARD not in text
 
 
 @pytest.mark.parametrize("engine", ["spark"])
-def test_what_fails_on_an_executor_is_told_without_its_values(new_scene: Any, spark: Any) -> None:
+def test_what_fails_on_an_executor_is_told_without_its_values(new_workspace: Any, spark: Any) -> None:
     """An error of a task that nobody foresaw says its kind and place; one of a query, its condition."""
-    scene = new_scene()
-    spec = scene.app.store_spec
+    workspace = new_workspace()
+    spec = workspace.app.store_spec
 
     def choke(_store: Any, value: str) -> int:
         return int(value)

@@ -53,7 +53,7 @@ def is_token(text: str) -> bool:
     return text == text.strip() and not isinstance(token, str | list | dict | None)
 
 
-def test_spark_and_the_rules_agree_on_every_text(new_scene, spark):
+def test_spark_and_the_rules_agree_on_every_text(new_workspace, spark):
     """Hundreds of texts at the limits, quoted and bare, in a column of each type: same value, or same text rescued."""
     lines = [orjson.dumps({"n": f"{at}", **dict.fromkeys(TYPES, text)}) for at, text in enumerate(HOSTILE_TEXTS)]
     lines += [
@@ -62,8 +62,8 @@ def test_spark_and_the_rules_agree_on_every_text(new_scene, spark):
         if is_token(text)
     ]
     with session_conf(spark, **HOSTILE_DEFAULTS):
-        scene = new_scene(columns=TYPES)
-        compacted = scene.compact({"a": b"\n".join(lines)})
+        workspace = new_workspace(columns=TYPES)
+        compacted = workspace.compact({"a": b"\n".join(lines)})
     kinds = {name: parse_type(*kind.split(" ")) for name, kind in TYPES.items()}
     rescued_values = 0
     for row in compacted.rows:
@@ -80,10 +80,10 @@ def test_spark_and_the_rules_agree_on_every_text(new_scene, spark):
     assert compacted.commit.rescued_values == rescued_values > 3_000
 
 
-def test_declared_types_without_inspection(new_scene):
+def test_declared_types_without_inspection(new_workspace):
     """Typed columns and rescued values are the same where the keys of the schema file are trusted."""
-    scene = new_scene(columns={"id": "long", "v": "decimal(9,2)"}, input={"discovery": "declared"})
-    rows = scene.compact({"a": b'{"v":1.10,"id":1}\n{"id":"x","v":1.105}\n{"id":null}'}).rows
+    workspace = new_workspace(columns={"id": "long", "v": "decimal(9,2)"}, input={"discovery": "declared"})
+    rows = workspace.compact({"a": b'{"v":1.10,"id":1}\n{"id":"x","v":1.105}\n{"id":null}'}).rows
     assert sorted((row["id"] or 0, f"{row['v']}", tuple(row["_rescued_data"] or ())) for row in rows) == [
         (0, "None", ()),
         (0, "None", (("id", "x"), ("v", "1.105"))),
@@ -92,7 +92,7 @@ def test_declared_types_without_inspection(new_scene):
 
 
 @pytest.mark.parametrize("engine", ["spark"])
-def test_without_typed_columns_nothing_is_added_to_the_plan(new_scene, spark, monkeypatch):
+def test_without_typed_columns_nothing_is_added_to_the_plan(new_workspace, spark, monkeypatch):
     """Where all columns are strings, no value is looked at."""
     plans = []
     frames = type(spark.range(1))
@@ -105,5 +105,5 @@ def test_without_typed_columns_nothing_is_added_to_the_plan(new_scene, spark, mo
     monkeypatch.setattr(conversion, "_coalesces", lambda *_: True)
     monkeypatch.setattr(frames, "coalesce", coalesce)
     for number, kind in enumerate(("string", "long")):
-        new_scene(columns={"id": kind}).compact({"a": b'{"id":1,"v":2}'}, f"m{number}")
+        new_workspace(columns={"id": kind}).compact({"a": b'{"id":1,"v":2}'}, f"m{number}")
     assert [("RLIKE" in plan, "misfits" in plan) for plan in plans] == [(False, False), (True, True)]

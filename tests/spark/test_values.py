@@ -32,18 +32,18 @@ def deep(levels: int) -> str:
     return "[" * levels + "]" * levels
 
 
-def test_every_value_keeps_its_text(scene):
+def test_every_value_keeps_its_text(workspace):
     """Strings come out decoded, and everything else byte for byte as it was written."""
     expected = {f"s{number}": value for number, (_, value) in enumerate(STRINGS)}
     expected |= {f"x{number}": text for number, text in enumerate(LITERALS)}
     written = [f'{{"id":"s{number}","v":{text}}}' for number, (text, _) in enumerate(STRINGS)]
     written += [f' {{"v" :\t{text} ,"id" : "x{number}" }}\r' for number, text in enumerate(LITERALS)]
-    compacted = scene.compact({"a.ndjson": "\n".join(written).encode()})
+    compacted = workspace.compact({"a.ndjson": "\n".join(written).encode()})
     assert {name: record["v"] for name, record in compacted.by("id").items()} == expected
     assert compacted.rejects == []
 
 
-def test_null_missing_and_empty_differ_as_they_should(scene):
+def test_null_missing_and_empty_differ_as_they_should(workspace):
     """Null and missing are null, an empty string stays one; of a repeated key the last value holds, null too."""
     lines = [
         b'{"id":"null","v":null}',
@@ -55,7 +55,7 @@ def test_null_missing_and_empty_differ_as_they_should(scene):
         b'{"id":"nested","v":{"a":1,"a":null}}',
         b'{"id":"first","v":3}',
     ]
-    values = {row["id"]: row["v"] for row in scene.compact({"a": b"\n".join(lines)}).rows}
+    values = {row["id"]: row["v"] for row in workspace.compact({"a": b"\n".join(lines)}).rows}
     assert values == {
         "null": None,
         "missing": None,
@@ -68,7 +68,7 @@ def test_null_missing_and_empty_differ_as_they_should(scene):
     }
 
 
-def test_long_and_deep_values_survive(scene):
+def test_long_and_deep_values_survive(workspace):
     """Neither strings of megabytes, nor long numbers, nor a thousand brackets are cut, also across Spark's splits."""
     values = {
         "string": json.dumps("é\n" * 700_000),
@@ -79,24 +79,24 @@ def test_long_and_deep_values_survive(scene):
         "many keys": "{" + ",".join(f'"key{number}":{number}' for number in range(100_000)) + "}",
     }
     lines = [f'{{"id":"{name} {copy}","v":{text}}}' for name, text in values.items() for copy in range(4)]
-    found = scene.compact({"a": "\n".join(lines).encode()}).by("id")
+    found = workspace.compact({"a": "\n".join(lines).encode()}).by("id")
     for name, text in values.items():
         for copy in range(4):
             assert found[f"{name} {copy}"]["v"] == (json.loads(text) if name == "string" else text), name
 
 
-def test_objects_without_keys_are_rows(scene):
+def test_objects_without_keys_are_rows(workspace):
     """An object that holds nothing is a line like any other, also where no key was ever seen."""
-    assert scene.compact({"a": b"{}\n{ }\n"}).rows == [{"_": None}] * 2
+    assert workspace.compact({"a": b"{}\n{ }\n"}).rows == [{"_": None}] * 2
 
 
-def test_rows_tell_where_they_come_from(new_scene):
+def test_rows_tell_where_they_come_from(new_workspace):
     """The metadata columns hold the manifest, the moment its attempt began, and the file."""
-    scene = new_scene(schema={"metadata_columns": ["_source_file", "_processed_at", "_manifest_id"]})
-    compacted = scene.compact({"a": b'{"v":1}', "b": b'{"v":2}'})
+    workspace = new_workspace(schema={"metadata_columns": ["_source_file", "_processed_at", "_manifest_id"]})
+    compacted = workspace.compact({"a": b'{"v":1}', "b": b'{"v":2}'})
     facts = {(row["v"], row["_source_file"], row["_manifest_id"], row["_processed_at"]) for row in compacted.rows}
     started = compacted.commit.started_at
-    assert facts == {("1", scene.raw + "a", "m", started), ("2", scene.raw + "b", "m", started)}
+    assert facts == {("1", workspace.raw + "a", "m", started), ("2", workspace.raw + "b", "m", started)}
 
 
 BLANKS = st.text(" \t", max_size=3)
@@ -158,13 +158,13 @@ def drawn_objects(draw: st.DrawFn) -> tuple[list[str], list[str], str, dict[str,
     suppress_health_check=list(HealthCheck),
 )
 @given(st.lists(drawn_objects(), min_size=40, max_size=60))
-def test_any_object_keeps_its_values(new_scene, drawn):
+def test_any_object_keeps_its_values(new_workspace, drawn):
     """Whatever JSON objects are written with whatever white space, each top-level value comes out as its text."""
     lines = [
         blanks[0] + spaced([f'"id":"{number}"', *members], "{", "}", blanks) + end
         for number, (members, blanks, end, _) in enumerate(drawn)
     ]
-    found = new_scene().compact({"a": "\n".join(lines).encode()}).by("id")
+    found = new_workspace().compact({"a": "\n".join(lines).encode()}).by("id")
     for number, (*_, values) in enumerate(drawn):
         expected = {key: value for key, value in values.items() if value is not None}
         assert found[str(number)] == {"id": str(number), **expected}, lines[number]

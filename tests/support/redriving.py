@@ -10,7 +10,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.records import Commit, FileStatus
 from compactor.engines.engine import Staged, StageRequest
 from compactor.ndjson.lines import Limits
-from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes as twins
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

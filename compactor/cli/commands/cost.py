@@ -20,7 +20,8 @@ from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 LAST_BENCH = Path(".bench/last.json")
 """The result of `python -m bench`, below the folder that it ran in."""
@@ -42,11 +43,11 @@ _MEASURED = (*(f"dollars_{time}" for time in _TIMES), *(f"dollars_per_terabyte_{
 
 
 @click.command("cost", context_settings={"show_default": True})
-@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000)
+@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, help="Input files.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE)
+@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, help="Glue's type.")
 @click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Sets the price of a DPU-hour.")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),

@@ -12,7 +12,7 @@ from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import S3Lake
 
 SEED = 20251221
-TIMEOUT_SECONDS = 0.8
+TIMEOUT_SECONDS = 2.0
 
 
 def shortened(cases: Sequence[tuple[Any, ...]], few: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -13,6 +13,7 @@ from tests.faults.s3_findings import Findings
 from tests.faults.s3_lake import BUCKET, SAMPLE_BYTES, S3Lake
 from tests.faults.s3_server import S3Server, s3_server
 from tests.support.engines import engines_without_spark
+from tests.support.extras import VERSITYGW
 
 MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
@@ -33,6 +34,7 @@ def findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    VERSITYGW.need_if_required()
     with s3_server(tmp_path_factory.mktemp("s3") / "data") as started:
         started.make_bucket(BUCKET)
         yield started

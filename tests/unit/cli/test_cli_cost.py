@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS
-from compactor.wiring import app
+from compactor.wiring import engine_components
 from tests.support.harness import GOOD, Harness
 
 README = Path(__file__).parents[3] / "README.md"
@@ -30,7 +30,7 @@ def document(*arguments: str, config: Path | None = None) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder where nobody has run a benchmark."""
+    """Run in a folder without the result of a benchmark."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -101,7 +101,7 @@ def test_other_loads(config: Path) -> None:
 @pytest.mark.parametrize(("is_installed", "usual"), [(True, "native"), (False, "spark")])
 def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool, usual: str) -> None:
     """The option names the engine, else the settings do, else it is what would run here; the screen says which."""
-    monkeypatch.setattr(app, "is_installed", lambda: is_installed)
+    monkeypatch.setattr(engine_components, "is_installed", lambda: is_installed)
     assert document()["shape"]["engine"] == document(config=config)["shape"]["engine"] == usual
     assert f"engine  {usual};" in call().stdout
     text = config.read_text()

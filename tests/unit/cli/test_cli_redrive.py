@@ -88,7 +88,7 @@ def test_files(site: Site) -> None:
     manifest_id = quarantined(site)
     late = str(site.root / "raw" / f"{DAY}-b.ndjson")
     traced, code = site.json("trace", late)
-    assert (traced["trace_state"], traced["next_moves"], code) == (
+    assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
         [f"compactor redrive files {manifest_id}"],
         3,
@@ -232,7 +232,7 @@ def test_trace_json_is_stable(site: Site) -> None:
     """The keys of the document are those that other programs count on."""
     document, _ = site.json("trace", quarantined(site))
     assert list(document) == [
-        *("uri", "kind", "trace_state", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
+        *("uri", "kind", "state", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
         *("files", "outputs", "rejects", "redriven_from", "origin", "redriven_as", "message", "next_moves"),
         *("searched", "meaning", "needs_operator"),
     ]

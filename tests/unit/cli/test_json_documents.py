@@ -33,7 +33,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileStatus
 from compactor.cost.prices import JobSize
 from compactor.engines.engine import Staged, StageRequest
-from compactor.job.service import RunReport, Service
+from compactor.job.run_report import RunReport
+from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key

@@ -1,0 +1,110 @@
+"""The suite itself: it passes in any environment, skips nothing that was required, and stores nothing in CI."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.release import run_parts
+from tests.support.environment import CREDENTIALS, clear_environment
+from tests.support.extras import CHROMIUM, EXTRAS, missing_lines, missing_required
+from tests.support.jvm_starts import jvm_lines, jvm_starts
+
+ROOT = Path(__file__).resolve().parents[3]
+HOSTILE = {
+    "AWS_PROFILE": "no-such-profile",
+    "AWS_REGION": "mars-north-1",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "COMPACTOR_CONFIG": "/no/such/file.toml",
+    "COMPACTOR_STREAM__MAX_ATTEMPTS": "0",
+    "COMPACTOR_AWS__REGION": "mars-north-1",
+    "FORCE_COLOR": "1",
+    "COLUMNS": "23",
+    "GLUE_VERSION": "0.1",
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    "no_proxy": "",
+    "SPARK_HOME": "/no/such/folder",
+}
+IN_ANY_ENVIRONMENT = (
+    "tests/contract/test_stores.py",
+    "tests/unit/settings/test_settings.py",
+    "tests/unit/cli/test_cli_usage.py",
+)
+
+
+def pytest_in(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a process of its own, with some variables set."""
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--color=no", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_suite_passes_in_a_hostile_environment() -> None:
+    """Profiles, proxies, colours, widths and settings of the person who runs the tests do not reach them."""
+    done = pytest_in(HOSTILE, *IN_ANY_ENVIRONMENT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_cleared() -> None:
+    """All that would change a test goes, whatever its case; what the machine needs stays."""
+    kept = {"JAVA_HOME": "/java", "PATH": "/bin", "COMPACTOR_CHROMIUM": "/opt/chromium"}
+    environment = {**HOSTILE, "HTTPS_PROXY": "x", "No_Proxy": "x", **kept}
+    clear_environment(environment)
+    assert environment == {**kept, **CREDENTIALS}
+
+
+def test_storing_is_refused_in_ci() -> None:
+    """With `UPDATE_STORED` every pinned test would pass: CI ends before the first one."""
+    done = pytest_in({"CI": "true", "UPDATE_STORED": "1"}, "tests/unit/core/test_backoff.py")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "UPDATE_STORED is refused in CI" in done.stderr
+
+
+def test_what_is_required_is_not_skipped(tmp_path: Path) -> None:
+    """A machine without Chromium skips what needs it and says so, and fails where `REQUIRE` names it."""
+    nowhere = {"PATH": str(tmp_path), "COMPACTOR_CHROMIUM": ""}
+    page = "tests/end_to_end/test_report_browser.py"
+    skipped = pytest_in(nowhere, page)
+    assert skipped.returncode == 0, skipped.stdout + skipped.stderr
+    assert CHROMIUM.reason in skipped.stdout.partition("missing on this machine")[2]
+    failed = pytest_in({**nowhere, "REQUIRE": "chromium"}, page)
+    assert failed.returncode == pytest.ExitCode.TESTS_FAILED
+    assert f"required, but {CHROMIUM.reason}" in failed.stdout
+    unknown = pytest_in({"REQUIRE": "crhomium"}, page)
+    assert unknown.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "REQUIRE=crhomium: expected some of native" in unknown.stderr
+
+
+def test_what_counts_as_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a skip for want of a required extra fails, and each extra has a reason of its own."""
+    assert len({each.reason for each in EXTRAS.values()}) == len(EXTRAS)
+    monkeypatch.setenv("REQUIRE", "chromium, native")
+    assert missing_required(f"Skipped: {CHROMIUM.reason}")
+    assert not missing_required("Skipped: the plain engine puts whole files")
+    monkeypatch.setenv("REQUIRE", "")
+    assert not missing_required(f"Skipped: {CHROMIUM.reason}")
+    assert not [line for line in missing_lines(()) if "(0 skipped)" not in line]
+
+
+def test_jvm_starts_are_counted(tmp_path: Path) -> None:
+    """A start is put down to the module of its test."""
+    assert jvm_starts(tmp_path) == []
+    (tmp_path / "starts").write_text(
+        "tests/a.py::test_one (setup)\ntests/b.py::t (call)\ntests/a.py::test_two (call)\n"
+    )
+    assert jvm_lines(jvm_starts(tmp_path)) == ["   3  in all", "   2  tests/a.py", "   1  tests/b.py"]
+
+
+def test_the_summary_of_a_release(capfd: pytest.CaptureFixture[str]) -> None:
+    """Every part runs whatever comes of the one before it; one that fails is named and fails the whole."""
+    assert run_parts({"one": ["false"], "two": ["true"]}) == 1
+    assert run_parts({"two": ["true"]}) == 0
+    told = capfd.readouterr().out.splitlines()
+    assert told[:3] == ["== one", "== two", "== summary"]
+    assert told[3].split() == ["one", "0", "min", "00", "s", "FAILED", "with", "exit", "code", "1"]
+    assert (told[5], told[-1]) == ("FAILED: one", "all 1 parts passed")
