@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
@@ -19,91 +19,66 @@ Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running",
 Severity = Literal["act", "look", "in_order", "nothing"]
 """A person has to act; something is worth a check; all is well; nothing has happened at all."""
 
-
-class Condition(StrEnum):
-    """What the job can be in, the most urgent first: several may hold at once."""
-
-    NO_PROGRESS = "no_progress"
-    NO_HEARTBEAT = "no_heartbeat"
-    CRASH_LOOP = "crash_loop"
-    STOPPING = "stopping"
-    OLDEST_MANIFEST = "oldest_manifest"
-    FALLING_BEHIND = "falling_behind"
-    QUEUE_AGE = "queue_age"
-    LATE_FILES = "late_files"
-    MANIFESTS_STUCK = "manifests_stuck"
-    SEALER_LATE = "sealer_late"
-    EVENTS_DEAD_LETTERED = "events_dead_lettered"
-    MANIFESTS_DEAD_LETTERED = "manifests_dead_lettered"
-    FILES_QUARANTINED = "files_quarantined"
-    RECORDS_UNREADABLE = "records_unreadable"
-    SEVERAL_RUNS = "several_runs"
-    FOREIGN_RUN = "foreign_run"
-    STATE_LASTS = "state_lasts"
-    UNKNOWN_STATE = "unknown_state"
-    UNKNOWN = "unknown"
-    SLOW_MANIFESTS = "slow_manifests"
-    TOO_FEW_WORKERS = "too_few_workers"
-    TOO_MANY_WORKERS = "too_many_workers"
-    REJECTS_RATE = "rejects_rate"
-    OFF_TARGET_SIZES = "off_target_sizes"
-    CLOCKS_OFF = "clocks_off"
-    RUNNING = "running"
-    IDLE = "idle"
-    ALL_DONE = "all_done"
-    EMPTY = "empty"
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a condition says of the job.
-
-    Attributes:
-        word: The state of the job while nothing more urgent holds.
-        severity: How bad it is.
-        next_move: The next action, unless a finding names a better one; empty if there is none.
-    """
-
-    word: Word
-    severity: Severity
-    next_move: str = ""
-
-
 _ADD_WORKERS = "add workers (compactor cost tells what they cost)"
 
-MEANINGS: dict[Condition, Meaning] = {
-    Condition.NO_PROGRESS: Meaning("stuck", "act", "read the job's log; compactor stop, then start it again"),
-    Condition.NO_HEARTBEAT: Meaning("stopped", "act", "read the end of the job's log"),
-    Condition.CRASH_LOOP: Meaning("stopped", "act", "fix the cause, then compactor control --close-breaker"),
-    Condition.STOPPING: Meaning("stopping", "in_order"),
-    Condition.OLDEST_MANIFEST: Meaning("behind", "look", _ADD_WORKERS),
-    Condition.FALLING_BEHIND: Meaning("behind", "look", _ADD_WORKERS),
-    Condition.QUEUE_AGE: Meaning("behind", "look", "read the builder's log"),
-    Condition.LATE_FILES: Meaning("behind", "look"),
-    Condition.MANIFESTS_STUCK: Meaning("needs_you", "act", "the line manifest.stuck in the job's log names the object"),
-    Condition.SEALER_LATE: Meaning("needs_you", "act", "read the sealer's log"),
-    Condition.EVENTS_DEAD_LETTERED: Meaning(
-        "needs_you", "act", "read one of them and the builder's log, fix the cause, then redrive the queue"
-    ),
-    Condition.MANIFESTS_DEAD_LETTERED: Meaning("needs_you", "act", "fix the cause, then compactor redrive manifests"),
-    Condition.FILES_QUARANTINED: Meaning("needs_you", "act", "fix the cause, then compactor redrive files"),
-    Condition.RECORDS_UNREADABLE: Meaning("needs_you", "act", "compactor verify names what is damaged"),
-    Condition.SEVERAL_RUNS: Meaning("needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"),
-    Condition.FOREIGN_RUN: Meaning("needs_you", "look", "end it with compactor stop if the job should run on Glue"),
-    Condition.STATE_LASTS: Meaning("needs_you", "act", "see Glue's console"),
-    Condition.UNKNOWN_STATE: Meaning("needs_you", "look", "see Glue's console, and deploy a newer release"),
-    Condition.UNKNOWN: Meaning("needs_you", "look", "if it lasts, run compactor doctor --elsewhere"),
-    Condition.SLOW_MANIFESTS: Meaning("running", "look", "add workers, or lower builder.target_manifest_bytes"),
-    Condition.TOO_FEW_WORKERS: Meaning("running", "look", _ADD_WORKERS),
-    Condition.TOO_MANY_WORKERS: Meaning("running", "look", 'use fewer workers, or control.mode = "on_work"'),
-    Condition.REJECTS_RATE: Meaning("running", "look", "tell the producer, then compactor redrive rejects"),
-    Condition.OFF_TARGET_SIZES: Meaning("running", "look"),
-    Condition.CLOCKS_OFF: Meaning("running", "look"),
-    Condition.RUNNING: Meaning("running", "in_order"),
-    Condition.IDLE: Meaning("idle", "in_order"),
-    Condition.ALL_DONE: Meaning("stopped", "in_order", "compactor plan PREFIX, if there is new input"),
-    Condition.EMPTY: Meaning("empty", "nothing", "compactor plan PREFIX, then compactor run"),
-}
+
+class Condition(StrEnum):
+    """Conditions of the job, the most urgent first. Several may hold at once."""
+
+    word: Word
+    """The state of the job while nothing more urgent holds."""
+
+    severity: Severity
+
+    next_move: str
+    """The next action, unless a finding names a better one; empty if there is none."""
+
+    def __new__(cls, value: str, word: Word, severity: Severity, next_move: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.word, member.severity, member.next_move = word, severity, next_move
+        return member
+
+    NO_PROGRESS = "no_progress", "stuck", "act", "read the job's log; compactor stop, then start it again"
+    NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "read the end of the job's log"
+    CRASH_LOOP = "crash_loop", "stopped", "act", "fix the cause, then compactor control --close-breaker"
+    STOPPING = "stopping", "stopping", "in_order"
+    OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
+    FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS
+    QUEUE_AGE = "queue_age", "behind", "look", "read the builder's log"
+    LATE_FILES = "late_files", "behind", "look"
+    MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "the line manifest.stuck in the job's log names the object"
+    SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
+    EVENTS_DEAD_LETTERED = (
+        "events_dead_lettered",
+        "needs_you",
+        "act",
+        "read one of them and the builder's log, fix the cause, then redrive the queue",
+    )
+    MANIFESTS_DEAD_LETTERED = (
+        "manifests_dead_lettered",
+        "needs_you",
+        "act",
+        "fix the cause, then compactor redrive manifests",
+    )
+    FILES_QUARANTINED = "files_quarantined", "needs_you", "act", "fix the cause, then compactor redrive files"
+    RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify names what is damaged"
+    SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
+    FOREIGN_RUN = "foreign_run", "needs_you", "look", "end it with compactor stop if the job should run on Glue"
+    STATE_LASTS = "state_lasts", "needs_you", "act", "see Glue's console"
+    UNKNOWN_STATE = "unknown_state", "needs_you", "look", "see Glue's console, and deploy a newer release"
+    UNKNOWN = "unknown", "needs_you", "look", "if it lasts, run compactor doctor --elsewhere"
+    SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
+    TOO_FEW_WORKERS = "too_few_workers", "running", "look", _ADD_WORKERS
+    TOO_MANY_WORKERS = "too_many_workers", "running", "look", 'use fewer workers, or control.mode = "on_work"'
+    REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer, then compactor redrive rejects"
+    OFF_TARGET_SIZES = "off_target_sizes", "running", "look"
+    CLOCKS_OFF = "clocks_off", "running", "look"
+    RUNNING = "running", "running", "in_order"
+    IDLE = "idle", "idle", "in_order"
+    ALL_DONE = "all_done", "stopped", "in_order", "compactor plan PREFIX, if there is new input"
+    EMPTY = "empty", "empty", "nothing", "compactor plan PREFIX, then compactor run"
+
 
 _RANKS = {condition: rank for rank, condition in enumerate(Condition)}
 
@@ -131,11 +106,11 @@ class Finding:
 
     @property
     def word(self) -> Word:
-        return MEANINGS[self.condition].word
+        return self.condition.word
 
     @property
     def severity(self) -> Severity:
-        return MEANINGS[self.condition].severity
+        return self.condition.severity
 
     @property
     def text(self) -> str:
@@ -148,7 +123,7 @@ class Finding:
 
 def finding(condition: Condition, reason: str, next_move: str = "", *, subject: str = "") -> Finding:
     """A finding with the condition's own next action, unless a better one is given."""
-    return Finding(condition, reason, next_move or MEANINGS[condition].next_move, subject)
+    return Finding(condition, reason, next_move or condition.next_move, subject)
 
 
 def most_urgent(findings: Iterable[Finding]) -> Finding:

@@ -35,7 +35,7 @@ def holder_of(claims: Any, key: str) -> str | None:
 
 
 def test_the_first_to_claim_holds_a_key(claims: Any) -> None:
-    """A free key goes to the first claimer; a later one learns who holds it, and since when it may be questioned."""
+    """A free key goes to the first caller; later callers get its holder and the end of the lease."""
     assert claims.get_many(["a"]) == {}
     first = claims.claim(["a", "b"], "m-1", now=NOW, lease_seconds=90)
     assert first == {key: Claim("m-1", NOW + LEASE) for key in ["a", "b"]}
@@ -95,7 +95,7 @@ def test_taking_over_many_keys_at_once(claims: Any) -> None:
 
 
 def test_taking_over_what_is_not_there_to_take(claims: Any) -> None:
-    """A key that another claimer holds, or that is free, is not taken over."""
+    """A key with another holder, or that is free, is not taken over."""
     before = claims.claim(["other"], "m-1", now=NOW, lease_seconds=90)
     for key, holder in [("other", "m-0"), ("free", "m-1")]:
         assert not claims.take_over([key], from_holder=holder, to_holder="m-2", now=NOW, lease_seconds=90)
@@ -158,7 +158,7 @@ def test_sqlite_claims_end_with_their_time_to_live(tmp_path: Path) -> None:
 
 
 def test_sqlite_claims_in_a_place_that_cannot_be(tmp_path: Path) -> None:
-    """A file that is no database, or a folder that cannot be made, is for an operator to fix."""
+    """A file that is no database, or a folder that cannot be made, is an error that an operator has to fix."""
     (tmp_path / "file").write_bytes(b"no database, but long enough to be mistaken for one" * 100)
     for path in [tmp_path / "file", tmp_path / "file" / "claims.db", tmp_path]:
         with pytest.raises(AccessError, match="claims in"):
@@ -233,7 +233,7 @@ def test_dynamodb_errors_say_what_to_do_next(aws_endpoint: str, code: str, statu
 
 
 def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -> None:
-    """A look-up that DynamoDB cut short goes on with the rest after a pause, and gives up in the end."""
+    """A look-up that DynamoDB cut short continues after a pause, and gives up in the end."""
     client = dynamodb_client("eu-west-1", aws_endpoint, attempts=1)
     pauses: list[float] = []
     claims = DynamoClaims(client=client, table="t", ttl_days=1, sleep=pauses.append)

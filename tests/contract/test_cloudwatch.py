@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 30.0  # of a slow server; the client gives up before
 
 
 class Script:
-    """A client of CloudWatch that answers as it is told, and keeps what it was sent.
+    """A client of CloudWatch that answers as it is set to, and keeps what it was sent.
 
     Args:
         answers: One for each request: an error to raise, or None; when there is none left, all is well.
@@ -182,7 +182,7 @@ def test_a_run_beside_a_slow_server(aws_endpoint: str, monkeypatch: pytest.Monke
 
 
 def test_server_that_is_down(aws_endpoint: str, events: list[Any]) -> None:  # noqa: ARG001 - for its credentials
-    """While no server listens, emitting is cheap and raises nothing; the sink says what is left, and sends it later."""
+    """While CloudWatch is away, emitting is quick and raises nothing, and what waits is logged; later it arrives."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens
         port = taken.getsockname()[1]
@@ -235,7 +235,7 @@ def test_an_outage_that_ends(events: list[Any]) -> None:
     "error", [OSError("down"), refusal("AccessDenied"), refusal("ExpiredToken"), refusal("InternalFailure")], ids=repr
 )
 def test_trouble_that_may_pass(error: Exception) -> None:
-    """Whatever is not the fault of the request itself is waited out: an operator may grant the right, for example."""
+    """Any error that is not the request's own is waited out: a missing right may be granted, for example."""
     client = Script(error)
     sink = sink_on(client)
     sink.emit({"RecordsIn": 1})
@@ -273,7 +273,7 @@ def test_a_long_outage(events: list[Any]) -> None:
 
 
 def test_a_request_that_is_refused(events: list[Any]) -> None:
-    """A request that no repeat would help is dropped, is counted, and holds nothing else up."""
+    """A request that no retry would fix is dropped and counted, and holds nothing else up."""
     client = Script(refusal("InvalidParameterValueException"))
     sink = sink_on(client)
     sink.emit({"RecordsIn": 1, "RecordsOut": 1})

@@ -69,11 +69,11 @@ def store(client: Any) -> S3Store:
 def nothing_left(s3: Any, bucket: str) -> Callable[[], bool]:
     """Tells whether there is neither an object nor an upload."""
 
-    def look() -> bool:
+    def is_there() -> bool:
         uploads = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
         return not uploads and not s3.list_objects_v2(Bucket=bucket)["KeyCount"]
 
-    return look
+    return is_there
 
 
 def write(store: S3Store, uri: str, size: int) -> None:

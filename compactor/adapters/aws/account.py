@@ -64,7 +64,7 @@ class AwsAccount:
             with translated(f"S3 at {self.endpoint}"):
                 answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ResponseParserError as exc:
-            raise self._no_s3("its answer is not XML") from exc
+            raise self._no_s3("its answer is no XML") from exc
         except CompactorError as exc:
             # A refusal is an answer too, and it has a date.
             if not isinstance(exc.__cause__, ClientError):

@@ -82,6 +82,7 @@ class VerifiedFile(Document):
     uri: str = Field(description="URI of the file.")
     status: FileStatus = Field(description="Why the file was quarantined.")
     detail: str = Field(description="What was found, and what was expected.")
+    committed_at: Time = Field(description="Time at which its manifest was committed.")
     redriven: bool = Field(description="Whether the file has been redriven.")
     manifest_id: str = Field(description="Manifest that names the file.")
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
+from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +23,6 @@ class Discrepancy:
     where: str
     expected: str
     found: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantinedFile:
-    """One input file that was quarantined.
-
-    Attributes:
-        redriven: Whether another manifest has it by now, so that it needs no operator.
-    """
-
-    manifest_id: str
-    uri: str
-    status: FileStatus
-    detail: str
-    redriven: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +94,15 @@ class VerifyReport:
             self.blank_lines += file.blank_lines
             self.rejects_by_reason.update(file.rejects)
             if file.status in NEEDS_OPERATOR:
-                self.quarantined_files.append(
-                    QuarantinedFile(commit.manifest_id, file.uri, file.status, file.detail, file.uri in redriven)
+                quarantined = QuarantinedFile(
+                    manifest_id=commit.manifest_id,
+                    uri=file.uri,
+                    status=file.status,
+                    detail=file.detail,
+                    committed_at=commit.decided_at,
+                    redriven=file.uri in redriven,
                 )
+                self.quarantined_files.append(quarantined)
         self.output_files += len(commit.outputs)
         self.output_bytes += sum(output.size_bytes for output in commit.outputs)
 

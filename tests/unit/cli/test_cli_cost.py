@@ -30,7 +30,7 @@ def document(*arguments: str, config: Path | None = None) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder where nobody has run a benchmark."""
+    """Run in a folder without the result of a benchmark."""
     monkeypatch.chdir(tmp_path)
 
 

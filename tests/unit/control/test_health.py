@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 
 from compactor.control.health import (
-    MEANINGS,
     Condition,
     Severity,
     Word,
@@ -29,15 +28,14 @@ def ago(seconds: float) -> datetime:
 
 def test_every_condition_has_a_meaning() -> None:
     """Each condition has one word, one severity, and a next action if a person has to act; no word is left over."""
-    assert set(MEANINGS) == set(Condition)
-    assert {each.word for each in MEANINGS.values()} == set(get_args(Word))
-    assert {each.severity for each in MEANINGS.values()} == set(get_args(Severity))
-    assert all(each.next_move for each in MEANINGS.values() if each.severity == "act")
+    assert {each.word for each in Condition} == set(get_args(Word))
+    assert {each.severity for each in Condition} == set(get_args(Severity))
+    assert all(each.next_move for each in Condition if each.severity == "act")
 
 
 def test_conditions_are_in_order_of_their_words() -> None:
     """The words are in the order in which conditions are urgent; `stopped` also says that all is done."""
-    words = [MEANINGS[condition].word for condition in Condition if condition is not Condition.ALL_DONE]
+    words = [condition.word for condition in Condition if condition is not Condition.ALL_DONE]
     rank = {word: at for at, word in enumerate(get_args(Word))}
     shown = [rank[word] for word in words if word != "running"]
     assert all(first <= second for first, second in pairwise(shown))

@@ -97,19 +97,19 @@ class Month:
             self.happen(now)
             self.work(now)
             before = len(self.scene.glue.started)
-            self.look(now)
+            self.check(now)
             self.account.starts_in_loop += (LOOP[0] <= now < LOOP[1]) * (len(self.scene.glue.started) - before)
             self.account.most_living = max(self.account.most_living, len(self.scene.glue.living()))
             now += timedelta(minutes=1 if self.is_eventful(now) else QUIET_MINUTES)
         return self.account
 
     def is_eventful(self, now: datetime) -> bool:
-        """Whether something is going on or about to; in between, fewer looks save time and see the same."""
+        """Whether something happens now or soon; in between, fewer checks save time and find the same."""
         soon = {now + timedelta(minutes=at) for at in range(1, QUIET_MINUTES + 1)}
         is_planned = soon & (self.crashes | self.hangs | self.restarts | {LOOP[0], AWAY[0]})
         return self.outage is not None or bool(is_planned) or LOOP[0] <= now < LOOP[1] or AWAY[0] <= now < AWAY[1]
 
-    def look(self, now: datetime) -> None:
+    def check(self, now: datetime) -> None:
         plane = self.scene.plane()
         if AWAY[0] <= now < AWAY[1]:
             with self.scene.glue.trouble(StoreUnavailable("Glue is away")):

@@ -1,4 +1,4 @@
-"""The control plane's shell: each source may fail alone, things are done once, and people are told once a change."""
+"""The shell of the control plane: sources fail alone, actions are taken once, people are notified once per change."""
 
 import json
 from typing import Any
@@ -276,8 +276,8 @@ def test_a_damaged_order_to_close_is_unknown() -> None:
     assert "unknown_breaker" in scene.check().alarms
 
 
-def test_what_cannot_be_done_is_told_and_tried_again() -> None:
-    """A start that Glue refuses is told once, and tried again a minute later."""
+def test_what_fails_is_notified_and_tried_again() -> None:
+    """A start that Glue refuses is notified once, and tried again a minute later."""
 
     class FullGlue(MemoryGlue):
         """An account without room."""
@@ -296,8 +296,8 @@ def test_what_cannot_be_done_is_told_and_tried_again() -> None:
     assert "Right again" in scene.notifier.messages[-1][1]
 
 
-def test_people_are_told_once_a_change() -> None:
-    """An alarm is told when it comes and when it goes, not in between, however its figures change."""
+def test_people_are_notified_once_per_change() -> None:
+    """A message is sent when an alarm comes and when it goes, not in between, however its figures change."""
     scene = Scene()
     scene.check()
     scene.minutes(2)
@@ -316,7 +316,7 @@ def test_people_are_told_once_a_change() -> None:
 
 
 def test_a_message_that_did_not_go_out_is_repeated() -> None:
-    """What people could not be told is told the next time."""
+    """A message that could not be sent is sent at the next check."""
     scene = Scene()
     scene.check()
 
@@ -334,7 +334,7 @@ def test_a_message_that_did_not_go_out_is_repeated() -> None:
 
 
 def test_a_damaged_note_of_what_was_told() -> None:
-    """Where the note of what people know is damaged, they are told once more."""
+    """Without a readable record of what was sent, alarms are sent once more."""
     scene = Scene()
     scene.check()
     scene.dead_letters.waiting = 1
@@ -403,7 +403,7 @@ def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
 
 
 def test_a_check_without_a_notifier_leaves_the_record_of_what_was_told() -> None:
-    """Without a topic, as from a terminal, what people know of stays on record, so that they hear of it once."""
+    """Without a topic, as from a terminal, the record of what was sent stays, so that it is sent once."""
     scene = Scene()
     alarms = {"events_dead_lettered": "3 S3 events are in the dead-letter queue"}
     told = Notices(notifier=scene.notifier, store=scene.store, uri=LAYOUT.notices, job_name="job")

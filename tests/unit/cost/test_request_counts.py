@@ -101,8 +101,8 @@ def test_an_inspected_file(size: int) -> None:
     assert counted(store) == request_counts.of_inspected_file(size)
 
 
-def test_signs_of_life() -> None:
-    """A sign of life takes one call to write and one to see whether somebody asks the run to end."""
+def test_a_heartbeat() -> None:
+    """A heartbeat takes one call to write and one to read whether the run is asked to stop."""
     harness = Harness()
     store = FaultyStore(harness.store)
     with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):

@@ -101,7 +101,7 @@ def test_latency() -> None:
 
 
 def test_latency_is_that_of_the_latest() -> None:
-    """Of more commits than are looked at, the latest ones tell how it goes now; a second look drops the others."""
+    """Of more commits than are read, the latest ones count; a second reading drops the others."""
     harness = Harness()
     reader = harness.app().status_reader
     for number in range(2 * LATENCY_COMMITS):
@@ -115,7 +115,7 @@ def test_latency_is_that_of_the_latest() -> None:
 
 
 def test_a_watch_does_not_grow() -> None:
-    """What a watch keeps from look to look is bounded, however much goes by meanwhile."""
+    """What a watch caches between readings is bounded, however much is done meanwhile."""
     harness = Harness()
     reader = harness.app().status_reader
     for number in range(RECENT_SLOTS + LETTERS_READ):
@@ -144,8 +144,8 @@ class FailingEngine:
         raise ValueError(f"{request.manifest.manifest_id} is too much")
 
 
-def test_what_was_put_back_is_not_open() -> None:
-    """Dead letters and files that were put back need nobody; those that were not do. A second look sees it too."""
+def test_what_was_redriven_is_not_open() -> None:
+    """Only dead letters and files that were not redriven are open, in a second reading as well."""
     harness = Harness(stream={"max_attempts": 1})
     committed = harness.deliver("m", GOOD, GOOD)
     harness.store.delete(["/w/raw/m-1.ndjson"])
@@ -167,7 +167,7 @@ def test_what_was_put_back_is_not_open() -> None:
             assert letters_found.by_reason == {"retries_exhausted": 1}
             assert [each.manifest_id for each in letters_found.latest] == ["worse"]
             assert (found.quarantined_files.open, found.quarantined_files.latest) == (0, ())
-        harness.run_once()  # takes in what was put back
+        harness.run_once()  # takes in what was redriven
 
 
 def test_how_far_files_are_looked_for() -> None:
@@ -184,7 +184,7 @@ def test_how_far_files_are_looked_for() -> None:
 
 
 def test_damaged_record_of_a_redrive() -> None:
-    """Files of which nobody can tell whether they were put back are such that somebody has to look at."""
+    """Files whose redrive log cannot be read are open, as a person has to check them."""
     harness = Harness()
     uri = harness.deliver("m", GOOD, GOOD)
     harness.store.delete(["/w/raw/m-1.ndjson"])
@@ -198,7 +198,7 @@ def test_damaged_record_of_a_redrive() -> None:
     assert status(harness).quarantined_files.by_status == {"missing": 1}
 
 
-def test_dead_letter_that_is_put_back_meanwhile() -> None:
+def test_dead_letter_that_is_redriven_meanwhile() -> None:
     """A dead letter that goes away between listing and reading is no error."""
     harness = Harness()
     harness.put_manifest("bad.json", b"{")
@@ -214,7 +214,7 @@ def test_dead_letter_that_is_put_back_meanwhile() -> None:
 
 
 def test_damaged_dead_letter() -> None:
-    """A dead letter that cannot be read is one that somebody has to look at."""
+    """A dead letter that cannot be read is open, as a person has to check it."""
     harness = Harness()
     harness.put_manifest("bad.json", b"{")
     harness.run_once()
@@ -253,7 +253,7 @@ def test_running_jobs() -> None:
 
 
 def test_job_that_died() -> None:
-    """Work that waits for a job which ended without a word is told as that."""
+    """Work that waits for a job which ended without a word is shown as that."""
     harness = Harness()
     app = harness.app()
     app.heartbeat._write_heartbeat()
@@ -309,8 +309,8 @@ def crowded(harness: Harness, times: int) -> None:
         harness.deliver(f"waits{number:04d}", GOOD)
 
 
-def test_a_look_is_bounded() -> None:
-    """However much waits and was set aside, a look asks a bounded number of things; the next one hardly anything."""
+def test_a_reading_is_bounded() -> None:
+    """However much waits or is a dead letter, a reading sends a bounded number of requests, the next one very few."""
     asked = []
     for times in (1, 2):
         harness = Harness()
@@ -325,8 +325,8 @@ def test_a_look_is_bounded() -> None:
     assert asked[1] == asked[3] <= RECENT_SLOTS + 3 * LETTERS_READ + 20
 
 
-def test_passing_trouble_is_an_error() -> None:
-    """A store that is away is told as that, not as an empty place."""
+def test_a_transient_error_is_an_error() -> None:
+    """A store that is away is an error, not an empty place."""
     harness = Harness()
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "list")
@@ -335,14 +335,14 @@ def test_passing_trouble_is_an_error() -> None:
 
 
 class SizedGlue(MemoryGlue):
-    """A job whose runs say what workers they have."""
+    """A job whose runs have a size."""
 
     def list(self, since: datetime) -> Sequence[JobRun]:
         return [replace(run, size=JobSize("G.2X", 10, "6.0")) for run in super().list(since)]
 
 
 def test_cost_at_glue() -> None:
-    """On Glue the cost is that of its runs, asked for once a minute; trouble of Glue hides nothing else."""
+    """On Glue the cost is that of its runs, asked for once a minute; an error of Glue hides nothing else."""
     harness = Harness()
     glue = SizedGlue(harness.clock)
     glue.start()
