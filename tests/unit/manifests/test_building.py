@@ -16,7 +16,6 @@ from compactor.core.errors import AccessError
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.manifest import Manifest
 from compactor.core.ports import ObjectStore
-from compactor.core.records import RecentCommit
 from compactor.manifests.building.builder import BuildReport
 from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
 from compactor.manifests.claiming import claim_key
@@ -25,19 +24,20 @@ from compactor.ops.trace.trace import TraceState
 from compactor.wiring.components import Components
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DiedError, Harness
+from tests.support.recent_commits import recent_commit
 from tests.support.s3_messages import SHAPES, bridged, notification, record, wrapped
 
 MIB = 1024 * 1024
 
 
-def new_world(**builder: object) -> Harness:
+def new_harness(**builder: object) -> Harness:
     """A world whose manifests are 10 MiB."""
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, **builder})
 
 
 @pytest.fixture
 def harness() -> Harness:
-    return new_world()
+    return new_harness()
 
 
 def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
@@ -124,18 +124,11 @@ def test_an_object_larger_than_the_target_is_alone(harness: Harness) -> None:
 
 def test_manifests_in_whole_output_files(harness: Harness) -> None:
     """Once sizing has learned how much Parquet a byte of input makes, manifests fill whole output files."""
-    commit = RecentCommit(
-        manifest_id="m",
-        date="2026-01-01",
+    commit = recent_commit(
+        harness.clock.now(),
         decoded_bytes=100 * MIB,
         input_bytes=100 * MIB,
         output_bytes=1600 * MIB,  # so that one output file of 128 MiB comes of 8 MiB
-        output_files=13,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=1,
-        decided_at=harness.clock.now(),
     )
     harness.ledger.remember(commit)
     report = build(harness, *(put(f"{number}.ndjson") for number in range(16)))
@@ -431,7 +424,7 @@ class Storm:
 def test_twenty_thousand_events(capsys: pytest.CaptureFixture[str]) -> None:
     """Events in any order, some twice, eight builders and two sealers that die at every step: each object once."""
     objects, chance = 20_000, random.Random(20)
-    harness = new_world(target_manifest_bytes=50 * MIB)
+    harness = new_harness(target_manifest_bytes=50 * MIB)
     bodies = list(announced(objects, chance))
     bodies += [*chance.sample(bodies, len(bodies) // 20), "poison", '{"Records": 3}']
     queue = Queue(bodies, chance)
@@ -453,7 +446,7 @@ def test_twenty_thousand_events(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_tail_is_sealed_in_time() -> None:
     """With a sealer every minute, no announced file waits longer than the settings say."""
-    harness, chance = new_world(), random.Random(5)
+    harness, chance = new_harness(), random.Random(5)
     waits: list[float] = []
     born: dict[str, Any] = {}
 

@@ -14,8 +14,8 @@ from tests.support.redriving import (
     check,
     each_kind,
     exhaust,
+    new_harness,
     new_ids,
-    new_world,
     plan,
     redrive,
     redriven_inputs,
@@ -25,7 +25,7 @@ from tests.support.redriving import (
 
 @pytest.fixture
 def harness() -> Harness:
-    return new_world()
+    return new_harness()
 
 
 @each_kind

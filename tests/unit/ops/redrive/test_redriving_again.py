@@ -12,17 +12,17 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.selection import Kind, Scope
-from tests.support import fakes as twins
+from tests.support import fakes
+from tests.support.fakes import FailingEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import (
     CASES,
     LEASE_SECONDS,
-    FailingEngine,
     check,
     dead_letter,
     exhaust,
+    new_harness,
     new_ids,
-    new_world,
     plan,
     quarantined,
     redrive,
@@ -33,7 +33,7 @@ from tests.support.redriving import (
 
 @pytest.fixture
 def harness() -> Harness:
-    return new_world()
+    return new_harness()
 
 
 def test_dead_letter_again(harness: Harness) -> None:
@@ -325,9 +325,9 @@ def test_not_done_yet(harness: Harness) -> None:
             raise DiedError
 
     uri = harness.deliver("m1", GOOD)
-    harness.runner(engine=FailingEngine()).run([uri])
+    harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run([uri])
     with pytest.raises(DiedError):
-        harness.runner(engine=FailingEngine(), on_crash_point=die).run([uri])
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much")), on_crash_point=die).run([uri])
     assert "expected the job to finish it first" in whys(redrive(harness, "manifests", "m1"))[0]
     harness.run_once()
     redrive(harness, "manifests", "m1")
@@ -357,12 +357,12 @@ def test_a_closed_file_stays_for_later(harness: Harness) -> None:
     """A file that may still not be read is refused, and the other files of its manifest are redriven."""
     harness.deliver("m1", GOOD, FLAWED, GOOD.replace(b'"1"', b'"9"'))
     denied = [f"/w/raw/m1-{number}.ndjson" for number in (1, 2)]
-    store = twins.FaultyStore(harness.store)
+    store = fakes.FaultyStore(harness.store)
     for uri in denied:
         store.deny(uri)
     harness.run_once(store=store)
     assert [file.status for file in harness.commit("m1").files[1:]] == [FileStatus.FORBIDDEN] * 2
-    still = twins.FaultyStore(harness.store)
+    still = fakes.FaultyStore(harness.store)
     still.deny(denied[0])
     app = harness.app(store=still)
     report = app.redriver().redrive(app.redrive_scan.scan(Scope("files")))

@@ -13,7 +13,6 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import RecentCommit
 from compactor.cost.prices import JobSize
-from compactor.engines.engine import Staged, StageRequest
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import MIN_LEARNING_BYTES
 from compactor.ops.redrive.selection import Scope
@@ -22,7 +21,7 @@ from compactor.ops.status.reading import LATENCY_COMMITS
 from compactor.ops.status.values import Spent, Status
 from compactor.ops.status.waiting import MANIFESTS_READ
 from compactor.wiring.control import ControlComponents
-from tests.support.fakes import FaultyStore
+from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -149,18 +148,6 @@ def test_a_watch_does_not_grow() -> None:
     assert memory.weights == {}
 
 
-class FailingEngine:
-    """An engine for which every manifest is too much."""
-
-    name = "failing"
-
-    def is_healthy(self) -> bool:
-        return True
-
-    def stage(self, request: StageRequest) -> Staged:
-        raise ValueError(f"{request.manifest.manifest_id} is too much")
-
-
 def test_what_was_put_back_is_not_open() -> None:
     """Dead letters and files that were put back need nobody; those that were not do. A second look sees it too."""
     harness = Harness(stream={"max_attempts": 1})
@@ -169,7 +156,7 @@ def test_what_was_put_back_is_not_open() -> None:
     harness.runner().run([committed])
     letters = [harness.deliver(name, GOOD) for name in ("bad", "worse")]
     for _ in range(3):
-        harness.runner(engine=FailingEngine()).run(letters)
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(letters)
     reader = harness.app().status_reader
     found = reader.read()
     assert (found.dead_letters.open, found.quarantined_files.open, found.state.word) == (2, 1, "needs_you")

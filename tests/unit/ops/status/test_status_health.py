@@ -7,7 +7,7 @@ import pytest
 
 from compactor.ops.status.health import Facts, Rules, health
 from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesQuarantined
-from tests.support.status_scenes import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
+from tests.support.statuses import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
 
 NOTHING = Facts(
     now=NOW,

@@ -12,7 +12,7 @@ from compactor.core.records import Accepted
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.trace.trace import Trace, TraceState
-from tests.support import fakes as twins
+from tests.support import fakes
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -162,7 +162,7 @@ def test_dead_lettered(harness: Harness) -> None:
 def test_attempts(harness: Harness) -> None:
     """All attempts at a manifest are told with their errors, also after it came to an end."""
     harness.deliver("m1", GOOD)
-    store = twins.FaultyStore(harness.store)
+    store = fakes.FaultyStore(harness.store)
     store.unavailable_at(1, "upload")
     store.unavailable_at(1, "read_range")
     assert harness.runner(store=store).run(harness.waiting()).failures
