@@ -1,1 +1,1 @@
-"""How fast the compactor is beside its peers: one run, one table, ratios first. Start it as `python -m bench`."""
+"""Compares the speed of the compactor with that of its peers: `python -m bench`."""

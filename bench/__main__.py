@@ -28,13 +28,21 @@ _PACKAGES = ("pyspark", "duckdb", "polars", "pyarrow")
 
 
 @click.command()
-@click.option("--size", default="1gb", show_default=True, help="Input to convert in each pass, such as 200mb.")
-@click.option("--passes", type=click.IntRange(min=1), default=3, show_default=True, help="The first one warms up.")
-@click.option("--only", help="Contenders to run, with commas in between; all by default.")
-@click.option("--seed", default=7, show_default=True, help="What the input is made from.")
-@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Folder for all files.")
+@click.option("--size", default="1gb", show_default=True, help="Convert this much input in each pass.")
 @click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here too."
+    "--passes",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Run this many passes; the first warms up.",
+)
+@click.option("--only", help="Run only these contenders, separated by commas.")
+@click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
+@click.option(
+    "--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files in this folder."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file too."
 )
 def main(*, size: str, passes: int, only: str | None, seed: int, work: Path, json_file: Path | None) -> None:
     """Compare ways to turn many NDJSON files into Parquet on this machine."""
@@ -74,7 +82,7 @@ def run_all(contenders: Sequence[Contender], source: Input, work: Path, passes: 
 
 
 def method(source: Input, passes: int) -> str:
-    """How the figures came about, in one line."""
+    """How the figures were measured, in one line."""
     steady = "pass 1" if passes == 1 else f"the median of passes 2 to {passes}" if passes > 2 else "pass 2"  # noqa: PLR2004
     return (
         f"Ratio to {BASELINE}; speed is {steady}, in MB of 10^6 input bytes. Input: {source.files} files, "
@@ -85,7 +93,7 @@ def method(source: Input, passes: int) -> str:
 
 
 def versions() -> list[str]:
-    """The versions of all that takes part, as far as it is installed."""
+    """The versions of the installed contenders."""
     found = [f"Python {platform.python_version()}"]
     for package in _PACKAGES:
         try:
@@ -117,7 +125,7 @@ def show(rows: Sequence[Row], said: str) -> None:
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does, so that no child is left behind."""
+    """End as Ctrl-C does, so that no child process survives."""
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of the builder: how many announced files a second one call takes in, and whether claims slow it down.
+"""Measures how many announced files a second the builder takes in, and whether earlier claims slow it down.
 
 python -m bench.building [--help]
 """
@@ -24,7 +24,7 @@ from compactor.wiring.components import Components
 from tests.support.s3_messages import notification
 
 LOAD_FILES_PER_SECOND = 200_000 / 3600
-"""What the product is built for: 200,000 files an hour."""
+"""The target load: 200,000 files an hour."""
 
 _BATCH = 1_000  # messages, about what one call of a function holds
 _FILE_BYTES = 3_670_016
@@ -37,8 +37,8 @@ class Result:
     """One line of the table.
 
     Attributes:
-        what: Where claims are, and how many there were before.
-        files_per_second: In the median batch.
+        what: The store of claims, and how many claims it held before.
+        files_per_second: Files a second in the median batch.
     """
 
     what: str
@@ -46,15 +46,29 @@ class Result:
 
 
 @click.command()
-@click.option("--batches", type=click.IntRange(min=2), default=10, show_default=True, help="Of 1,000 files, in memory.")
-@click.option("--claims", default="0,100000,5000000", show_default=True, help="Made before, in memory.")
-@click.option("--moto-batches", type=click.IntRange(min=0), default=3, show_default=True, help="On a stand-in for AWS.")
+@click.option(
+    "--batches",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Build this many batches of 1,000 files in memory.",
+)
+@click.option(
+    "--claims", default="0,100000,5000000", show_default=True, help="Make this many claims before, in memory."
+)
+@click.option(
+    "--moto-batches",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="Build this many batches on the AWS emulator.",
+)
 def main(*, batches: int, claims: str, moto_batches: int) -> None:
-    """Measure how fast announced files are taken in."""
+    """Measure how fast the builder takes in announced files."""
     results = [_in_memory(int(number), batches) for number in claims.split(",")]
     if moto_batches:
-        with _on_moto() as parts:
-            results.append(Result("DynamoDB and S3 on moto", _rate(parts, moto_batches)))
+        with _on_moto() as components:
+            results.append(Result("DynamoDB and S3 on moto", _rate(components, moto_batches)))
     first = results[0].files_per_second
     table = Table("claims", "files/s", "times the load of 55.6/s", "ratio to the first")
     for result in results:
@@ -75,8 +89,8 @@ def _in_memory(claims_before: int, batches: int) -> Result:
     for start in range(0, claims_before, _CHUNK):
         keys = [f"s3://raw/2026-01-01/{number:012d}.ndjson#e" for number in range(start, start + _CHUNK)]
         claims.claim(keys, "2026-01-01-before", now=now, lease_seconds=1)
-    parts = Components(_settings(""), store=MemoryStore(), claims=claims)
-    return Result(f"in memory, {claims_before:,} before", _rate(parts, batches))
+    components = Components(_settings(""), store=MemoryStore(), claims=claims)
+    return Result(f"in memory, {claims_before:,} before", _rate(components, batches))
 
 
 @contextmanager
@@ -102,14 +116,14 @@ def _settings(endpoint_url: str) -> Settings:
     )
 
 
-def _rate(parts: Components, batches: int) -> float:
+def _rate(components: Components, batches: int) -> float:
     """Files a second in the median batch, the first one left out."""
     rates = []
     for batch in range(batches):
         numbers = range(batch * _BATCH, (batch + 1) * _BATCH)
         bodies = {str(n): notification("raw", f"2026-01-02/{n:012d}.ndjson", _FILE_BYTES, f"{n:032x}") for n in numbers}
         started = time.perf_counter()
-        report = parts.builder().build(bodies)
+        report = components.builder().build(bodies)
         rates.append(_BATCH / (time.perf_counter() - started))
         if report.failed or report.announced != _BATCH:
             raise click.ClickException(f"{len(report.failed)} messages failed, {report.announced} files were taken in")

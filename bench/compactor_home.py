@@ -1,4 +1,4 @@
-"""Where the compactor keeps its things in a benchmark, whoever looks at them: on a local disk, or in S3 on one."""
+"""The places of the compactor in a benchmark: on a local disk, or on an S3 server that keeps them there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ REGION = "eu-west-1"
 
 @dataclass(frozen=True, slots=True)
 class S3Folder:
-    """An S3 server that keeps its objects as files: those of a bucket in the folder of its name.
+    """An S3 server that keeps its objects as files, one folder for each bucket.
 
     Attributes:
-        folder: Holds the buckets.
-        endpoint_url: Where it listens. Credentials are in the environment.
+        folder: The folder of the buckets.
+        endpoint_url: The URL of the server. Credentials are in the environment.
     """
 
     folder: Path
@@ -32,9 +32,9 @@ class CompactorHome:
     """The places of one job.
 
     Attributes:
-        output: A local folder for its Parquet files; the rest is in another one beside it.
-        inputs: Local folders of its input.
-        s3: What the job reaches all of them by; None if it takes them as they are.
+        output: The local folder for Parquet files; all other files are in a folder beside it.
+        inputs: The local folders of the input.
+        s3: The server through which the job reaches these folders; None if it reads them directly.
     """
 
     output: Path
@@ -43,23 +43,17 @@ class CompactorHome:
 
     @property
     def folder(self) -> Path:
-        """All but the output."""
+        """The folder of everything but the output."""
         return self.output.with_name(self.output.name + "-compactor")
 
     def uri(self, path: Path) -> str:
-        """What the job calls a local path."""
+        """The URI by which the job knows a local path."""
         return str(path) if self.s3 is None else f"s3://{path.relative_to(self.s3.folder)}"
 
     def settings(
         self, *, engine: Literal["native", "spark"], discovery: str = "full", schema_file: Path | None = None
     ) -> Settings:
-        """The settings of the job.
-
-        Args:
-            engine: What converts.
-            discovery: Whether every line is looked at for its keys: `full`, else `declared`.
-            schema_file: Declares columns.
-        """
+        """The settings of the job: engine, `input.discovery` and `schema.file` as given."""
         return parse_settings(
             {
                 "paths": {
@@ -75,7 +69,7 @@ class CompactorHome:
         )
 
     def manifest(self, manifest_id: str, files: Sequence[Path]) -> Manifest:
-        """A manifest of some input files."""
+        """Make a manifest of some input files."""
         return Manifest(
             manifest_id=manifest_id,
             date=DAY,

@@ -1,4 +1,4 @@
-"""Who takes part."""
+"""The contenders of the benchmark."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ class Contender:
     """One row of the table.
 
     Attributes:
-        name: As shown, and as `--only` takes it.
+        name: The name in the table and for `--only`.
         module: Run as `python -m MODULE --input DIR --output DIR --passes N`; see `bench.protocol`.
         args: Further arguments for the module.
         needs: Packages without which it cannot run.
@@ -27,7 +27,7 @@ class Contender:
     engine: Literal["native", "spark"] | None = None
 
     def missing(self) -> list[str]:
-        """What is not installed of all that this contender needs."""
+        """The packages that this contender needs and that are not installed."""
         return [name for name in (*self.needs, self.module) if find_spec(name) is None]
 
 
@@ -47,10 +47,10 @@ CONTENDERS = (
 
 
 def choose(only: str | None) -> tuple[Contender, ...]:
-    """The contenders that were asked for, in the order of `CONTENDERS`.
+    """Choose contenders, in the order of `CONTENDERS`.
 
     Args:
-        only: Names with commas in between; None for all.
+        only: Names separated by commas; None for all.
 
     Raises:
         ValueError: There is no contender of such a name.

@@ -15,14 +15,14 @@ _DISK_PER_INPUT_BYTE = 2  # for the Parquet of one contender, and for what Spark
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What all contenders read.
+    """The input of all contenders.
 
     Attributes:
         folder: Holds the NDJSON files and nothing else.
-        files: How many.
-        bytes: Their length in all.
-        rows: Their lines.
-        seed: What they were made from.
+        files: Number of files.
+        bytes: Total size of the files.
+        rows: Total number of lines.
+        seed: The seed that they were made from.
     """
 
     folder: Path
@@ -48,14 +48,14 @@ def ensure_input(work: Path, total_bytes: int, seed: int) -> Input:
     """Make the input, unless it is there from an earlier run.
 
     Args:
-        work: Where the benchmark keeps its files.
-        total_bytes: How much.
+        work: The folder of the benchmark.
+        total_bytes: Size of the input.
         seed: The same seed gives the same files.
 
     Raises:
         OSError: There is not enough room on the disk.
     """
-    # The fingerprint keeps input of an older generator from being taken for today's.
+    # A changed generator has another fingerprint, so its old input is not used.
     fingerprint = hashlib.sha256(make_event_lines(seed, 100)).hexdigest()[:8]
     place = work / f"input-{total_bytes}-{seed}-{fingerprint}"
     check_room(work, total_bytes * _DISK_PER_INPUT_BYTE + (0 if place.exists() else total_bytes))
@@ -66,7 +66,7 @@ def ensure_input(work: Path, total_bytes: int, seed: int) -> Input:
 
 
 def check_room(work: Path, needed_bytes: int) -> None:
-    """Fail before work begins rather than in the middle of it.
+    """Check for room on the disk before work begins.
 
     Raises:
         OSError: There is less room than needed.
@@ -81,7 +81,7 @@ def check_room(work: Path, needed_bytes: int) -> None:
 
 
 def _make(place: Path, total_bytes: int, seed: int) -> None:
-    """Make it under another name first, so that what was interrupted is never taken for whole."""
+    """Make the input under another name first, so that an interrupted run leaves no incomplete input."""
     unfinished = place.with_name(place.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     (unfinished / "files").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Keeps the last result of the benchmark, which `compactor cost` goes by."""
+"""Keeps the last result of the benchmark, which `compactor cost` reads."""
 
 import os
 import platform
@@ -14,14 +14,14 @@ LAST_NAME = "last.json"
 
 
 def keep_result(rows: Sequence[Row], work: Path) -> BenchResult | None:
-    """Write down how fast the engines of this project were, in place of what was there.
+    """Write how fast the engines of this project were, in place of the earlier result.
 
     Args:
-        rows: The table; who failed or wrote a wrong number of rows has a note, and does not count.
-        work: Where the benchmark keeps its files.
+        rows: The table. A row with a note (it failed, or its number of rows is wrong) does not count.
+        work: The folder of the benchmark.
 
     Returns:
-        What was written; None if no engine took part, so that an earlier result stays.
+        The file; None if no engine took part, so that the earlier result stays.
     """
     engines = {contender.name: contender.engine for contender in CONTENDERS if contender.engine}
     speeds = _speeds(rows, engines)

@@ -20,15 +20,14 @@ _GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What came of one contender.
+    """The result of one contender.
 
     Attributes:
-        name: Of the contender.
-        passes: In order; all of them unless it failed.
-        peak_memory_bytes: The most that its processes used together at any sample.
-        peak_worker_bytes: The most that any one of Spark's Python workers ever had in memory, code and all; nothing if
-            there was none.
-        failure: What went wrong; empty if nothing did.
+        name: The contender.
+        passes: Its passes, in order; fewer than asked for if it failed.
+        peak_memory_bytes: The largest sample of the memory of all its processes together.
+        peak_worker_bytes: The largest memory of any one of Spark's Python workers; 0 if there was none.
+        failure: The error; empty if there was none.
     """
 
     name: str
@@ -67,7 +66,7 @@ class MemoryWatch:
 
 
 def family(root: psutil.Process) -> list[psutil.Process]:
-    """A process and all its descendants; nothing if it has ended."""
+    """A process and all its descendants; empty if it has ended."""
     try:
         return [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -75,7 +74,7 @@ def family(root: psutil.Process) -> list[psutil.Process]:
 
 
 def used_bytes(process: psutil.Process) -> int:
-    """The memory of one process; nothing if it has ended or may not be asked."""
+    """The memory of one process; 0 if it has ended or may not be read."""
     try:
         full = process.memory_full_info()
         return int(getattr(full, "pss", 0) or full.rss)
@@ -88,7 +87,7 @@ def used_bytes(process: psutil.Process) -> int:
 
 
 def is_worker(process: psutil.Process) -> bool:
-    """Whether it is one of the Python processes that do Spark's tasks, or what forks them."""
+    """Whether a process is a Python worker of Spark, or the daemon that forks them."""
     try:
         return "pyspark.daemon" in process.cmdline()
     except psutil.Error:
@@ -96,7 +95,7 @@ def is_worker(process: psutil.Process) -> bool:
 
 
 def peak_bytes(process: psutil.Process) -> int:
-    """The most that a process ever had in memory, where the system keeps it, else what it has now."""
+    """The peak memory of a process where the system records it, else its memory now."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
@@ -108,10 +107,10 @@ def run_contender(contender: Contender, source: Path, output: Path, log: Path, *
     """Run a contender to its end.
 
     Args:
-        contender: Who.
+        contender: The contender.
         source: The folder of the input files.
-        output: A folder for its output; emptied before each pass.
-        log: Where everything goes that is not a result.
+        output: The folder for its output; emptied before each pass.
+        log: The file for all that it prints and that is not a result.
         passes: How many times to convert the input.
     """
     missing = contender.missing()
@@ -121,7 +120,7 @@ def run_contender(contender: Contender, source: Path, output: Path, log: Path, *
     command += ["--passes", str(passes), *contender.args]
     done: list[Pass] = []
     with log.open("w") as log_file:
-        # A session of its own: Ctrl-C reaches the benchmark only, which then ends the whole family.
+        # It has its own session: Ctrl-C reaches only the benchmark, which then ends all processes.
         child = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log_file, text=True, errors="replace", start_new_session=True
         )
@@ -145,7 +144,7 @@ def _results(lines: Iterable[str], to_log: object) -> Iterable[Pass]:
 
 
 def end_family(child: subprocess.Popen[str]) -> None:
-    """End a process and its descendants, politely first. Nothing happens to those that have ended."""
+    """End a process and its descendants, by SIGTERM first and then by SIGKILL."""
     try:
         alive = family(psutil.Process(child.pid))
     except psutil.NoSuchProcess:

@@ -1,7 +1,7 @@
-"""What the benchmark and the process of a contender say to each other.
+"""The protocol between the benchmark and the process of a contender.
 
 The process gets `--input DIR --output DIR --passes N`, converts all files of the input N times into the emptied output,
-and prints one JSON object a line for each pass. What else it prints goes to the log.
+and prints one JSON object a line for each pass. Anything else that it prints goes to the log.
 """
 
 import io
@@ -26,10 +26,10 @@ class Pass:
     """One pass over the whole input.
 
     Attributes:
-        seconds: From the first look at the input to the last file closed.
+        seconds: From the first read of the input to the last file closed.
         input_bytes: Bytes read.
         output_files: The size of each file written, in bytes.
-        rows: As the footers say.
+        rows: Rows, by the footers.
     """
 
     seconds: float
@@ -39,7 +39,7 @@ class Pass:
 
 
 def parser() -> ArgumentParser:
-    """The arguments that every contender takes; add further ones to it."""
+    """The parser of the arguments that every contender takes. A contender may add further ones."""
     made = ArgumentParser()
     made.add_argument("--input", type=Path, required=True)
     made.add_argument("--output", type=Path, required=True)
@@ -48,12 +48,12 @@ def parser() -> ArgumentParser:
 
 
 def run_passes(arguments: Namespace, convert: Convert, *, kept: Collection[Path] = ()) -> None:
-    """Time the passes, and print what came of each. Looking at the output is not part of the time.
+    """Time the passes, and print the result of each. Reading the output back is not timed.
 
     Args:
-        arguments: Those of `parser`.
-        convert: What is timed.
-        kept: Files of the output that are neither removed nor counted.
+        arguments: The parsed arguments.
+        convert: Converts the input once; this is timed.
+        kept: Files of the output that are neither deleted nor counted.
     """
     files = sorted(arguments.input.iterdir())
     input_bytes = sum(file.stat().st_size for file in files)
@@ -77,7 +77,7 @@ def dump(result: Pass) -> str:
 
 
 def load(line: str) -> Pass | None:
-    """The pass that a line tells of; None for any other line."""
+    """Parse a line into a pass; None for any other line."""
     try:
         said = json.loads(line)
         return Pass(said["seconds"], said["input_bytes"], tuple(said["output_files"]), said["rows"])

@@ -1,4 +1,4 @@
-"""The command of the scale benchmark: does it hold as that grows which must not matter, and for input of any shape?
+"""The command of the scale benchmark: costs that must not grow with the state, and input of every shape.
 
 python -m bench.scale [ledger|shapes] [--help]
 """
@@ -41,20 +41,45 @@ LEDGER_MEASURES = (
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure what must stay flat, and input of every shape. Without a command: all of it."""
+    """Measure costs that must stay flat, and input of every shape. Without a command, measure both."""
     if context.invoked_subcommand is None:
         context.invoke(ledger)
         context.invoke(shapes)
 
 
 @main.command("ledger")
-@click.option("--manifests", type=click.IntRange(min=1), default=100_000, show_default=True, help="Finished, at most.")
-@click.option("--against", type=click.IntRange(min=1), default=100, show_default=True, help="Finished, at least.")
+@click.option(
+    "--manifests",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Finish this many manifests in the large state.",
+)
+@click.option(
+    "--against",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Finish this many manifests in the small state.",
+)
 @click.option("--open", "open_manifests", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--rounds", type=click.IntRange(min=1), default=15, show_default=True, help="Pairs; two more warm up.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=15,
+    show_default=True,
+    help="Measure this many pairs; two more warm up.",
+)
 @click.option("--engine", type=click.Choice(["spark", "plain"]), default="spark", show_default=True)
-@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Folder on a local disk.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here.")
+@click.option(
+    "--work",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=_WORK,
+    help="Keep all files in this folder on a local disk.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
+)
 def ledger(
     *,
     manifests: int,
@@ -97,7 +122,7 @@ main.add_command(shapes)
 
 
 class Probe:
-    """A process that measures when it is asked; its whole family is watched. Use it as a context manager."""
+    """A process that measures on request, and whose memory is watched with that of its children. A context manager."""
 
     def __init__(self, root: Path, engine: str, open_manifests: int) -> None:
         self._log = root.with_suffix(".log")
@@ -137,10 +162,10 @@ class Probe:
 
 
 def _pair(probes: Sequence[Probe], number: int) -> tuple[dict[str, float], dict[str, float]]:
-    """The figures with much and with little, one right after the other."""
+    """Measure the large and the small state, one right after the other."""
     click.echo(f"pair {number + 1} ...", err=True)
     much, little = probes
-    if number % 2:  # who comes first may find the machine warmer or cooler
+    if number % 2:  # the order alternates, as the machine warms up
         found = much.ask()
         return found, little.ask()
     found = little.ask()

@@ -1,4 +1,4 @@
-"""Writes the state of a job that has finished many manifests: their records and their archive, by the record types."""
+"""Writes the state of a job that has finished many manifests: their records and their archive."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -27,19 +27,19 @@ DAYS = 30
 RUN_ID = "earlier"
 _ANY = ManifestKey("0001-01-01", "the-manifest-id")
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
-_FILES = 8  # of a manifest; a real one names about 286, which is the same for every number of manifests
+_FILES = 8  # per manifest; a real one has about 286, which does not depend on the number of manifests
 
 
 def write_finished(layout: Layout, manifests: int, raw: str) -> None:
-    """Write everything that so many committed, published and archived manifests leave in the state.
+    """Write all records that committed, published and archived manifests leave in the state.
 
-    One of them is made by the record types, the others from its text; and nothing is synced. So it takes a minute or
-    two and not an hour.
+    The record types make the first manifest; the others are copies of its text, and nothing is synced. That takes two
+    minutes rather than an hour.
 
     Args:
         layout: Local places.
-        manifests: How many.
-        raw: Folder of the input that they name; the files themselves need not be there.
+        manifests: Number of manifests.
+        raw: Folder of the input that they name; its files need not exist.
     """
     _write(layout.schema(1), _bytes(_schema()))
     pattern = [(uri, _bytes(document)) for uri, document in _finished(layout, _ANY, raw)]
@@ -55,7 +55,7 @@ def write_finished(layout: Layout, manifests: int, raw: str) -> None:
 
 
 def write_decided(layout: Layout, manifest_id: str, raw: str, staged: bytes) -> None:
-    """Write what a driver leaves that died right after the outcome of a manifest was on record.
+    """Write what a driver leaves if it dies right after the outcome of a manifest was recorded.
 
     Args:
         layout: Local places.
@@ -112,6 +112,8 @@ def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
             FileReport(uri=uri, status=FileStatus.COMPACTED, size_bytes=3_670_016, etag="e", lines=1, records=1)
             for uri in uris
         ],
+        max_line_bytes=1 << 24,
+        max_decompressed_bytes=1 << 33,
         started_at=_MOMENT,
         decided_at=_MOMENT,
     )

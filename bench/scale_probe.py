@@ -1,8 +1,8 @@
-"""One process of the scale benchmark: measures a job on a state that is there, whenever it is asked.
+"""One process of the scale benchmark: measures a job on an existing state, on request.
 
 python -m bench.scale_probe ROOT --engine spark|plain --open N
 
-Each line that comes in asks for one JSON object on stdout.
+Each line on stdin requests one JSON object on stdout.
 """
 
 import json
@@ -35,7 +35,7 @@ class Job:
     """A service on one of two engines, run in a thread.
 
     Args:
-        settings: Where everything is.
+        settings: The settings of the job.
         engine: `spark`, or `plain` for an engine and a stream in Python that start at once.
     """
 
@@ -52,12 +52,12 @@ class Job:
         self._thread = threading.Thread(target=self.service.run, kwargs={"once": False}, daemon=True)
 
     def start(self) -> None:
-        """Begin, and come back when the stream has started."""
+        """Start the thread, and wait until the stream has started."""
         self._thread.start()
         _await(self.is_started, "the stream to start")
 
     def compact(self, raw: Path) -> None:
-        """Put a small manifest where the job looks, and come back when it is done."""
+        """Deliver a small manifest, and wait until it is done."""
         manifest_id = f"small-{uuid.uuid4().hex}"
         file = raw / f"{manifest_id}.ndjson"
         file.write_bytes(_LINES)
@@ -69,7 +69,7 @@ class Job:
         _await(lambda: self.app.ledger.is_done(key), "a small manifest to be done")
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the service."""
         self.service.stop()
         self._thread.join(PATIENCE_SECONDS)
 
@@ -120,10 +120,10 @@ def measure(root: Path, engine: str, *, open_manifests: int) -> dict[str, float]
     Args:
         root: The folder of the job.
         engine: `spark` or `plain`.
-        open_manifests: How many an earlier run left to be rolled forward.
+        open_manifests: The manifests that an earlier run left to roll forward.
 
     Returns:
-        Seconds, by what took them, and the driver's peak memory in bytes.
+        Seconds by operation, and the peak memory of the driver in bytes.
     """
     settings = settings_at(root)
     began = time.perf_counter()
@@ -132,7 +132,7 @@ def measure(root: Path, engine: str, *, open_manifests: int) -> dict[str, float]
     found = {"start-up": time.perf_counter() - began}
     found["manifest"] = _seconds(lambda: job.compact(root / "raw"))
     job.stop()
-    # It takes milliseconds, which one hiccup of the machine doubles.
+    # It takes milliseconds, so one pause of the machine would double it.
     found["status"] = median(_seconds(lambda: _status(settings)) for _ in range(_STATUS_REPEATS))
     found["recovery"] = _recovery(settings, engine, root, open_manifests)
     return {**found, "driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0}
@@ -148,7 +148,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
     for manifest_id in ids:
         write_decided(app.layout, manifest_id, str(root / "raw"), b"x")
     runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
-    recovery = Recovery(app.store, app.layout, app.ledger, runner, app.cleaner)
+    recovery = Recovery(app.state, runner, app.cleaner)
     seconds = _seconds(recovery.recover)
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):
         raise RuntimeError("recovery did not roll the open manifests forward")
@@ -156,7 +156,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
 
 
 def main() -> None:
-    """Measure once for each line that comes in, and print the figures."""
+    """Measure once for each line on stdin, and print the figures."""
     parser = ArgumentParser()
     parser.add_argument("root", type=Path)
     parser.add_argument("--engine", choices=("spark", "plain"), required=True)

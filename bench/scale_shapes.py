@@ -25,12 +25,24 @@ _NAMES = ", ".join([*(shape.name for shape in SHAPES), S3_NAME])
 
 
 @click.command("shapes")
-@click.option("--size", default="1000mb", show_default=True, help="Of a shape; the one large file is five times that.")
-@click.option("--only", help=f"Shapes to convert, with commas in between; all by default: {_NAMES}.")
-@click.option("--contenders", help="Who converts them, with commas in between; all by default.")
-@click.option("--seed", default=7, show_default=True, help="What the input is made from.")
-@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=WORK, help="Folder on a local disk.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here.")
+@click.option(
+    "--size",
+    default="1000mb",
+    show_default=True,
+    help="Make this much input of each shape; the one large file is five times that.",
+)
+@click.option("--only", help=f"Convert only these shapes, separated by commas: {_NAMES}.")
+@click.option("--contenders", help="Run only these contenders, separated by commas.")
+@click.option("--seed", default=7, show_default=True, help="Make the input from this seed.")
+@click.option(
+    "--work",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=WORK,
+    help="Keep all files in this folder on a local disk.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results to this file."
+)
 def shapes(
     *, size: str, only: str | None, contenders: str | None, seed: int, work: Path, json_file: Path | None
 ) -> None:
@@ -53,14 +65,14 @@ def shapes(
                         rows.append(run_shape(given, contender, work.resolve()))
                         click.echo("  ".join(rows[-1].cells()), err=True)
         except (OSError, RuntimeError) as exc:
-            left_out.append(f"NOT CONVERTED: {name}: {exc}")  # what was measured before is worth having
+            left_out.append(f"NOT CONVERTED: {name}: {exc}")  # keep what was measured before
     report(rows, left_out, seed, json_file)
     if left_out or any(row.faults() for row in rows):
         sys.exit(1)
 
 
 def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path | None) -> None:
-    """Print the table, what to make of it, and how it came about; write it all to a file if one is named."""
+    """Print the table, the verdicts and the method; write all of them to a file if one is named."""
     table = Table()
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < TEXT_COLUMNS else "right", no_wrap=True)
@@ -77,24 +89,24 @@ def report(rows: list[ShapeRow], left_out: list[str], seed: int, json_file: Path
 
 
 def method(seed: int) -> str:
-    """How the figures came about."""
+    """How the figures were measured."""
     return (
         "MB are 10^6 bytes of lines before compression. Each contender in a process of its own, one at a time; the "
-        "engines convert a sample first, which warms them up and teaches them sizes and columns, then all of it, timed "
-        f"once. all MiB: peak of all processes, JVM included. worker MiB: most that one of Spark's Python workers, "
-        f"which does one task at a time, ever had in memory; {TASK_BYTES // MIB} are promised. Right-sized: within a "
-        "quarter of 128 MiB, of files that had enough input. Compared: the sample, every value of it, by the deep "
-        "audit; of the whole input the counts of lines and rows of each file, and of rows in each footer. Of DuckDB, "
-        f"the number of rows only. Seed {seed}; {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        "engines convert a sample first, which warms them up and shows them sizes and columns, then all input, timed "
+        f"once. all MiB: peak of all processes, JVM included. worker MiB: peak of any one Python worker of Spark, "
+        f"which runs one task at a time; {TASK_BYTES // MIB} are promised. Right-sized: within a "
+        "quarter of 128 MiB, among files that had enough input. Compared: every value of the sample, by deep "
+        "verification; for the whole input the lines and rows of each file and the rows of each footer; for DuckDB "
+        f"only the number of rows. Seed {seed}; {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}."
     )
 
 
 def _chosen(only: str | None, names: list[str]) -> list[str]:
-    """Those that were asked for.
+    """The chosen names.
 
     Raises:
-        ValueError: There is none of such a name.
+        ValueError: A name is unknown.
     """
     wanted = names if only is None else [name.strip() for name in only.split(",")]
     if unknown := sorted(set(wanted).difference(names)):

@@ -1,4 +1,4 @@
-"""Sets what much costs against what little costs: ratios first, and plain words where a cost is not flat."""
+"""Compares the costs of a large and a small state: ratios first, and a verdict where a cost is not flat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ HEADINGS = ("cost", "ratio", "half of them", "much", "little", "unit")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that is measured.
+    """One cost that is measured.
 
     Attributes:
-        key: What a probe calls it.
-        name: What the table calls it.
-        unit: Of the figures in the table.
-        per_unit: So many of the probe's seconds or bytes are one.
+        key: Its name in the answers of a probe.
+        name: Its name in the table.
+        unit: The unit in the table.
+        per_unit: One such unit in seconds or bytes.
     """
 
     key: str
@@ -32,10 +32,10 @@ class Row:
     """One line of the table.
 
     Attributes:
-        ratio: The median of those of the pairs.
-        spread: Their quartiles.
-        much: The median of the bigger ones, in the unit.
-        little: That of the smaller ones.
+        ratio: The median ratio of the pairs.
+        spread: The quartiles of the ratios.
+        much: The median cost of the large state, in the unit.
+        little: The median cost of the small state, in the unit.
     """
 
     measure: Measure
@@ -48,7 +48,7 @@ class Row:
 def make_rows(
     measures: Sequence[Measure], pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
 ) -> list[Row]:
-    """Compare the figures of pairs, each taken with much and with little at about the same time."""
+    """Compare pairs of figures, of a large and a small state at about the same time."""
     rows = []
     for each in measures:
         much = [found[each.key] / each.per_unit for found, _ in pairs]
@@ -73,7 +73,7 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
-    """What is not flat, in words; or that all is."""
+    """Which costs are not flat, in words; or that all are."""
     steep = [row for row in rows if row.ratio > FLAT]
     if not steep:
         return [f"Flat: no ratio is above {FLAT}."]

@@ -1,4 +1,4 @@
-"""Makes the lines of each shape in blocks, without end: the same seed gives the same lines."""
+"""Makes endless blocks of lines of each shape. The same seed gives the same lines."""
 
 import json
 import random
@@ -10,9 +10,9 @@ from compactor.demo.events import make_event_lines
 WIDE_COLUMNS = 2_000
 HUGE_VALUE_BYTES = 5_000_000
 DEEP_LEVELS = 1_000
-"""Of the 1,024 that a line may have."""
+"""A line may have 1,024 levels."""
 
-_TINY_LINES = 100_000  # lines of a block, which is some megabytes long everywhere
+_TINY_LINES = 100_000  # lines of a block; blocks of all shapes have some megabytes
 _WIDE_LINES = 100
 _DEEP_LINES = 200
 _EVENT_LINES = 5_000
@@ -53,7 +53,7 @@ def sparse(seed: int) -> Iterator[bytes]:
     """Objects with an id and four of `WIDE_COLUMNS` keys, as a table has that holds many kinds of events."""
     rng = random.Random(f"sparse/{seed}")
     keys = [f"field_{number:04d}" for number in range(1, WIDE_COLUMNS)]
-    # The first line has all keys: those who are told their columns look there.
+    # The first line has all keys, for contenders that take their columns from it.
     yield (json.dumps({"id": 0} | dict.fromkeys(keys, "x")) + "\n").encode()
     for first in count(1, _TINY_LINES):
         lines = []

@@ -1,4 +1,4 @@
-"""Converts one shape with one contender after the other, and holds what the compactor made against the input."""
+"""Converts one shape with each contender, and compares the output of the compactor with the input."""
 
 import os
 import shutil
@@ -26,14 +26,14 @@ _SAMPLE_FILES = 9
 
 @dataclass(frozen=True, slots=True)
 class ShapeInput:
-    """What the contenders convert.
+    """The input of the contenders.
 
     Attributes:
-        name: Of the shape.
-        whole: What is timed.
-        sample: What is converted before, and compared value by value.
-        s3: What the compactor reaches all of it by.
-        less: What the Spark engine converts in place of the whole.
+        name: The shape.
+        whole: The input that is timed.
+        sample: The input that is converted first, and compared value by value.
+        s3: The server through which the compactor reads it; None for files.
+        less: The input of the Spark engine in place of the whole.
     """
 
     name: str
@@ -43,13 +43,13 @@ class ShapeInput:
     less: Written | None = None
 
     def of(self, engine: str | None) -> "ShapeInput":
-        """What an engine, or another contender, converts."""
+        """The input that a contender converts."""
         return replace(self, whole=self.less) if self.less is not None and engine == "spark" else self
 
 
 @contextmanager
 def shape_input(shape: Shape, work: Path, seed: int) -> Iterator[ShapeInput]:
-    """The files of a shape and those of its sample; they go when the block ends.
+    """Make the files of a shape and of its sample; they are deleted when the context ends.
 
     Raises:
         OSError: There is not enough room on the disk.
@@ -69,11 +69,11 @@ def shape_input(shape: Shape, work: Path, seed: int) -> Iterator[ShapeInput]:
 
 @contextmanager
 def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeInput]:
-    """The reference input in a versitygw on this machine; server and objects go when the block ends.
+    """Put the reference input into a versitygw on this machine, which ends with the context.
 
     Raises:
         OSError: There is not enough room on the disk.
-        RuntimeError: versitygw is not there.
+        RuntimeError: versitygw is not installed.
     """
     from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
 
@@ -95,12 +95,12 @@ def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[Shape
 
 
 def run_shape(given: ShapeInput, contender: Contender, work: Path) -> ShapeRow:
-    """Convert a shape with a contender in a process of its own, and compare; what it wrote is removed.
+    """Convert a shape with a contender in a process of its own, compare, and delete the output.
 
     Args:
         given: The input.
         contender: One of `CONTENDERS`.
-        work: Where logs and, without S3, the output go.
+        work: The folder for logs and, without S3, for the output.
     """
     engine = contender.engine
     given = given.of(engine)
@@ -123,7 +123,7 @@ def run_shape(given: ShapeInput, contender: Contender, work: Path) -> ShapeRow:
 
 
 def _arguments(given: ShapeInput, engine: str | None) -> tuple[str, ...]:
-    """What the compactor is told in addition."""
+    """The additional arguments of the compactor."""
     if engine is None:
         return ()
     sample = ("--sample", str(given.sample.folder))
@@ -151,15 +151,15 @@ def _row(given: ShapeInput, name: str, measured: Measurement, settings: Settings
 
 
 def compare(settings: Settings, sample: Written) -> Compared:
-    """Audit what the job committed: files, footers and counts of all of it, and every value of the sample.
+    """Verify what the job committed: files, footers and counts, and every value of the sample.
 
     Args:
-        settings: Those of the job.
-        sample: Its first manifest.
+        settings: The settings of the job.
+        sample: The manifest of the sample.
     """
     app = App(settings)
-    deep = app.verifier.verification([ManifestKey(DAY, SAMPLE_ID)], whole_days=False, deep_check=app.deep_check)
-    shallow = app.verifier.verification([ManifestKey(DAY, _TIMED_ID)], whole_days=False)
+    deep = app.verifier.verify([ManifestKey(DAY, SAMPLE_ID)], whole_dates=False, deep_check=app.deep_check)
+    shallow = app.verifier.verify([ManifestKey(DAY, _TIMED_ID)], whole_dates=False)
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")
@@ -171,7 +171,7 @@ def compare(settings: Settings, sample: Written) -> Compared:
 
 
 def _existing(folder: Path) -> Written:
-    """What is there already, of plain files."""
+    """The existing files below some folders."""
     files = list(folder.iterdir())
     size = sum(file.stat().st_size for file in files)
     return Written(folder, len(files), sum(file.read_bytes().count(b"\n") for file in files), size, size)

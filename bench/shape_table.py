@@ -1,4 +1,4 @@
-"""The table of shapes: what each engine makes of each kind of input, and in plain words what is not as promised."""
+"""The table of shapes: the figures of each engine for each kind of input, and every broken promise in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from compactor.ledger.sizing import sizing_hits
 from compactor.settings.types import MIB
 
 TASK_BYTES = 512 * MIB
-"""What a task may take at most, whatever the input."""
+"""The most memory that a task may use, for any input."""
 
 HEADINGS = (
     "shape",
@@ -30,11 +30,11 @@ _NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What was held against the input.
+    """The comparison with the input.
 
     Attributes:
-        value_bytes: Input bytes, decoded, whose every value was compared.
-        differences: What was found, in words.
+        value_bytes: The decoded bytes of input whose values were compared.
+        differences: Each difference in words.
     """
 
     value_bytes: int
@@ -46,17 +46,17 @@ class ShapeRow:
     """One line of the table.
 
     Attributes:
-        decoded_bytes: The input, before compression.
-        seconds: Of the timed pass; nothing if it failed.
-        peak_memory_bytes: Of all its processes together.
-        peak_worker_bytes: Of the largest of Spark's Python workers; nothing where there are none.
-        is_promised: Whether this contender promises anything of its memory.
-        rows: That it wrote.
+        decoded_bytes: Size of the input before compression.
+        seconds: Time of the timed pass; None if it failed.
+        peak_memory_bytes: Peak memory of all processes together.
+        peak_worker_bytes: Peak memory of the largest Python worker of Spark; None if there was none.
+        is_promised: Whether the memory of this contender has a promised limit.
+        rows: Rows that it wrote.
         expected_rows: Lines of the input.
-        output_files: Their sizes.
-        target_file_bytes: How large they should be.
-        compared: None for a contender that nothing but rows is counted of.
-        failure: Why it did not get to the end.
+        output_files: Sizes of the output files.
+        target_file_bytes: Target size of the output files.
+        compared: The comparison; None if only rows were counted.
+        failure: The error; empty if there was none.
     """
 
     shape: str
@@ -75,11 +75,11 @@ class ShapeRow:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether a task took more than is promised."""
+        """Whether a task used more memory than promised."""
         return self.is_promised and self.peak_worker_bytes > TASK_BYTES
 
     def faults(self) -> list[str]:
-        """What is not as promised, in words."""
+        """The broken promises, in words."""
         if self.failure:
             return [self.failure] if self.is_promised else []
         found = list(self.compared.differences) if self.compared else []
@@ -90,7 +90,7 @@ class ShapeRow:
         return found
 
     def cells(self) -> tuple[str, ...]:
-        """Its texts, one for each of `HEADINGS`."""
+        """The cells of the row, one for each of `HEADINGS`."""
         start = (self.shape, self.contender, f"{self.decoded_bytes / 1e6:,.0f}")
         if self.failure:
             return (*start, *[_NOTHING] * (len(HEADINGS) - len(start)))
@@ -112,7 +112,7 @@ class ShapeRow:
 
 
 def verdicts(rows: Sequence[ShapeRow]) -> list[str]:
-    """What is not as promised, or that all is; and which peer could not do what."""
+    """The broken promises, or that there are none; and the failures of peers."""
     faults = [f"NOT AS PROMISED: {row.shape}, {row.contender}: {fault}" for row in rows for fault in row.faults()]
     peers = [
         f"{row.shape}: {row.contender} cannot: {row.failure}" for row in rows if row.failure and not row.is_promised

@@ -1,4 +1,4 @@
-"""The shapes of input that the scale benchmark converts, and the writing of their files: streamed, never held whole."""
+"""The shapes of input of the scale benchmark. Their files are streamed to disk, never held in memory."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ class Shape:
     """One kind of input.
 
     Attributes:
-        name: As shown, and as `--only` takes it.
-        lines: Makes blocks of whole lines without end, from a seed.
-        total_bytes: How much of it, before compression.
-        file_bytes: How much goes into one file; a file ends with the first whole line that reaches it.
+        name: The name in the table and for `--only`.
+        lines: Makes endless blocks of whole lines from a seed.
+        total_bytes: Size of the input before compression.
+        file_bytes: Size of a file before compression; it ends with the first whole line that reaches it.
         codec: Empty for plain files, else `gzip` or `zstd`.
-        sample_bytes: How much the comparison of every value takes.
-        spark_bytes: How much the Spark engine gets, where more would take it many minutes.
+        sample_bytes: Size of the sample whose values are compared.
+        spark_bytes: Size of the input of the Spark engine, which takes minutes for more.
     """
 
     name: str
@@ -40,24 +40,24 @@ class Shape:
     spark_bytes: int | None = None
 
     def scaled(self, total_bytes: int) -> "Shape":
-        """The same with another size for each gigabyte."""
+        """This shape, scaled to another size per gigabyte."""
         scaled_bytes = self.total_bytes * total_bytes // GB
         is_one_file = self.file_bytes == self.total_bytes
         return replace(self, total_bytes=scaled_bytes, file_bytes=scaled_bytes if is_one_file else self.file_bytes)
 
     def beginning(self, total_bytes: int) -> "Shape":
-        """So much of it at most: its first lines, of the same seed."""
+        """This shape, cut to its first `total_bytes` at most."""
         return replace(self, total_bytes=min(self.total_bytes, total_bytes))
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written for a shape.
+    """The files of a shape.
 
     Attributes:
         folder: Holds the files and nothing else.
-        decoded_bytes: Their length before compression.
-        stored_bytes: Their length.
+        decoded_bytes: Their size before compression.
+        stored_bytes: Their size on disk.
     """
 
     folder: Path
@@ -109,7 +109,7 @@ class _Pieces:
         self._rest = b""
 
     def take(self, room: int) -> Iterator[bytes]:
-        """Whole lines until there are so many bytes, or a part of a line more."""
+        """Take whole lines until they have this many bytes, or up to one line more."""
         while room > 0:
             block = self._rest or next(self._blocks)
             end = len(block) if len(block) <= room else block.index(b"\n", room - 1) + 1
@@ -128,7 +128,7 @@ def _open(path: Path, codec: str) -> AbstractContextManager[Any]:
 
 
 class _GzipFile(AbstractContextManager["_GzipFile"]):
-    """A gzip file without name and time in it, so that the same seed gives the same bytes."""
+    """A gzip file without name and time, so that the same seed gives the same bytes."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")

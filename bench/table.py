@@ -24,14 +24,14 @@ class Row:
     """One line of the table. What a failed contender has no figures for is None.
 
     Attributes:
-        ratio: Its speed over that of the baseline; None if that did not run.
+        ratio: Its speed divided by that of the baseline; None if the baseline did not run.
         megabytes_per_second: Millions of input bytes a second in the median of the steady passes.
-        seconds: Of every pass, in order.
-        peak_memory_mib: Of all its processes together.
-        files: Written by the last pass.
-        median_file_megabytes: In millions of bytes.
-        rows: Written by the last pass.
-        note: What is wrong with it; empty if nothing is.
+        seconds: Time of each pass, in order.
+        peak_memory_mib: Peak memory of all processes together.
+        files: Files of the last pass.
+        median_file_megabytes: Median size of these files in millions of bytes.
+        rows: Rows of the last pass.
+        note: What is wrong; empty if nothing is.
     """
 
     contender: str
@@ -58,8 +58,8 @@ def make_rows(measurements: Sequence[Measurement], *, baseline: str, expected_ro
 
     Args:
         measurements: One for each contender.
-        baseline: The name of the one that has the ratio 1.
-        expected_rows: Lines of the input; who wrote another number of rows gets a note.
+        baseline: The name of the contender with the ratio 1.
+        expected_rows: Lines of the input; a contender with another number of rows gets a note.
 
     Returns:
         The fastest first, the failed ones last.
@@ -90,7 +90,7 @@ def _row(measurement: Measurement, base: float | None, expected_rows: int) -> Ro
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """The texts of a row, one for each of `HEADINGS`."""
+    """The cells of a row, one for each of `HEADINGS`."""
     return (
         row.contender,
         _number(row.ratio, ".2f", "x"),
@@ -117,7 +117,7 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What has to be said below the table."""
+    """The lines below the table."""
     return [f"{row.contender}: {row.note}" for row in rows if row.note]
 
 

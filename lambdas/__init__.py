@@ -1,1 +1,1 @@
-"""The functions of AWS Lambda: wiring only. Importing one of them does nothing."""
+"""The handlers of AWS Lambda. The wheel leaves them out; their bodies are in `compactor.wiring.functions`."""

@@ -1,33 +1,11 @@
-"""Looks at the job and does what has to be done; called once a minute, and whenever a run of Glue changes its state."""
+"""Keeps the Glue job as the settings want it; called once a minute, and when a Glue run changes its state."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from compactor.core.ports import FLUSH_SECONDS
-from compactor.telemetry.logs import log_event
-from compactor.wiring.control import ControlComponents
-from compactor.wiring.functions import lasting_components
+from compactor.wiring.functions import check_job
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Look at the job once.
-
-    Args:
-        event: From the schedule, or Glue's `Glue Job State Change`; both lead to the same.
-
-    Returns:
-        What was decided, done and not done, for the log of whoever called.
-    """
-    parts = lasting_components(ControlComponents)
-    job_name = parts.settings.control.job_name
-    changed = event.get("detail", {}).get("jobName", job_name)
-    if changed != job_name:
-        log_event("control.other_job", job=changed)
-        return {"ignored": f"an event of job {changed}"}
-    step = parts.plane.step()
-    parts.metrics.flush(FLUSH_SECONDS)
-    return {
-        "decided": [f"{action.kind}: {action.reason}" for action in step.actions],
-        "done": list(step.done),
-        "failed": list(step.failed),
-    }
+    """Run one control-plane check."""
+    return check_job(event)

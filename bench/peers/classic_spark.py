@@ -1,4 +1,4 @@
-"""The way it is usually written: infer, count, cast all to string, cache, count, coalesce, append; Spark's defaults."""
+"""The usual script: infer, count, cast all to string, cache, count, coalesce, append; with Spark's defaults."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from bench.protocol import parser, run_passes
 
 
 def session() -> SparkSession:
-    """All cores, 4 GB for the driver, nothing tuned; quiet, and open to nothing but this machine."""
+    """A Spark session with all cores and 4 GB for the driver, otherwise untuned; it listens on this machine only."""
     return (
         SparkSession.builder.master("local[*]")
         .appName("classic")

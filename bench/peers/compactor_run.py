@@ -13,7 +13,7 @@ from compactor.wiring.app import App
 
 
 def main() -> None:
-    """Run the passes in one Spark session, as a stream that is up would."""
+    """Run the passes in one Spark session, as a running stream would."""
     arguments = parser()
     add_arguments(arguments)
     chosen = arguments.parse_args()
@@ -44,12 +44,12 @@ def main() -> None:
 
 
 def add_arguments(arguments: ArgumentParser) -> None:
-    """What this contender takes apart from what all take."""
+    """The arguments that only this contender takes."""
     arguments.add_argument("--engine", choices=["native", "spark"], required=True)
     arguments.add_argument("--discovery", choices=["full", "declared"], default="full")
-    arguments.add_argument("--sample", type=Path, help="Files to convert before all, untimed; their output stays.")
-    arguments.add_argument("--s3-folder", type=Path, help="All places are in this folder of an S3 server.")
-    arguments.add_argument("--endpoint-url", help="Where that server listens.")
+    arguments.add_argument("--sample", type=Path, help="Convert these files first, untimed; keep their output.")
+    arguments.add_argument("--s3-folder", type=Path, help="Use this folder of an S3 server for all places.")
+    arguments.add_argument("--endpoint-url", help="Reach the S3 server by this URL.")
 
 
 def _home(chosen: Namespace) -> CompactorHome:

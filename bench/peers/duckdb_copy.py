@@ -1,4 +1,4 @@
-"""DuckDB's COPY from JSON to Parquet, told its columns or finding them itself."""
+"""DuckDB's COPY from JSON to Parquet, with given columns or with detected ones."""
 
 import os
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def reader(files: Sequence[Path], how: str) -> str:
 
 
 def convert(how: str, files: Sequence[Path], output: Path) -> None:
-    """Convert the files in one statement, each thread to files of its own."""
+    """Convert the files in one statement; each thread writes its own files."""
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {os.cpu_count()}")
         connection.execute("SET preserve_insertion_order = false")

@@ -1,4 +1,4 @@
-"""Polars' lazy scan of NDJSON into its Parquet sink, with every line looked at for names and types."""
+"""Polars' lazy scan of NDJSON into its Parquet sink; it infers names and types from every line."""
 
 from collections.abc import Sequence
 from pathlib import Path

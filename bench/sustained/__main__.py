@@ -36,11 +36,17 @@ _SEED = 7
     help="Of 10^6 bytes; 194.4 are 700 GB an hour.",
 )
 @click.option("--engine", type=click.Choice(["native", "spark"]), default="native", show_default=True)
-@click.option("--manifest-mib", type=click.IntRange(min=1), default=1024, show_default=True, help="To aim at.")
-@click.option("--in-flight", type=click.IntRange(min=1), default=2, show_default=True, help="Manifests at once.")
-@click.option("--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Folder for all files.")
 @click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here too."
+    "--manifest-mib", type=click.IntRange(min=1), default=1024, show_default=True, help="Aim at manifests of this size."
+)
+@click.option(
+    "--in-flight", type=click.IntRange(min=1), default=2, show_default=True, help="Process this many manifests at once."
+)
+@click.option(
+    "--work", type=click.Path(file_okay=False, path_type=Path), default=_WORK, help="Keep all files in this folder."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file too."
 )
 def main(
     *,
@@ -78,7 +84,7 @@ def _settings(engine: str, manifest_bytes: int, in_flight: int) -> Document:
     return {
         "convert": {"engine": engine},
         "builder": {"target_manifest_bytes": manifest_bytes, "max_wait_seconds": 2 * SEAL_INTERVAL_SECONDS},
-        # A manifest that comes while others are in work should not wait long for its turn.
+        # A manifest that arrives while others are in flight should not wait long.
         "stream": {"manifests_in_flight": in_flight, "trigger_interval_seconds": 2},
         "metrics": {"sink": "log"},
     }
@@ -97,7 +103,7 @@ def _said(load: Load, settings: Document) -> list[tuple[str, str]]:
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does, so that no child is left behind."""
+    """End as Ctrl-C does, so that no child process survives."""
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""The process that builds manifests: takes announcements from stdin in batches, as Lambda would hand them to functions.
+"""The process that builds manifests: takes announcements from stdin in batches, as Lambda passes them to functions.
 
 python -m bench.sustained.building --config FILE --report FILE
 """
@@ -23,19 +23,19 @@ from compactor.wiring.components import Components
 
 BATCH_MESSAGES = 2000
 WINDOW_SECONDS = 15.0
-"""Both as the parameters of the deployment have them."""
+"""Both are the defaults of the deployment."""
 
 
 @dataclass(slots=True)
 class Built:
-    """What was built in all.
+    """What builder and sealer did.
 
     Attributes:
         messages: Announcements taken in.
-        calls: Batches of them.
-        manifests: By builder and sealer.
-        returned: Messages that had to come again.
-        longest_call_seconds: Of builder or sealer.
+        calls: Calls of builder and sealer.
+        manifests: Manifests of builder and sealer.
+        returned: Messages that were returned to the queue.
+        longest_call_seconds: The longest call of builder or sealer.
     """
 
     messages: int = 0
@@ -46,10 +46,10 @@ class Built:
 
 
 class Inbox:
-    """Takes the place of a queue: messages wait in memory, however slow the builder is.
+    """A queue in memory, which takes messages however slow the builder is.
 
     Args:
-        lines: The messages, as they come.
+        lines: The messages, as they arrive.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -61,18 +61,18 @@ class Inbox:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing waits, and nothing will come."""
+        """Whether no message waits, and none will arrive."""
         with self._changed:
             return self._ended and not self._waiting
 
     def take(self, most: int, window_seconds: float) -> list[str]:
-        """The next batch: as many as there may be, or what came within the window."""
+        """Take the next batch: the most that a call may have, or what arrives within the window."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or len(self._waiting) >= most, window_seconds)
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
-    def redriven(self, messages: Iterable[str]) -> None:
-        """Let messages come again."""
+    def give_back(self, messages: Iterable[str]) -> None:
+        """Return messages to the queue."""
         with self._changed:
             self._waiting.extend(messages)
 
@@ -87,13 +87,13 @@ class Inbox:
 
 
 class Building:
-    """Builder and sealer, each call with parts of its own as in a function that starts cold.
+    """Calls builder and sealer, each with new components, as in a function that starts cold.
 
     Args:
-        settings: Of the job.
-        inbox: Where messages come from.
+        settings: The settings of the job.
+        inbox: The messages.
         window_seconds: How long a message waits for others.
-        seal_seconds: How often the sealer is called.
+        seal_seconds: The time between two calls of the sealer.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Building:
         self._built = Built()
 
     def run(self) -> Built:
-        """Work until no message and no part is left."""
+        """Work until no message and no pending part is left."""
         next_seal = time.monotonic() + self._seal_seconds
         while True:
             window = max(0.0, min(self._window_seconds, next_seal - time.monotonic()))
@@ -128,20 +128,20 @@ class Building:
 
     def _build(self, messages: list[str]) -> None:
         began = time.monotonic()
-        parts = Components(self._settings)
-        report = _builder(parts).build({str(number): message for number, message in enumerate(messages)})
-        parts.metrics.emit(build_metrics(report))
-        self._inbox.redriven(messages[int(number)] for number in report.failed)
+        components = Components(self._settings)
+        report = _builder(components).build({str(number): message for number, message in enumerate(messages)})
+        components.metrics.emit(build_metrics(report))
+        self._inbox.give_back(messages[int(number)] for number in report.failed)
         self._built.messages += report.messages - len(report.failed)
         self._built.returned += len(report.failed)
         self._count(len(report.manifests), began)
 
     def _seal(self) -> int:
-        """Call the sealer; returns how many parts go on waiting."""
+        """Call the sealer; returns the number of pending parts that still wait."""
         began = time.monotonic()
-        parts = Components(self._settings)
-        report = parts.sealer().seal()
-        parts.metrics.emit(seal_metrics(report))
+        components = Components(self._settings)
+        report = components.sealer().seal()
+        components.metrics.emit(seal_metrics(report))
         self._count(len(report.manifests), began)
         return report.waiting_parts
 
@@ -151,20 +151,18 @@ class Building:
         self._built.longest_call_seconds = max(self._built.longest_call_seconds, time.monotonic() - began)
 
 
-def _builder(parts: Components) -> Builder:
+def _builder(components: Components) -> Builder:
     return Builder(
-        store=parts.store,
-        layout=parts.layout,
-        claimer=parts.claimer,
-        clock=parts.clock,
-        allowed_prefixes=parts.settings.input.allowed_prefixes,
-        target_bytes=parts.manifest_bytes,
+        state=components.state,
+        claimer=components.claimer,
+        allowed_prefixes=components.settings.input.allowed_prefixes,
+        target_bytes=components.manifest_bytes,
         read_body=read_announcement,
     )
 
 
 def main() -> None:
-    """Build from stdin to its end, and write a report."""
+    """Build from stdin until its end, and write a report."""
     parser = ArgumentParser()
     for name in ("--config", "--report"):
         parser.add_argument(name, type=Path, required=True)

@@ -20,13 +20,7 @@ from compactor.core.manifest import ManifestFile
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """What was fed in all.
-
-    Attributes:
-        files: Links that were made.
-        bytes: Their length together.
-        seconds: From the first link to the end.
-    """
+    """What was fed: number of links, their total size, and the time from the first link to the end."""
 
     files: int
     bytes: int
@@ -34,7 +28,7 @@ class Fed:
 
 
 def raw_name(day: str, number: int, source: Path) -> str:
-    """The name of the nth file that is fed; `source_name` takes it back to the ready-made file."""
+    """The name of the nth file; `source_name` gives the ready-made file that it links to."""
     return f"{day}-{number:07d}+{source.name}"
 
 
@@ -46,15 +40,15 @@ def source_name(uri: str) -> str:
 def feed(
     source: Path, raw: Path, day: str, *, bytes_per_second: float, seconds: float, tell: Callable[[str], object]
 ) -> Fed:
-    """Link files until the time is over, each when its turn has come; a feeder that is late catches up.
+    """Link files at a steady rate until the time is over. A feeder that is late catches up.
 
     Args:
-        source: The folder of ready-made files, which are taken in turns.
-        raw: Where the links go, on the same disk.
+        source: The folder of ready-made files, which are used in turn.
+        raw: The folder for the links, on the same disk.
         day: The day in their names.
         bytes_per_second: The rate.
-        seconds: How long.
-        tell: Called with the announcement of each.
+        seconds: How long to feed.
+        tell: Called with the announcement of each file.
     """
     store = LocalStore()
     began = time.monotonic()
@@ -69,7 +63,7 @@ def feed(
         info = store.stat(str(path))
         if info is None:
             raise FileNotFoundError(f"{path}: went away as soon as it was there")
-        # Now, and not the link's own time: all links to one file share that of the file.
+        # Not the link's own time, which is that of the file: all links to one file share it.
         tell(announcement(ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=_now())))
         files += 1
         fed_bytes += info.size_bytes

@@ -1,4 +1,4 @@
-"""Rates, backlog and delays of files that came in and became visible. Figures, no I/O."""
+"""Rates, backlog and delays of files from arrival to visible rows. No I/O."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from compactor.core.distributions import Distribution, distribution_of
 from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS
 
 WARM_UP_SECONDS = 90.0
-"""The sealer has had its first turn by then, and what it sealed is done."""
+"""By then the sealer has had its first turn, and the manifests that it sealed are done."""
 
 PERIOD_SECONDS = float(SEAL_INTERVAL_SECONDS)
-"""Backlogs are compared as means over whole turns of the sealer, as each of them lets a batch of files go at once."""
+"""Backlogs are compared as means over whole turns of the sealer, since each turn releases many files at once."""
 
 JUDGED_SECONDS = WARM_UP_SECONDS + 2 * PERIOD_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The way of one file.
+    """The times of one file.
 
     Attributes:
-        size_bytes: Its stored length.
-        arrived: Seconds on any clock.
+        size_bytes: Its stored size.
+        arrived: When it arrived, in seconds on any clock.
         visible: When its rows could be read, on the same clock.
     """
 
@@ -40,8 +40,8 @@ class Flow:
     """All files of a run that was fed at a steady rate.
 
     Args:
-        passages: One for each file, at least one.
-        fed_seconds: How long was fed, from the first arrival on.
+        passages: The times of each file; at least one.
+        fed_seconds: The length of the feeding, from the first arrival.
     """
 
     def __init__(self, passages: Sequence[Passage], fed_seconds: float) -> None:
@@ -58,7 +58,7 @@ class Flow:
 
     @property
     def is_judged(self) -> bool:
-        """Whether it was fed for long enough to tell a backlog that grows from one that fills up first."""
+        """Whether the feeding was long enough to tell a growing backlog from one that only fills up at first."""
         return self.fed_seconds >= JUDGED_SECONDS
 
     @property
@@ -68,13 +68,13 @@ class Flow:
         return (self._visible.until(self.fed_seconds) - self._visible.until(start)) / (self.fed_seconds - start)
 
     def backlog(self, seconds: float) -> int:
-        """Bytes that had come in and were not visible so long after the first arrival."""
+        """Bytes that had arrived and were not visible this many seconds after the first arrival."""
         return self._arrivals.until(seconds) - self._visible.until(seconds)
 
     def mean_backlog(self, start: float, end: float) -> float:
-        """The mean of the backlog over a time, from a look at each second."""
-        looks = [self.backlog(start + second) for second in range(int(end - start))]
-        return sum(looks) / len(looks)
+        """The mean backlog of a period, sampled every second."""
+        samples = [self.backlog(start + second) for second in range(int(end - start))]
+        return sum(samples) / len(samples)
 
     @property
     def growth_bytes(self) -> float:
@@ -89,7 +89,7 @@ class Flow:
 
     @property
     def delays(self) -> Distribution:
-        """Seconds from arrival to visible of all files but the last ones, which wait for others that never come."""
+        """Seconds from arrival to visible, without the last files, which wait for others that never arrive."""
         until = self.fed_seconds - PERIOD_SECONDS if self.is_judged else self.fed_seconds
         return distribution_of(each.seconds for each in self._passages if each.arrived - self.began <= until)
 

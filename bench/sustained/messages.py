@@ -1,4 +1,4 @@
-"""What the feeder tells the builder: notifications of S3 about files on the local disk."""
+"""The messages from feeder to builder: S3 notifications about files on the local disk."""
 
 from compactor.core.manifest import ManifestFile
 from compactor.manifests.s3_events import Announcement, parse_body
@@ -8,11 +8,7 @@ _BUCKET = "disk"
 
 
 def announcement(file: ManifestFile) -> str:
-    """The notification that S3 would send about a file; the whole disk takes the place of a bucket.
-
-    Args:
-        file: With an absolute path, and all that an event says.
-    """
+    """Make the notification that S3 would send about a file with an absolute path. The disk is the bucket."""
     if file.event_time is None:
         raise ValueError(f"{file.uri}: expected the time of its event")
     time = file.event_time.isoformat()
@@ -20,10 +16,10 @@ def announcement(file: ManifestFile) -> str:
 
 
 def read_announcement(body: str | bytes) -> Announcement:
-    """Read such a notification, with paths for URIs; everything else is as the builder reads it on AWS.
+    """Read such a notification, with paths for URIs. The rest is as the builder reads it on AWS.
 
     Raises:
-        EventError: It is none.
+        EventError: It is not such a notification.
     """
     said = parse_body(body)
     files = (file.model_copy(update={"uri": file.uri.removeprefix(f"s3://{_BUCKET}")}) for file in said.files)

@@ -1,4 +1,4 @@
-"""The processes of the whole job: each started here, watched, and ended by its own id."""
+"""Starts, watches and ends the processes of the whole job."""
 
 import os
 import subprocess
@@ -23,16 +23,16 @@ _ROOT = Path(__file__).resolve().parents[2]
 def started(
     module: Sequence[str], log: Path, *, stdin: object = subprocess.DEVNULL, stdout: object = None
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A Python module that runs as long as the block, and not a moment longer, with all of its processes.
+    """Run a Python module until the context ends; then end it with all of its processes.
 
     Args:
         module: Its name and arguments.
-        log: What it says.
-        stdin: As `subprocess.Popen` takes it.
-        stdout: Likewise; the log if it is None.
+        log: The file for what it prints.
+        stdin: As in `subprocess.Popen`.
+        stdout: As in `subprocess.Popen`; None for the log.
     """
     with log.open("w") as said:
-        # A session of its own: Ctrl-C reaches the benchmark only, which then ends everything in order.
+        # It has its own session: Ctrl-C reaches only the benchmark, which then ends everything in order.
         child = subprocess.Popen(
             [sys.executable, "-m", *module],
             env={**os.environ, "PYTHONPATH": str(_ROOT)},
@@ -49,17 +49,17 @@ def started(
 
 
 class Watch:
-    """Samples the processor time and the memory of each part of the job as long as the context lasts.
+    """Samples processor time and memory of the processes of the job until the context ends.
 
-    Memory that processes share counts once (PSS) where the system tells of it.
+    Memory that processes share counts once (PSS) where the system reports it.
 
     Args:
-        parts: The process at the root of each part, by its name.
+        roots: The id of each process that is started here, by the name of its part in the job.
     """
 
-    def __init__(self, parts: Mapping[str, int]) -> None:
+    def __init__(self, roots: Mapping[str, int]) -> None:
         self.peak_bytes = 0
-        self._roots = {name: psutil.Process(pid) for name, pid in parts.items()}
+        self._roots = {name: psutil.Process(pid) for name, pid in roots.items()}
         self._seconds: dict[tuple[str, int, float], float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="watch", daemon=True)
@@ -74,7 +74,7 @@ class Watch:
         self._thread.join()
 
     def processor_seconds(self) -> dict[str, float]:
-        """What each part has used up to now, as of the last sample; processes that have ended included."""
+        """The processor time of each part of the job at the last sample, with processes that have ended."""
         total: dict[str, float] = {}
         for (name, _, _), seconds in list(self._seconds.items()):
             total[name] = total.get(name, 0.0) + seconds
@@ -87,7 +87,7 @@ class Watch:
     def _sample(self) -> None:
         memory = 0
         for name, root in self._roots.items():
-            # What this process has started is a part each of its own.
+            # The processes that were started here are parts of their own.
             of_part = [root] if root.pid == os.getpid() else family(root)
             for process in of_part:
                 memory += used_bytes(process)
@@ -106,12 +106,12 @@ def _role(process: psutil.Process, root: psutil.Process) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorTime:
-    """What was used up to a moment.
+    """The processor time that was used up to a moment.
 
     Attributes:
-        moment: Seconds on a clock of its own.
-        by_part: Seconds of processors, by the part of the job.
-        of_machine: The same of all that runs on the machine.
+        moment: When, by the monotonic clock.
+        by_part: Processor seconds, by the part of the job.
+        of_machine: Processor seconds of the whole machine.
     """
 
     moment: float
@@ -120,13 +120,13 @@ class ProcessorTime:
 
     @classmethod
     def now(cls, watch: Watch) -> "ProcessorTime":
-        """As of the last sample of a watch."""
+        """Take it from the last sample of a watch."""
         times = psutil.cpu_times()
         busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
         return cls(time.monotonic(), watch.processor_seconds(), busy)
 
     def shares_since(self, before: "ProcessorTime") -> tuple[dict[str, float], float]:
-        """Cores in use meanwhile, by part and in all."""
+        """Cores in use since `before`, by part and of the machine."""
         seconds = self.moment - before.moment
         shares = {part: (used - before.by_part.get(part, 0.0)) / seconds for part, used in self.by_part.items()}
         return shares, (self.of_machine - before.of_machine) / seconds

@@ -1,4 +1,4 @@
-"""Proves each finished manifest, and then removes its files, so that the disk never holds more than a few of them."""
+"""Verifies each finished manifest and then deletes its files, so that the disk holds only a few manifests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ from compactor.wiring.app import App
 
 @dataclass(slots=True)
 class Proved:
-    """What was proved so far.
+    """What is verified so far.
 
     Attributes:
-        passages: By the URI of each file that was committed.
-        faults: What is not as it should be, in words.
-        manifests: That were verified.
-        lines: Of their files.
-        rows: That became of these.
-        rejected_lines: Likewise.
-        blank_lines: Likewise.
-        output_sizes: Bytes of each file of rows.
-        right_sized: How many of these had to be of the target's size and were.
-        sized: How many had to be.
+        passages: The passage of each committed file, by its URI.
+        faults: What is wrong, in words.
+        manifests: Number of verified manifests.
+        lines: Lines of their files, which are the sum of the next three.
+        rows: Lines that became rows.
+        rejected_lines: Lines that were rejected.
+        blank_lines: Lines that were blank.
+        output_sizes: Bytes of each Parquet file.
+        right_sized: Parquet files of the target size.
+        sized: Parquet files that had to be of the target size.
     """
 
     passages: dict[str, Passage] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class Proved:
 
 
 class Prover:
-    """Looks for manifests that are done.
+    """Finds and verifies manifests that are done.
 
     Args:
-        app: The parts of the job.
-        lines_by_source: How many lines each ready-made file has, by its name.
+        app: Reads the records of the job.
+        lines_by_source: The number of lines of each ready-made file, by its name.
     """
 
     def __init__(self, app: App, lines_by_source: Mapping[str, int]) -> None:
@@ -56,9 +56,9 @@ class Prover:
         self._lines_by_source = lines_by_source
         self._seen: set[str] = set()
 
-    def look(self) -> None:
-        """Verify what is done by now, and remove the files of all that is as it should be."""
-        # A manifest is archived last of all, when the job will not look at its files again.
+    def check(self) -> None:
+        """Verify the manifests that are done, and delete the files of those without a fault."""
+        # A manifest is archived last, when the job does not read its files again.
         for info in list(self._app.store.list(self._app.layout.archive_folder)):
             found = self._app.layout.archived_key(info.uri)
             if found is not None and info.uri not in self._seen:
@@ -66,10 +66,10 @@ class Prover:
                 self._prove(found)
 
     def finish(self, fed_files: int) -> None:
-        """Prove that nothing is left or missing, once all that was fed should be done.
+        """Verify, when all manifests should be done, that no file is left or missing.
 
         Args:
-            fed_files: How many there were.
+            fed_files: Number of files that were fed.
         """
         faults, app = self.proved.faults, self._app
         if len(self.proved.passages) != fed_files:
@@ -91,11 +91,11 @@ class Prover:
             self._count(commit)
             self._app.store.delete(file.final for file in (*commit.outputs, *commit.rejects))
             for file in commit.files:
-                Path(file.uri).unlink()  # the store would remove the folder as well, where the feeder goes on
+                Path(file.uri).unlink()  # the store would delete the folder too, and the feeder still uses it
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
-        """What verification says, and what the ready-made files say that it cannot know."""
-        report = self._app.verifier.verification([key], whole_days=False)
+        """The faults that verification finds, and those that only the ready-made files show."""
+        report = self._app.verifier.verify([key], whole_dates=False)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(key)

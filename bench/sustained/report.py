@@ -1,4 +1,4 @@
-"""Says how a run went: figures, and whether the load was held."""
+"""Reports a run: figures, and whether the job kept up with the load."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ STEP_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the load was held.
+    """Whether the job kept up with the load.
 
     Attributes:
-        faults: Why not; empty if it was.
-        backlog: What the backlog did, in words.
+        faults: Why it did not; empty if it did.
+        backlog: How the backlog changed, in words.
     """
 
     faults: tuple[str, ...]
@@ -25,13 +25,13 @@ class Verdict:
 
 
 def judge(flow: Flow, result: Result, *, asked_rate: float, manifest_bytes: int) -> Verdict:
-    """Whether all that was asked for came in, and came out again as fast.
+    """Judge whether the load was fed in full, and whether the job processed it as fast.
 
     Args:
-        flow: Of all files.
-        result: Of the run.
-        asked_rate: Bytes a second.
-        manifest_bytes: The size of a manifest; a backlog that changes by less did not grow.
+        flow: The flow of all files.
+        result: The result of the run.
+        asked_rate: The load in bytes a second.
+        manifest_bytes: The size of a manifest; a smaller change of the backlog is no growth.
     """
     faults = list(result.proved.faults)
     if flow.input_rate < 0.99 * asked_rate:
@@ -97,7 +97,7 @@ def fields(flow: Flow, result: Result, verdict: Verdict) -> Iterator[tuple[str, 
         "cores in use",
         ", ".join(f"{part} {share:.2f}" for part, share in (*shares, ("machine", result.machine_share))),
     )
-    yield "peak memory", f"{result.peak_memory_bytes / 2**20:,.0f} MiB of all parts together"
+    yield "peak memory", f"{result.peak_memory_bytes / 2**20:,.0f} MiB of all processes together"
     calls = f"{built.calls} calls, the longest {built.longest_call_seconds:.1f} s, {built.returned} messages again"
     yield "builder", f"{built.manifests} manifests in {calls}"
     yield (

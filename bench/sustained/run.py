@@ -24,10 +24,10 @@ from compactor.wiring.app import App
 from tests.faults.s3_lake import as_toml
 
 ROOM_BYTES = 8_000_000_000
-"""For the output of a few manifests, and as much again in staging; links to input take no room."""
+"""Room for the output of a few manifests and their staging; links to input take none."""
 
-_FREE_BYTES = 2_000_000_000  # in case the disk fills up all the same
-_LOOK_SECONDS = 1.0
+_FREE_BYTES = 2_000_000_000  # stop before the disk is full
+_POLL_SECONDS = 1.0
 _TELL_SECONDS = 30.0
 _START_SECONDS = 180.0
 _END_SECONDS = 120.0
@@ -37,17 +37,12 @@ Document = Mapping[str, Mapping[str, object]]
 
 
 class NotHeldError(Exception):
-    """The run came to nothing: a part of the job ended before its time, or does not come to its end."""
+    """The run failed: a process of the job ended too early, or does not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is fed.
-
-    Attributes:
-        seconds: How long.
-        bytes_per_second: The rate.
-    """
+    """The load: how long it lasts, and its rate."""
 
     seconds: float
     bytes_per_second: float
@@ -55,16 +50,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        fed: What came in.
+        fed: What the feeder announced.
         built: What builder and sealer did.
-        proved: What the job did, as the ledger and the files say.
-        processor_shares: Of one core, by the part of the job, while it was fed.
-        machine_share: The same of all that ran on the machine.
-        peak_memory_bytes: Of all parts together.
-        drain_seconds: From the end of the feeding to that of the last manifest.
+        proved: What the job did, by its ledger and files.
+        processor_shares: Cores in use during the feeding, by the process of the job.
+        machine_share: Cores in use during the feeding, of the whole machine.
+        peak_memory_bytes: The peak memory of all processes together.
+        drain_seconds: From the end of the feeding to the end of the last manifest.
     """
 
     fed: Fed
@@ -77,17 +72,17 @@ class Result:
 
 
 def run_sustained(source: Input, work: Path, load: Load, settings: Document, tell: Callable[[str], object]) -> Result:
-    """Start the job, feed it, and let it drain; the files of a manifest are removed as soon as it is verified.
+    """Start the job, feed it, and let it drain. The files of a manifest are deleted as soon as it is verified.
 
     Args:
         source: The ready-made files.
-        work: A folder on their disk, which gets the logs.
-        load: What is fed.
-        settings: Of the job, without its places.
-        tell: Called with a line on how it goes, now and then.
+        work: A folder on the same disk; it gets the logs.
+        load: The load.
+        settings: The settings of the job, without its places.
+        tell: Called with a line of progress now and then.
 
     Raises:
-        NotHeldError: A part of the job ended before its time, or does not come to its end.
+        NotHeldError: A process of the job ended too early, or does not end.
         OSError: There is not enough room.
     """
     check_room(work, ROOM_BYTES)
@@ -119,11 +114,11 @@ class _Run:
 
     Args:
         home: An empty folder for everything but the logs.
-        logs: The folder for these, which outlive the run.
-        settings: Of the job.
-        lines: Of each ready-made file, by its name.
-        stack: Ends what was started.
-        tell: Called with a line on how it goes.
+        logs: The folder for the logs, which outlive the run.
+        settings: The settings of the job.
+        lines: The number of lines of each ready-made file, by its name.
+        stack: Ends the processes.
+        tell: Called with a line of progress.
     """
 
     def __init__(
@@ -144,20 +139,22 @@ class _Run:
         self._stack = stack
         self._tell = tell
         self._began = 0.0
-        self._told = float("inf")  # nothing is told before it is fed
-        self._parts: dict[str, subprocess.Popen[str]] = {}
+        self._told = float("inf")  # no progress is printed before the feeding
+        self._processes: dict[str, subprocess.Popen[str]] = {}
 
     def start(self) -> None:
-        """Start the streaming job, and come back when it is at work."""
+        """Start the streaming job, and wait until it has a heartbeat."""
         self._start("job", "compactor", "--log-format", "json", "--config", str(self._config), "run")
         self._await(lambda: bool(self._app.runs.living()), _START_SECONDS, "the job to start")
 
     def feed(self, source: Path, load: Load) -> Result:
-        """Feed it, let it drain, and end it."""
+        """Feed the job, let it drain, and end it."""
         self._start_feeding(source, load)
         self._told = self._began = time.monotonic()
         watch = self._stack.enter_context(
-            Watch({**{name: part.pid for name, part in self._parts.items()}, "verify and remove": os.getpid()})
+            Watch(
+                {**{name: process.pid for name, process in self._processes.items()}, "verify and remove": os.getpid()}
+            )
         )
         before = ProcessorTime.now(watch)
         self._await(lambda: self._has_ended("feeder"), 2 * load.seconds + _END_SECONDS, "the feeder to end")
@@ -169,9 +166,9 @@ class _Run:
             lambda: len(proved.passages) >= fed.files or bool(proved.faults), _DRAIN_SECONDS, "the job to drain"
         )
         drain_seconds = time.monotonic() - ended
-        self._parts["job"].terminate()  # as Ctrl-C: it ends in order
+        self._processes["job"].terminate()  # as Ctrl-C: it ends in order
         self._await(lambda: self._has_ended("job"), _END_SECONDS, "the job to end")
-        self._prover.look()
+        self._prover.check()
         self._prover.finish(fed.files)
         shares, machine_share = after.shares_since(before)
         built = Built(**self._report("builder"))
@@ -193,12 +190,11 @@ class _Run:
         report = f"--report={self._home / 'builder.json'}"
         self._start("builder", "bench.sustained.building", f"--config={self._config}", report, stdin=feeder.stdout)
         if feeder.stdout is not None:
-            feeder.stdout.close()  # the builder's own by now, which so sees its end
+            feeder.stdout.close()  # so that the builder, which has its own copy, sees the end
 
     def _start(self, name: str, *module: str, **pipes: Any) -> "subprocess.Popen[str]":
-        part = self._stack.enter_context(started(module, self._log(name), **pipes))
-        self._parts[name] = part
-        return part
+        self._processes[name] = self._stack.enter_context(started(module, self._log(name), **pipes))
+        return self._processes[name]
 
     def _log(self, name: str) -> Path:
         return self._logs / f"sustained-{name}.log"
@@ -207,32 +203,32 @@ class _Run:
         return json.loads((self._home / f"{name}.json").read_text())
 
     def _has_ended(self, name: str) -> bool:
-        return self._parts[name].poll() is not None
+        return self._processes[name].poll() is not None
 
     def _await(self, happened: Callable[[], bool], patience_seconds: float, what: str) -> None:
-        """Verify and remove, until something has happened."""
+        """Verify and delete manifests until `happened` is true."""
         deadline = time.monotonic() + patience_seconds
         while not happened():
-            self._prover.look()
+            self._prover.check()
             self._check(what, deadline)
             if time.monotonic() - self._told >= _TELL_SECONDS:
                 self._told += _TELL_SECONDS
                 self._tell(self._how_it_goes())
-            time.sleep(_LOOK_SECONDS)
-        self._check_parts()
+            time.sleep(_POLL_SECONDS)
+        self._check_processes()
 
-    def _check_parts(self) -> None:
+    def _check_processes(self) -> None:
         for name in ("job", "builder", "feeder"):  # a feeder without a builder fails as well
-            part = self._parts.get(name)
-            if part is not None and part.poll():
-                raise NotHeldError(f"the {name} ended with {part.returncode}; see {self._log(name)}")
+            process = self._processes.get(name)
+            if process is not None and process.poll():
+                raise NotHeldError(f"the {name} ended with {process.returncode}; see {self._log(name)}")
 
     def _check(self, what: str, deadline: float) -> None:
         if self._prover.proved.faults:
             raise NotHeldError(self._prover.proved.faults[0])
-        self._check_parts()
+        self._check_processes()
         if time.monotonic() > deadline:
-            raise NotHeldError(f"waited in vain for {what}; see {self._log('job')} and {self._log('builder')}")
+            raise NotHeldError(f"timed out waiting for {what}; see {self._log('job')} and {self._log('builder')}")
         if shutil.disk_usage(self._home).free < _FREE_BYTES:
             raise NotHeldError(f"{self._home}: less than {_FREE_BYTES / 1e9:.0f} GB are free")
 

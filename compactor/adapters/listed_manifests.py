@@ -38,7 +38,7 @@ class ListedManifests:
         self._thread.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether the stream has ended; raises the error that ended it."""
+        """Wait for the stream to end; raises the error that ended it."""
         ended = self._ended.wait(timeout_seconds)
         if ended and self._error is not None:
             raise self._error

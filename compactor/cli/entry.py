@@ -1,33 +1,61 @@
-"""The command `compactor`, with what holds for all of its sub-commands."""
+"""The command `compactor`, with the options that all of its sub-commands share."""
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 import click
 
 from compactor import __version__
-from compactor.cli.commands.clean import clean
-from compactor.cli.commands.compact import compact
-from compactor.cli.commands.control import control
-from compactor.cli.commands.cost import cost
-from compactor.cli.commands.demo import demo
-from compactor.cli.commands.doctor import doctor
-from compactor.cli.commands.init import init
-from compactor.cli.commands.plan import plan
-from compactor.cli.commands.redrive import redrive
-from compactor.cli.commands.report import report
-from compactor.cli.commands.run import run
-from compactor.cli.commands.schema import schema
-from compactor.cli.commands.status import status
-from compactor.cli.commands.stop import stop
-from compactor.cli.commands.trace import trace
-from compactor.cli.commands.verify import verify
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 
 LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 
+SUMMARIES = {
+    "clean": "Delete expired archives, staging and checkpoints.",
+    "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
+    "control": "Run one control-plane check now.",
+    "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
+    "demo": "Make a day of events, compact it, and prove that no row is lost.",
+    "doctor": "Check settings, machine, AWS and every place.",
+    "init": "Write a commented settings file: FILE, or compactor.toml.",
+    "plan": "Write manifests for the files below PREFIX that are in none.",
+    "redrive": "Process dead letters, quarantined files or rejected lines again.",
+    "report": "Report on a period as one page of HTML that needs no network.",
+    "run": "Compact manifests as they arrive.",
+    "schema": "Show the schema versions and what each added.",
+    "status": "Show the state of the job and the next action.",
+    "stop": "Stop running jobs after the batch in flight.",
+    "trace": "Show where a file, a manifest or an output is.",
+    "verify": "Prove that every line is where the ledger says.",
+}
+"""The commands with the first sentence of their help, so that `compactor --help` need not load any of them."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name. The module of a command is loaded when it is first used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        command: click.Command = getattr(import_module(f"compactor.cli.commands.{name}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+class _Group(click.Group):
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+
+@click.group(cls=_Group, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="compactor", message="%(prog)s %(version)s")
 @click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
@@ -35,44 +63,23 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
     type=click.Choice(LOG_FORMATS),
     default="auto",
     show_default=True,
-    help="Of the log, which goes to stderr; auto is text on a terminal, else JSON lines.",
+    help="Format of the log on stderr. auto: text on a terminal, else JSON lines.",
 )
 @click.pass_context
 def compactor(context: click.Context, config: str | None, log_format: LogFormat) -> None:
     """Turn many small NDJSON objects into few, right-sized Parquet files.
 
-    Exit codes: 0 done; 1 failed, try again or look at the log; 2 wrong usage or settings; 3 done, but something needs
-    an operator.
+    Exit codes: 0 done; 1 failed, try again or see the log; 2 wrong usage or settings; 3 done, but an operator has to
+    act.
     """
     context.obj = Invocation(config=config, log_format=log_format)
     context.obj.start_log()
-
-
-for command in (
-    init,
-    doctor,
-    compact,
-    run,
-    plan,
-    status,
-    verify,
-    redrive,
-    clean,
-    trace,
-    schema,
-    report,
-    cost,
-    stop,
-    control,
-    demo,
-):
-    compactor.add_command(command)
 
 
 def main() -> None:
     """Run the command that the process was started with, and end the process with its exit code."""
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)
-    except BrokenPipeError:  # whoever read the output has seen enough, as in `| head`
+    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

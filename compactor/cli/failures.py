@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and one clear line for whatever went wrong."""
+"""How a command ends: its exit code, and one clear line for each error."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -15,46 +15,47 @@ class ExitCode(IntEnum):
     """What the exit code of a command means."""
 
     DONE = 0
-    FAILED = 1  # try again, or look at the log
+    FAILED = 1  # try again, or see the log
     WRONG_USAGE = 2  # of the command, or of the settings
-    NEEDS_OPERATOR = 3  # done, but somebody has to look
+    NEEDS_OPERATOR = 3  # done, but an operator has to act
     INTERRUPTED = 130  # by Ctrl-C; what shells give for SIGINT
 
 
 def say(message: str) -> None:
-    """Tell the user something on stderr, in one line."""
+    """Print one line for the user on stderr."""
     lines = (line.strip() for line in message.splitlines())
     click.echo(f"compactor: {next(filter(None, lines), message)}", err=True)
 
 
 def say_next(move: str) -> None:
-    """Tell the user on stderr what to do about it, in a line below."""
+    """Print the next action on stderr, below the error."""
     click.echo(f"next: {move}", err=True)
 
 
 def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
-    """Do a command's work; an error becomes a line on stderr, the next move in another one, and an exit code.
+    """Do a command's work. Print an error as one line on stderr with the next action below it.
 
     Args:
-        work: Returns the code of a normal end.
+        work: Returns the exit code of a normal end.
     """
     try:
         return work()
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-        raise  # click has an end for each of them
+        raise  # click handles each of them
     except KeyboardInterrupt:
         say("interrupted")
         return ExitCode.INTERRUPTED
     except SettingsError as exc:
         for fault in exc.faults:
             say(fault)
-        say_next(exc.next_move)
+        if len(exc.faults) > 1:  # a single fault says what was expected
+            say_next(exc.next_move)
         return ExitCode.WRONG_USAGE
     except CompactorError as exc:
         say(str(exc))
         say_next(exc.next_move)
         return ExitCode.FAILED
-    except Exception as exc:  # noqa: BLE001 - nobody foresaw it, so all that is known has to be told
+    except Exception as exc:  # noqa: BLE001 - an unforeseen error, so the log gets all that is known
         context = click.get_current_context(silent=True)
         log_event("command.failed", command=context.command_path if context else "job", error=exc)
         say(f"unexpected {described(exc)}")

@@ -1,4 +1,4 @@
-"""What every command is given: where its settings are, and how its log looks."""
+"""The context of every command: where its settings are, and how its log looks."""
 
 import functools
 import os
@@ -6,23 +6,24 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import click
 
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.core.errors import SettingsError
-from compactor.settings.settings import Settings, load_settings
 from compactor.telemetry.log_events import Level
 from compactor.telemetry.logs import configure_logs
-from compactor.wiring.remote_settings import settings_at
+
+if TYPE_CHECKING:
+    from compactor.settings.settings import Settings
 
 LogFormat = Literal["auto", "text", "json"]
-CONFIG_HELP = "Settings (TOML), a file or s3://bucket/key; else those that COMPACTOR_CONFIG names."
+CONFIG_HELP = "Read the settings (TOML) from this file or s3://bucket/key; default: $COMPACTOR_CONFIG."
 
 
 class _CurrentStderr:
-    """Whatever `sys.stderr` is at the moment: a progress display takes it over for a while."""
+    """Writes to what `sys.stderr` is at the moment: a progress display replaces it for a while."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -33,11 +34,11 @@ class _CurrentStderr:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What was said before a command's own options.
+    """The options that come before the name of a command.
 
     Attributes:
-        config: The settings file, if it was named.
-        log_format: How the log is to look.
+        config: Where the settings are; None if the option was not given.
+        log_format: Format of the log; `auto` is text on a terminal, else JSON lines.
     """
 
     config: str | None = None
@@ -50,35 +51,38 @@ class Invocation:
 
     @property
     def has_settings(self) -> bool:
-        """Whether anybody named settings, in a file or by variables."""
+        """Whether there are settings, in a file or in variables."""
         return bool(self.place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
 
     @property
     def place(self) -> str:
-        """Where the settings are; nothing if no file was named."""
+        """Where the settings are; empty if no file was named."""
         return self.config or os.environ.get("COMPACTOR_CONFIG", "")
 
-    def settings(self, **patience: Any) -> Settings:
-        """The settings of this command.
+    def settings(self, **patience: Any) -> "Settings":
+        """Read the settings.
 
         Args:
             patience: How long to wait for S3, as `settings_at` takes it.
 
         Raises:
-            SettingsError: There are none, or with every fault that they have.
+            SettingsError: There are none, or they have faults; it names all of them.
         """
+        from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
+        from compactor.wiring.remote_settings import settings_at  # noqa: PLC0415
+
         if self.place:
             return settings_at(self.place, os.environ, **patience)
         if self.has_settings:
             return load_settings(None, os.environ)
-        raise SettingsError(["no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one"])
+        raise SettingsError(["no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`"])
 
 
 def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
     """Make a function the body of a command.
 
-    It is given the invocation and its own options, and returns the exit code. `--config` works behind the command's
-    name as well as before it. Errors become exit codes.
+    The function takes the invocation and its own options, and returns the exit code; its errors become exit codes.
+    `--config` works after the command's name as well as before it.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)

@@ -1,1 +1,1 @@
-"""Keeps the job running: watches Glue, queues and backlog, decides, and starts, drains, stops or tells somebody."""
+"""Keeps the job running: watches Glue, queues and backlog, and starts, drains or stops the job, or notifies people."""

@@ -1,29 +1,29 @@
-"""What the control plane can do, each with its reason in words. Values, no I/O."""
+"""Actions of the control plane, each with its reason in words. Values, no I/O."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class ActionKind(StrEnum):
-    """What is to be done."""
+    """The kind of an action."""
 
     START = "start"
     """Start a run of the job."""
 
     ASK_TO_STOP = "ask_to_stop"
-    """Ask runs of the compactor to end after the batch in flight."""
+    """Ask runs of the compactor to stop after the batch in flight."""
 
     STOP = "stop"
-    """Have Glue stop a run, as by a kill."""
+    """Have Glue stop a run, which kills it."""
 
     WAIT = "wait"
     """Leave the job as it is."""
 
     ALARM = "alarm"
-    """Tell a person."""
+    """Tell people that something is wrong."""
 
     ADVISE = "advise"
-    """Say what a person may want to change."""
+    """Suggest a change of size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class Action:
     """One thing to do.
 
     Attributes:
-        kind: What.
+        kind: The kind of action.
         reason: Why, in words.
-        targets: The runs it is about.
-        about: For alarms and advice: what it is about, in one word that stays while its cause does.
+        targets: Ids of the runs it is about.
+        about: The name of the finding behind an alarm or advice, which stays as long as its cause does; else empty.
     """
 
     kind: ActionKind

@@ -1,21 +1,22 @@
-"""Sizing advice in words: how long manifests take against the SLA, what arrives against what is processed. No I/O."""
+"""Gives sizing advice: how long manifests take against the SLA, what arrives against what is processed. No I/O."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from compactor.control.actions import Action, ActionKind
-from compactor.control.snapshot import Backlog, Snapshot
+from compactor.control.health import Condition, Finding, finding
+from compactor.control.snapshot import Snapshot
 from compactor.core.formatting import shown_seconds
 from compactor.core.records import RecentCommit
+from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.settings.control_policy import Policy
 
 MIN_COMMITS = 8
-"""Fewer commits say too little."""
+"""Fewer commits than this do not show a pace."""
 
 MIN_WAITING = 3
-"""Fewer waiting manifests say nothing about what arrives."""
+"""Fewer waiting manifests than this do not show what arrives."""
 
 LEAST_BUSY_SHARE = 0.2
 LEAST_SPAN_SECONDS = 3600.0
@@ -23,13 +24,13 @@ LEAST_SPAN_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How the job works, over the latest commits.
+    """The pace of the job over the latest commits.
 
     Attributes:
-        commit_seconds: What a manifest takes, the median.
-        processed_bytes_per_second: Stored input over the time in which anything was in work.
-        busy_share: That time over all of the time from the first of these commits to the last.
-        span_seconds: All of that time.
+        commit_seconds: The median time of a manifest.
+        processed_bytes_per_second: Stored input over the time in which any manifest was in progress.
+        busy_share: That time as a fraction of `span_seconds`.
+        span_seconds: The time from the start of the first of these commits to the end of the last.
         arriving_bytes_per_second: Stored input that arrives; None where too little waits to tell.
     """
 
@@ -41,10 +42,10 @@ class Pace:
 
 
 def pace(recent: Sequence[RecentCommit], backlog: Backlog | None) -> Pace | None:
-    """The pace of the latest commits; None where they say too little.
+    """The pace of the latest commits; None where there are too few.
 
-    What waits now arrived within the age of the oldest of it, as manifests are taken in order: their number over that
-    age is the rate of arrival.
+    Manifests are taken in order, so all that wait arrived within the age of the oldest. Their number over that age is
+    the rate of arrival.
     """
     if len(recent) < MIN_COMMITS:
         return None
@@ -66,24 +67,20 @@ def pace(recent: Sequence[RecentCommit], backlog: Backlog | None) -> Pace | None
     )
 
 
-def advice(snapshot: Snapshot, policy: Policy) -> tuple[Action, ...]:
-    """What a person may want to change about the job's size."""
+def advice(snapshot: Snapshot, policy: Policy) -> Iterator[Finding]:
+    """What a person may want to change about the size of the job."""
     found = pace(snapshot.recent or (), snapshot.backlog)
     if found is None:
-        return ()
-    return tuple(Action(ActionKind.ADVISE, words, about=about) for about, words in _advice(found, policy))
-
-
-def _advice(found: Pace, policy: Policy) -> Iterator[tuple[str, str]]:
+        return
     if found.commit_seconds > policy.sla_seconds / 2:
         takes, sla = shown_seconds(found.commit_seconds), shown_seconds(policy.sla_seconds)
-        words = f"a manifest takes {takes}, more than half of the {sla} that it may take"
-        yield "slow_manifests", f"{words}: add workers, or lower builder.target_manifest_bytes"
+        yield finding(Condition.SLOW_MANIFESTS, f"a manifest takes {takes}, more than half of the SLA of {sla}")
     arriving, processed = found.arriving_bytes_per_second, found.processed_bytes_per_second
     if arriving is not None and arriving > processed:
-        words = f"{arriving / 1e6:,.1f} MB/s arrive and {processed / 1e6:,.1f} MB/s are processed"
-        yield "too_few_workers", f"{words}: {arriving / processed:.1f} times the workers would keep up"
+        rates = f"{arriving / 1e6:,.1f} MB/s arrive and {processed / 1e6:,.1f} MB/s are processed"
+        reason = f"{rates}: {arriving / processed:.1f} times the workers would keep up"
+        yield finding(Condition.TOO_FEW_WORKERS, reason)
     is_quiet = found.busy_share < LEAST_BUSY_SHARE and found.span_seconds >= LEAST_SPAN_SECONDS
     if is_quiet and arriving is None and policy.mode == "always":
-        words = f"the job was at work for {found.busy_share:.0%} of the last {shown_seconds(found.span_seconds)}"
-        yield "too_many_workers", f'{words}: fewer workers, or control.mode = "on_work", would do'
+        reason = f"the job was at work for {found.busy_share:.0%} of the last {shown_seconds(found.span_seconds)}"
+        yield finding(Condition.TOO_MANY_WORKERS, reason)

@@ -1,4 +1,4 @@
-"""Reads a snapshot from its sources, each of which may fail alone: what could not be read is unknown, never zero."""
+"""Reads a snapshot from its sources. Each of them may fail alone: what could not be read is unknown, never zero."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,17 +9,18 @@ from pydantic import AwareDatetime
 
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
-from compactor.control.snapshot import Backlog, LivingRun, QueueDepth, Signs, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import Layout, is_delivery
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Document, read_record
+from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15
-"""How far back runs are asked for: Glue lets no streaming run live longer than 14 days."""
+"""How far back runs are listed. Glue lets no streaming run live longer than 14 days."""
 
 _SHOWN_ERROR_CHARACTERS = 500
 
@@ -27,23 +28,20 @@ T = TypeVar("T")
 
 
 class BreakerClosed(Document):
-    """Says that the breaker was closed by hand."""
+    """The record of an operator closing the breaker."""
 
     closed_at: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a snapshot is read from.
+    """Everything that a snapshot is read from.
 
     Attributes:
         job: Glue's runs.
-        runs: Signs of life.
+        runs: The heartbeats.
         queue: The queue of S3 events; None if there is none.
-        dead_letter_queue: Where events go that nobody could read; None if there is none.
-        store: Where the watched prefix is.
-        layout: The places.
-        ledger: Knows the latest commits.
+        dead_letter_queue: The queue of S3 events that could not be read; None if there is none.
     """
 
     job: JobRuns
@@ -55,11 +53,11 @@ class Sources:
     ledger: Ledger
 
     def close_breaker(self, now: datetime) -> None:
-        """Have all failures up to now count no more."""
+        """Close the breaker: failures up to now no longer count."""
         self.store.put(self.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
 
     def snapshot(self, now: datetime) -> Snapshot:
-        """Everything that is known now."""
+        """Read all sources."""
         unknown: dict[Source, str] = {}
 
         def known(source: Source, read: Callable[[], T]) -> T | None:
@@ -73,7 +71,7 @@ class Sources:
         depth = known(Source.QUEUE, self._depth)
         return Snapshot(
             runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
-            signs=known(Source.SIGNS, self._signs),
+            heartbeats=known(Source.HEARTBEATS, self._heartbeats),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
@@ -83,12 +81,8 @@ class Sources:
             unknown=unknown,
         )
 
-    def _signs(self) -> Signs:
-        living = tuple(
-            LivingRun(beat.run_id, beat.started_at, beat.heartbeat_at, self.runs.asked_to_stop_at(beat.run_id))
-            for beat in self.runs.living()
-        )
-        return Signs(living, self.runs.last_sign_at())
+    def _heartbeats(self) -> Heartbeats:
+        return Heartbeats(living_runs(self.runs), self.runs.last_sign_at())
 
     def _depth(self) -> QueueDepth | None:
         return self.queue.depth() if self.queue else None
@@ -98,7 +92,7 @@ class Sources:
             return None
         measured = self.queue.oldest_seconds(now)
         is_empty = depth is not None and depth.waiting + depth.in_flight == 0
-        return 0.0 if is_empty else measured  # the measurement is minutes old
+        return 0.0 if is_empty else measured  # the measurement is minutes late
 
     def _dead_letters(self) -> int | None:
         if self.dead_letter_queue is None:
@@ -119,3 +113,11 @@ class Sources:
             return None
         found = read_record(BreakerClosed.model_validate_json, data, uri, expected="when the breaker was closed")
         return found.closed_at
+
+
+def living_runs(runs: Runs) -> tuple[LivingRun, ...]:
+    """The runs of the compactor with a recent heartbeat."""
+    return tuple(
+        LivingRun(beat.run_id, beat.host, beat.started_at, beat.heartbeat_at, runs.asked_to_stop_at(beat.run_id))
+        for beat in runs.living()
+    )

@@ -1,4 +1,4 @@
-"""What Glue's run history says: which runs failed, how long to pause, whether the breaker is open. No I/O."""
+"""Judges Glue's run history: which runs failed, how long to pause, whether the breaker is open. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from compactor.settings.control_policy import Policy
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
 _GLUES_OWN = {JobState.EXPIRED, JobState.STOPPED, JobState.SUCCEEDED}
-"""How a run may end that Glue restarts in its window; one that reached its time limit it never restarts."""
+"""How a run may end that Glue restarts in its maintenance window. Glue never restarts one that timed out."""
 
 _NOT_BEGUN = {JobState.WAITING, JobState.STARTING, JobState.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Whether starting again still helps.
+    """The circuit breaker against crash loops.
 
     Attributes:
         failures: Failed runs that count now.
@@ -28,49 +28,48 @@ class Breaker:
     opened_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunHistory:
-    """Glue's runs, read with a policy in mind.
+    """Glue's runs, judged by a policy.
 
-    Args:
+    Attributes:
         runs: The newest first.
-        closed_at: When somebody closed the breaker by hand: what failed before counts no more.
-        policy: What counts as a failure.
-        now: The time.
+        breaker_closed_at: When an operator closed the breaker; failures before that do not count.
+        policy: Says what counts as a failure.
     """
 
-    def __init__(self, runs: Sequence[JobRun], closed_at: datetime | None, policy: Policy, now: datetime) -> None:
-        self._runs = runs
-        self._closed_at = closed_at
-        self._policy = policy
-        self._now = now
+    runs: Sequence[JobRun]
+    breaker_closed_at: datetime | None
+    policy: Policy
+    now: datetime
 
     def is_failed(self, run: JobRun) -> bool:
-        """Whether a run ended as it should not have.
+        """Whether a run failed.
 
-        A long run that reached its time limit, or was stopped, did its work; a short one did not. An expired run is
-        Glue's own restart, unless nothing came after it.
+        A long run that timed out or was stopped did its work; a short one did not. Glue itself restarts an expired run,
+        so that one failed only if no restart followed.
         """
         if run.is_living:
             return False
         if run.state in _CRASHED:
             return True
-        if run.state in _GLUES_OWN and self._policy.is_maintenance(_end(run)):
+        if run.state in _GLUES_OWN and self.policy.is_maintenance(_end(run)):
             return False
         if run.state is JobState.EXPIRED:
-            return not has_successor(run, self._runs) and self._waited_for_successor(run)
+            return not has_successor(run, self.runs) and self._waited_for_successor(run)
         return self._is_short(run)
 
     def awaits_restart_until(self, run: JobRun) -> datetime | None:
-        """Until when Glue may still restart a run by itself; None if it will not."""
-        is_long_in_window = self._policy.is_maintenance(_end(run)) and not self._is_short(run)
+        """Until when Glue may still restart a run; None if it will not."""
+        is_long_in_window = self.policy.is_maintenance(_end(run)) and not self._is_short(run)
         is_restart = run.state is JobState.EXPIRED or (run.state in _GLUES_OWN and is_long_in_window)
-        until = _end(run) + timedelta(seconds=self._policy.expired_grace_seconds)
-        return until if is_restart and self._now < until and not has_successor(run, self._runs) else None
+        until = _end(run) + timedelta(seconds=self.policy.expired_grace_seconds)
+        return until if is_restart and self.now < until and not has_successor(run, self.runs) else None
 
     def failures_in_a_row(self) -> int:
-        """How many of the latest runs failed, down to the last one that worked for a while."""
+        """How many runs failed since the last one that worked for a while."""
         count = 0
-        for run in self._runs:
+        for run in self.runs:
             if run.is_living:
                 continue
             if not self._counts(run):
@@ -81,12 +80,12 @@ class RunHistory:
         return count
 
     def next_start_at(self) -> datetime | None:
-        """Before when nothing is started, as the latest runs failed; None if they did not."""
+        """The end of the pause after failed runs; None if the latest run did not fail."""
         failures = self.failures_in_a_row()
-        latest = next((run for run in self._runs if not run.is_living), None)
+        latest = next((run for run in self.runs if not run.is_living), None)
         if not failures or latest is None:
             return None
-        policy = self._policy
+        policy = self.policy
         pause = pause_seconds(
             failures,
             first_seconds=policy.backoff_first_seconds,
@@ -98,36 +97,36 @@ class RunHistory:
     def breaker(self) -> Breaker:
         """Whether so many runs failed within the window that starting again does not help.
 
-        Told anew from the history each time. A run that works for a while closes it.
+        Derived from the history each time. A run that works for a while closes the breaker.
         """
         failures: list[datetime] = []
         opened_at: datetime | None = None
-        for run in sorted(self._runs, key=lambda run: run.ended_at or self._now):
+        for run in sorted(self.runs, key=lambda run: run.ended_at or self.now):
             if self._worked(run):
                 failures, opened_at = [], None
             if self._counts(run):
-                since = _end(run) - timedelta(seconds=self._policy.breaker_window_seconds)
+                since = _end(run) - timedelta(seconds=self.policy.breaker_window_seconds)
                 is_trial = opened_at is not None
                 failures = [*(end for end in failures if is_trial or end > since), _end(run)]
-                if len(failures) >= self._policy.breaker_failures:
+                if len(failures) >= self.policy.breaker_failures:
                     opened_at = _end(run)
         return Breaker(len(failures), opened_at)
 
     def _counts(self, run: JobRun) -> bool:
-        return self.is_failed(run) and (self._closed_at is None or _end(run) > self._closed_at)
+        return self.is_failed(run) and (self.breaker_closed_at is None or _end(run) > self.breaker_closed_at)
 
     def _worked(self, run: JobRun) -> bool:
-        """Whether a run showed that the job can work: it lived for long, or ended for want of work."""
+        """Whether a run showed that the job can work: it was up for long, or ended because nothing was left to do."""
         if run.state is JobState.SUCCEEDED:
             return not self._is_short(run)
-        return run.state not in _NOT_BEGUN and run.lived_seconds(self._now) >= self._policy.proven_seconds
+        return run.state not in _NOT_BEGUN and run.lived_seconds(self.now) >= self.policy.proven_seconds
 
     def _is_short(self, run: JobRun) -> bool:
         by_itself = run.state is JobState.SUCCEEDED
-        return self._policy.is_short(run.lived_seconds(self._now), ended_by_itself=by_itself)
+        return self.policy.is_short(run.lived_seconds(self.now), ended_by_itself=by_itself)
 
     def _waited_for_successor(self, run: JobRun) -> bool:
-        return (self._now - _end(run)).total_seconds() >= self._policy.expired_grace_seconds
+        return (self.now - _end(run)).total_seconds() >= self.policy.expired_grace_seconds
 
 
 def _end(run: JobRun) -> datetime:

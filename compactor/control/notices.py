@@ -1,6 +1,7 @@
-"""Tells people once when something changes: what was done, what is wrong now, and what is right again."""
+"""Notifies people once per change: what was done, what is wrong now, and what is right again."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -12,38 +13,38 @@ from compactor.telemetry.logs import log_event
 
 
 class Told(Document):
-    """The alarms that people know of, each with the words they were told; all that the control plane remembers."""
+    """The alarms that people were notified of, each with its text; all that the control plane remembers."""
 
     alarms: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """What people were told.
+    """Notifications about one job.
 
-    Args:
-        notifier: Reaches them; None where nobody is to be told, and what others were told stays as it is.
-        store: Where it is kept what they were told last.
-        uri: Its place.
-        job_name: Which job it is about.
+    Attributes:
+        notifier: Sends them; with None nothing is sent, and the record of what was sent stays as it is.
+        store: Holds that record.
+        uri: The place of the record.
+        job_name: The job, as it is named in subjects.
     """
 
-    def __init__(self, notifier: Notifier | None, store: ObjectStore, uri: str, job_name: str) -> None:
-        self._notifier = notifier
-        self._store = store
-        self._uri = uri
-        self._job_name = job_name
+    notifier: Notifier | None
+    store: ObjectStore
+    uri: str
+    job_name: str
 
     def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
-        """Tell what was done, and which alarms came and went.
+        """Send a message if anything was done, or if an alarm came or went.
 
-        Trouble with telling is logged. What could not be told is told the next time; where it is not known what people
-        know, they are told of what was done alone, or they would hear of each alarm every minute.
+        An error is logged, and the message is sent at the next check. While the record of what was sent cannot be read,
+        alarms are left out: they would be sent again every minute.
 
         Args:
             done: What was done, in words.
-            alarms: What is wrong, by what it is about.
+            alarms: What is wrong, by the name of the finding.
         """
-        if self._notifier is None:
+        if self.notifier is None:
             return
         try:
             told = self._told()
@@ -55,21 +56,21 @@ class Notices:
         if not (done or new or over):
             return
         try:
-            self._notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
+            self.notifier.tell(self._subject(done, new), _text(done, new, over, alarms))
             if new or over:
-                self._store.put(self._uri, Told(alarms=dict(alarms)).model_dump_json().encode())
+                self.store.put(self.uri, Told(alarms=dict(alarms)).model_dump_json().encode())
         except CompactorError as exc:
             log_event("control.not_told", error=exc)
 
     def _told(self) -> dict[str, str]:
         try:
-            return Told.model_validate_json(self._store.read(self._uri)).alarms
-        except (ObjectNotFound, ValidationError):  # a damaged note is none: everything is told once more
+            return Told.model_validate_json(self.store.read(self.uri)).alarms
+        except (ObjectNotFound, ValidationError):  # without a readable record all alarms are sent once more
             return {}
 
     def _subject(self, done: Sequence[str], new: Sequence[str]) -> str:
         first = new[0] if new else done[0] if done else "all is well again"
-        return f"{self._job_name}: {first}"
+        return f"{self.job_name}: {first}"
 
 
 def _text(done: Sequence[str], new: Sequence[str], over: Sequence[str], alarms: Mapping[str, str]) -> str:

@@ -1,12 +1,13 @@
-"""One look at the job: gathers, decides, carries out, measures, tells."""
+"""The check of the control plane: gather, decide, act, measure, notify."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from compactor.control.actions import Action, ActionKind
 from compactor.control.decisions import decide
 from compactor.control.gathering import Sources
+from compactor.control.health import Condition
 from compactor.control.notices import Notices
 from compactor.control.runs import JobState
 from compactor.control.snapshot import Snapshot
@@ -21,11 +22,10 @@ BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What one look at the job came to.
+class Check:
+    """The result of one check.
 
     Attributes:
-        snapshot: What was seen.
         actions: What was decided.
         done: What was done, in words.
         failed: What could not be done, in words.
@@ -38,40 +38,30 @@ class Step:
 
     @property
     def alarms(self) -> dict[str, str]:
-        """What a person should know of, by what it is about."""
+        """What people should know of, by the name of the finding."""
         alarms = {action.about: action.reason for action in self.actions if action.kind is ActionKind.ALARM}
         return alarms | ({"action_failed": "; ".join(self.failed)} if self.failed else {})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
-    """Keeps the job as the policy wants it. Keeps nothing in mind from one look to the next.
+    """Keeps the job as the policy wants it, without any state of its own between checks."""
 
-    Args:
-        sources: What is looked at, and acted on.
-        policy: What to go by.
-        notices: Tells people.
-        metrics: Where measurements go.
-        clock: Time.
-    """
+    sources: Sources
+    policy: Policy
+    notices: Notices
+    metrics: MetricsSink
+    clock: Clock
 
-    def __init__(
-        self, sources: Sources, policy: Policy, *, notices: Notices, metrics: MetricsSink, clock: Clock
-    ) -> None:
-        self._sources = sources
-        self._policy = policy
-        self._notices = notices
-        self._metrics = metrics
-        self._clock = clock
+    def preview(self) -> Check:
+        """Gather and decide, and do nothing."""
+        now = self.clock.now()
+        snapshot = self.sources.snapshot(now)
+        return Check(snapshot, decide(snapshot, self.policy, now))
 
-    def look(self) -> Step:
-        """See and decide, and do nothing."""
-        now = self._clock.now()
-        snapshot = self._sources.snapshot(now)
-        return Step(snapshot, decide(snapshot, self._policy, now))
-
-    def step(self) -> Step:
-        """See, decide and do. What cannot be done is told, and decided anew at the next look."""
-        seen = self.look()
+    def check(self) -> Check:
+        """Gather, decide and act. What fails is notified, and decided anew at the next check."""
+        seen = self.preview()
         done: list[str] = []
         failed: list[str] = []
         starts = 0
@@ -85,43 +75,43 @@ class ControlPlane:
             else:
                 starts += action.kind is ActionKind.START and bool(outcome)
                 done += [f"{outcome}: {action.reason}"] if outcome else []
-        step = Step(seen.snapshot, seen.actions, tuple(done), tuple(failed))
-        self._metrics.emit({**control_metrics(step, starts), **running_cost(step.snapshot, self._clock.now())})
-        self._notices.tell(step.done, step.alarms)
-        return step
+        checked = replace(seen, done=tuple(done), failed=tuple(failed))
+        self.metrics.emit({**control_metrics(checked, starts), **running_cost(seen.snapshot, self.clock.now())})
+        self.notices.tell(checked.done, checked.alarms)
+        return checked
 
     def _carry_out(self, action: Action) -> str:
-        """Do it.
+        """Carry out an action.
 
         Returns:
-            What was done, in words; nothing if there was nothing to do.
+            What was done, in words; empty if there was nothing to do.
         """
         if action.kind is ActionKind.START:
-            run_id = self._sources.job.start()
+            run_id = self.sources.job.start()
             if run_id is None:
-                log_event("control.runs_already")  # somebody was faster, and one run is what is wanted
+                log_event("control.runs_already")  # another start came first, and one run is what is wanted
             return f"run {run_id} was started" if run_id else ""
         if action.kind is ActionKind.ASK_TO_STOP:
             for run_id in action.targets:
-                self._sources.runs.ask_to_stop(run_id)
-            return f"run {', '.join(action.targets)} of the compactor was asked to end"
+                self.sources.runs.ask_to_stop(run_id)
+            return f"run {', '.join(action.targets)} of the compactor was asked to stop"
         if action.kind is ActionKind.STOP:
             for run_id in action.targets:
-                self._sources.job.stop(run_id)
+                self.sources.job.stop(run_id)
             return f"Glue was told to stop run {', '.join(action.targets)}"
         return ""
 
 
-def control_metrics(step: Step, starts: int) -> Mapping[str, float]:
-    """The figures of one look; what is not known is left out.
+def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
+    """The metrics of one check; what is unknown is left out.
 
     Args:
-        step: The look.
+        checked: The check.
         starts: How many runs were started.
     """
-    snapshot = step.snapshot
+    snapshot = checked.snapshot
     values: dict[str, float | None] = {
-        "JobState": _job_state(step),
+        "JobState": _job_state(checked),
         "QueueDepth": snapshot.queue.waiting + snapshot.queue.in_flight if snapshot.queue else None,
         "QueueOldestAgeSeconds": snapshot.queue_oldest_seconds,
         "DeadLetterDepth": snapshot.dead_letters,
@@ -133,7 +123,7 @@ def control_metrics(step: Step, starts: int) -> Mapping[str, float]:
 
 
 def running_cost(snapshot: Snapshot, now: datetime) -> Mapping[str, float]:
-    """What the runs cost that are up; nothing where that is not known."""
+    """The cost metrics of the runs that are up; empty where their size is unknown."""
     sizes = [run.size for run in snapshot.living_runs if run.state in {JobState.RUNNING, JobState.STOPPING}]
     known = [size for size in sizes if size is not None]
     if snapshot.runs is None or len(known) < len(sizes):
@@ -141,15 +131,15 @@ def running_cost(snapshot: Snapshot, now: datetime) -> Mapping[str, float]:
     return cost_metrics(known, snapshot.recent or (), now)
 
 
-def _job_state(step: Step) -> int | None:
-    if step.snapshot.runs is None:
+def _job_state(checked: Check) -> int | None:
+    if checked.snapshot.runs is None:
         return None
-    living = step.snapshot.living_runs
+    living = checked.snapshot.living_runs
     if any(run.state is JobState.RUNNING for run in living):
         return RUNNING
     if living:
         return ON_ITS_WAY
-    return BREAKER_OPEN if "breaker_open" in step.alarms else DOWN
+    return BREAKER_OPEN if Condition.CRASH_LOOP in checked.alarms else DOWN
 
 
 def _words(action: Action) -> str:

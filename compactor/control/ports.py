@@ -1,6 +1,6 @@
-"""What the control plane needs from the outside world, as protocols.
+"""The ports of the control plane, as protocols.
 
-Every method raises `TryAgainError` for passing trouble and `OperatorError` where a person must act.
+Every method raises `TryAgainError` for transient errors and `OperatorError` where a person must act.
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ class JobRuns(Protocol):
         """Start a run.
 
         Returns:
-            Its id; None if as many as may are running already, which is an outcome and no error.
+            Its id; None if the job already has as many runs as it may, which is an outcome and no error.
         """
 
     def stop(self, run_id: str) -> None:
-        """Ask that a run be ended, as by a kill. It ends some time later."""
+        """Have Glue kill a run. It ends some time later."""
 
 
 class Queue(Protocol):
-    """One queue, as seen from outside."""
+    """The depth and age of one queue."""
 
     def depth(self) -> QueueDepth:
-        """About how many messages there are."""
+        """The approximate number of messages."""
 
     def oldest_seconds(self, now: datetime) -> float | None:
-        """The age of the oldest message, as it was measured last; None if it was not lately."""
+        """The latest measured age of the oldest message; None without a recent measurement."""
 
 
 class Notifier(Protocol):

@@ -1,4 +1,4 @@
-"""Runs of the Glue job, as Glue's history tells of them. Values, no I/O."""
+"""Runs of the Glue job, as Glue's run history has them. Values, no I/O."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class JobState(StrEnum):
     ERROR = "ERROR"
     EXPIRED = "EXPIRED"
     UNKNOWN = "UNKNOWN"
-    """One that this release does not know. It counts as living, so that no second run is started beside it."""
+    """A state that this release does not know. It counts as alive, so that no second run is started beside it."""
 
     @property
     def is_living(self) -> bool:
@@ -41,13 +41,12 @@ class JobRun:
     """One run of the job.
 
     Attributes:
-        run_id: As Glue names it. A run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`.
-        state: Its state now.
-        started_at: When it was asked for.
+        run_id: Glue's id. A run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`.
+        started_at: When it was requested.
         changed_at: When anything about it changed last.
-        ended_at: When it ended; None while it lives.
-        error: What Glue says of its end.
-        size: Its workers; None where Glue does not say.
+        ended_at: When it ended; None while it is alive.
+        error: Glue's message about its end.
+        size: Its workers; None where Glue does not report them.
     """
 
     run_id: str
@@ -63,12 +62,12 @@ class JobRun:
         return self.state.is_living
 
     def lived_seconds(self, now: datetime) -> float:
-        """How long it has lived."""
+        """The time from its request to its end, or to now."""
         return ((self.ended_at or now) - self.started_at).total_seconds()
 
 
 def lineage(run_id: str) -> tuple[str, int]:
-    """The first run of a chain of restarts by Glue, and how many restarts this one is behind it."""
+    """The first run of a chain of restarts by Glue, and how many restarts later this one came."""
     found = _RESTARTED.fullmatch(run_id)
     return (found["first"], int(found["number"])) if found else (run_id, 0)
 
@@ -80,5 +79,5 @@ def has_successor(run: JobRun, runs: Sequence[JobRun]) -> bool:
 
 
 def newest_first(runs: Sequence[JobRun]) -> tuple[JobRun, ...]:
-    """Runs in order of their start, the newest first; of those that started together the later restart first."""
+    """Runs in order of their start, the newest first; among runs that started together, the later restart first."""
     return tuple(sorted(runs, key=lambda run: (run.started_at, lineage(run.run_id)[1]), reverse=True))

@@ -7,45 +7,47 @@ from enum import StrEnum
 
 from compactor.control.runs import JobRun
 from compactor.core.records import RecentCommit
+from compactor.ledger.backlog import Backlog
 
 
 class Source(StrEnum):
     """What a snapshot is read from; each of them may fail alone."""
 
-    GLUE = "Glue's runs"
-    SIGNS = "signs of life"
-    QUEUE = "the queue"
-    QUEUE_AGE = "the queue's age"
+    GLUE = "Glue's run history"
+    HEARTBEATS = "the heartbeats"
+    QUEUE = "the depth of the queue"
+    QUEUE_AGE = "the age of the queue"
     DEAD_LETTERS = "the dead-letter queue"
     MANIFESTS = "the watched prefix"
     LEDGER = "the ledger's latest commits"
-    BREAKER = "the order to close the breaker"
+    BREAKER = "the record of the closed breaker"
 
 
 @dataclass(frozen=True, slots=True)
 class LivingRun:
-    """A run of the compactor that gives signs of life; it knows nothing of Glue's id for it.
+    """A run of the compactor with a recent heartbeat. It knows nothing of Glue's id for it.
 
     Attributes:
-        run_id: The compactor's own id of it.
-        started_at: When it began.
-        heartbeat_at: When it gave the last sign.
-        asked_at: When it was asked to end; None if it was not.
+        run_id: The compactor's own id.
+        host: The machine and its boot.
+        heartbeat_at: The latest heartbeat.
+        asked_to_stop_at: When it was asked to stop; None if it was not.
     """
 
     run_id: str
+    host: str
     started_at: datetime
     heartbeat_at: datetime
-    asked_at: datetime | None = None
+    asked_to_stop_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """Signs of life of all runs.
+class Heartbeats:
+    """The heartbeats of all runs.
 
     Attributes:
-        living: The runs that gave one lately.
-        last_at: The last sign of any run, dead ones too; None if there is none on record.
+        living: The runs with a recent one.
+        last_at: The latest of any run, dead ones included; None if none is on record.
     """
 
     living: tuple[LivingRun, ...] = ()
@@ -54,28 +56,15 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How much is in a queue, about.
+    """How many messages are in a queue, approximately.
 
     Attributes:
-        waiting: Messages that anybody may receive.
-        in_flight: Messages that somebody is working on.
+        waiting: Messages that a consumer may receive.
+        in_flight: Messages that a consumer has received and not yet deleted.
     """
 
     waiting: int
     in_flight: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """Manifests that wait in the watched prefix.
-
-    Attributes:
-        manifests: How many.
-        oldest_seconds: The age of the oldest; 0 if there is none.
-    """
-
-    manifests: int
-    oldest_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +73,22 @@ class Snapshot:
 
     Attributes:
         runs: Glue's runs of the last weeks, the newest first.
-        signs: Signs of life.
+        heartbeats: The heartbeats of all runs.
         queue: The queue of S3 events; None also where there is none.
         queue_oldest_seconds: The age of the oldest message; None also where there is none.
-        dead_letters: Messages that nobody could read; None also where there is no such queue.
+        dead_letters: S3 events that could not be read; None also where there is no such queue.
         backlog: Manifests that wait.
         recent: Summaries of the latest commits, oldest first.
-        breaker_closed_at: When somebody last closed the breaker by hand.
+        breaker_closed_at: When an operator last closed the breaker.
         unknown: Why a source could not be read.
     """
 
     runs: tuple[JobRun, ...] | None = ()
-    signs: Signs | None = field(default_factory=Signs)
+    heartbeats: Heartbeats | None = field(default_factory=Heartbeats)
     queue: QueueDepth | None = None
     queue_oldest_seconds: float | None = None
     dead_letters: int | None = None
-    backlog: Backlog | None = field(default_factory=lambda: Backlog(0))
+    backlog: Backlog | None = field(default_factory=Backlog)
     recent: tuple[RecentCommit, ...] | None = ()
     breaker_closed_at: datetime | None = None
     unknown: Mapping[Source, str] = field(default_factory=dict)
@@ -111,5 +100,5 @@ class Snapshot:
 
     @property
     def last_commit_at(self) -> datetime | None:
-        """When the latest commit was made that is on record."""
+        """When the latest commit on record was made."""
         return max((commit.decided_at for commit in self.recent or ()), default=None)

@@ -1,48 +1,44 @@
-"""How a running job looks from outside: silent, stalled, idle. Decisions, no I/O; what is not known is no symptom."""
+"""Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from compactor.control.health import lacks_progress
 from compactor.control.runs import JobRun
-from compactor.control.snapshot import Backlog, Snapshot, Source
-from compactor.core.formatting import shown_seconds
+from compactor.control.snapshot import Snapshot, Source
+from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import Policy
 
 STALL_RESTARTS = 2
-"""Restarts without one commit after which a stall is left to a person: starting again does not help."""
-
-
-def waiting_work(snapshot: Snapshot) -> str:
-    """The work that waits for the job, in words; nothing if there is none, or if it is not known."""
-    backlog = snapshot.backlog
-    if backlog is None or not backlog.manifests:
-        return ""
-    return f"{backlog.manifests} manifests wait, the oldest for {shown_seconds(backlog.oldest_seconds)}"
+"""Restarts without one commit after which a stall is left to a person: another restart would not help."""
 
 
 def is_silent(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
-    """Whether a run that should give signs of life has given none for too long."""
-    if snapshot.signs is None or snapshot.signs.living:
+    """Whether a run that should send heartbeats has sent none for too long."""
+    if snapshot.heartbeats is None or snapshot.heartbeats.living:
         return False
     up = run.lived_seconds(now)
-    last = snapshot.signs.last_at
+    last = snapshot.heartbeats.last_at
     silence = up if last is None else min(up, (now - last).total_seconds())
     return up >= policy.start_grace_seconds and silence >= policy.hang_seconds
 
 
 def is_stuck(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
-    """Whether a run has committed nothing for too long although work waits. It may give signs of life all the same."""
-    backlog, recent = snapshot.backlog, snapshot.recent
-    if backlog is None or not backlog.manifests or recent is None:
+    """Whether a run has committed nothing for too long although work waits. It may send heartbeats all the same."""
+    if snapshot.backlog is None or snapshot.recent is None:
         return False
-    limit = now - timedelta(seconds=policy.stall_seconds)
-    is_old = backlog.oldest_seconds >= policy.stall_seconds and run.started_at <= limit
-    return is_old and (snapshot.last_commit_at is None or snapshot.last_commit_at <= limit)
+    return lacks_progress(
+        snapshot.backlog,
+        up_since=run.started_at,
+        last_commit_at=snapshot.last_commit_at,
+        stall_seconds=policy.stall_seconds,
+        now=now,
+    )
 
 
 def is_stalled(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
-    """Whether a run is stuck in a way that a restart may mend.
+    """Whether a run is stuck in a way that a restart may fix.
 
-    A manifest that waits for a person looks the same, and no restart helps there: so it is tried a few times only.
+    A manifest that waits for a person looks the same, and no restart helps there. So only a few restarts are tried.
     """
     return is_stuck(run, snapshot, policy, now) and runs_without_commit(snapshot) <= STALL_RESTARTS
 
@@ -54,7 +50,7 @@ def runs_without_commit(snapshot: Snapshot) -> int:
 
 
 def is_idle(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
-    """Whether there is nothing to do and was nothing for a while, on its way neither."""
+    """Whether there has been nothing to do for a while, and no event is on its way."""
     backlog, queue, recent = snapshot.backlog, snapshot.queue, snapshot.recent
     if backlog is None or recent is None or backlog.manifests or (queue and queue.waiting + queue.in_flight):
         return False
@@ -65,6 +61,6 @@ def is_idle(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> b
 
 
 def is_worth_a_start(backlog: Backlog, policy: Policy) -> bool:
-    """Whether enough waits to start an idle job; also the little that would be late otherwise."""
+    """Whether enough waits to start an idle job, or so long that it would be late otherwise."""
     is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
     return backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)

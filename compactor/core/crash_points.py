@@ -42,9 +42,9 @@ class BuildCrashPoint(StrEnum):
     CLAIMED = "claimed"  # files are claimed for a manifest or a part that is not written yet
     BUILT = "built"  # the manifest is written
     PENDING = "pending"  # the files wait in a pending part
-    TIED = "tied"  # nobody can give it up any more: the files are safe
-    FENCED = "fenced"  # a part that is to be sealed can be given up by nobody any more
-    GATHERED = "gathered"  # parts are claimed for a manifest that is not written yet
+    BOUND = "bound"  # it cannot be revoked any more: the files are safe
+    PART_BOUND = "part_bound"  # a part that is to be sealed cannot be revoked any more
+    PARTS_CLAIMED = "parts_claimed"  # parts are claimed for a manifest that is not written yet
     SEALED = "sealed"  # that manifest is written
     CLEARED = "cleared"  # its parts are gone
 

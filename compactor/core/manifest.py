@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, field_serializer
 
 from compactor.core import layout
 from compactor.core.errors import ManifestError
+from compactor.core.manifest_key import ManifestKey
 
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # about 300,000 files; a manifest names a few hundred
 _ID_MAX_CHARACTERS = 200
@@ -76,6 +77,10 @@ class Manifest(BaseModel):
     date: str
     created_at: datetime
     files: tuple[ManifestFile, ...]
+
+    @property
+    def key(self) -> ManifestKey:
+        return ManifestKey(self.date, self.manifest_id)
 
     @field_serializer("created_at")
     def _second_precision(self, value: datetime) -> str:

@@ -44,6 +44,9 @@ class ObjectWriter(Protocol):
     def write(self, data: bytes) -> None:
         """Add bytes to the end; none or any number of them."""
 
+    def abort(self) -> None:
+        """Discard what was written: the end of the block then leaves nothing behind."""
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...

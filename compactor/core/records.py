@@ -178,8 +178,8 @@ class Commit(Document):
         schema_version: The version that has a column for every key, as far as there may be columns.
         rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
         redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
-        max_line_bytes: What was too long a line then; None in records of older releases.
-        max_decompressed_bytes: What was too large a file then; None in records of older releases.
+        max_line_bytes: The longest line that was accepted.
+        max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began.
     """
 
@@ -195,8 +195,8 @@ class Commit(Document):
     files: list[FileReport]
     rescued_values: int = 0
     redone_bins: int = 0
-    max_line_bytes: int | None = None
-    max_decompressed_bytes: int | None = None
+    max_line_bytes: int
+    max_decompressed_bytes: int
     started_at: datetime
     decided_at: datetime
 
@@ -321,10 +321,10 @@ class RecentCommit(Document):
     """Summary of a commit, in a ring of fixed size: what sizing learns from and `status` shows.
 
     Attributes:
-        seconds: From the begin of the winning attempt to the decision.
-        arrived_at: When the manifest came to be; None in summaries of older releases.
-        rejects: Rejected lines by reason; None likewise.
-        quarantined: Files that were set aside whole and need an operator, by status; None likewise.
+        seconds: From the start of the successful attempt to the decision.
+        arrived_at: When the manifest was created; None if that is unknown.
+        rejects: Rejected lines by reason.
+        quarantined: Quarantined files that need an operator, by status.
     """
 
     manifest_id: str
@@ -339,8 +339,8 @@ class RecentCommit(Document):
     seconds: float
     decided_at: datetime
     arrived_at: datetime | None = None
-    rejects: dict[str, int] | None = None
-    quarantined: dict[str, int] | None = None
+    rejects: dict[str, int] = Field(default_factory=dict)
+    quarantined: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

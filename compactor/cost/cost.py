@@ -1,4 +1,4 @@
-"""What a load costs by list prices: each service's quantities and dollars. An estimate, no I/O."""
+"""Estimates the cost of a load at list prices, item by item. No I/O."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.cost import request_counts
-from compactor.cost.prices import HOURS_A_MONTH, PRICES, TERABYTE, JobSize, Price
+from compactor.cost.prices import HOURS_A_MONTH, PRICES, TERABYTE, HourlyCost, JobSize, Price
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import planned_files
@@ -15,24 +15,25 @@ from compactor.telemetry.metrics import CATALOGUE
 REFERENCE_RATIO = 0.24
 """Parquet bytes per input byte of the events that the benchmark uses."""
 
-_HOUR_SECONDS = 3600.0
-# Each of them reads the settings and the summaries of 64 commits.
-_OF_A_BUILD = Requests(gets=67, puts=5)
-_OF_A_SEAL = Requests(gets=70, puts=10)
-_OF_A_LOOK = Requests(gets=69, puts=3)
-
 Basis = Literal["given", "counted", "assumed"]
-"""Where a quantity comes from: from the caller, from the code (tests hold the two together), or from judgement."""
+"""Where a quantity comes from: options, the code (tests hold the two together), or judgement without a measurement."""
+
+# Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
+FUNCTION_GB = 1.0  # of the largest function
+ALARMS = 11
+_FILES_PER_BUILD = 500
+_BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 3.0, 2.0, 2.0
+# S3 requests of a call. Each function reads the settings and the summaries of 64 commits.
+_OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=67, puts=5), Requests(gets=70, puts=10), Requests(gets=69, puts=3)
+_REPEATED_SHARE = 0.01  # of the events, sent twice by S3
+_IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue by Lambda's five pollers, 20 s each
+
+_HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What comes in.
-
-    Attributes:
-        files_per_hour: Input files.
-        file_bytes: The stored length of each.
-    """
+    """The input: files, and the stored length of each."""
 
     files_per_hour: float
     file_bytes: int
@@ -48,12 +49,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the work is cut, as the settings say it.
-
-    Attributes:
-        engine: What turns lines into Parquet.
-        ratio: Parquet bytes per input byte.
-    """
+    """How the settings divide the work; `ratio` is Parquet bytes per input byte."""
 
     engine: EngineName
     target_manifest_bytes: int
@@ -69,47 +65,8 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumptions:
-    """What nobody has counted yet; each shows up as `assumed`.
-
-    Attributes:
-        files_per_build: Events that one call of the builder gets.
-        build_seconds: How long such a call takes.
-        seal_seconds: How long a call of the sealer takes; it runs every minute.
-        control_seconds: How long a call of the control plane takes; it runs every minute.
-        function_gb: Memory of the largest function.
-        requests_per_build: To S3, of one call of the builder.
-        requests_per_seal: To S3, of one call of the sealer.
-        requests_per_look: To S3, of one call of the control plane.
-        repeated_share: Of the events, those that S3 sends twice.
-        idle_polls_per_hour: Of the queue by Lambda's five pollers, each for 20 s.
-        alarms: In the deployment.
-    """
-
-    files_per_build: int = 500
-    build_seconds: float = 3.0
-    seal_seconds: float = 2.0
-    control_seconds: float = 2.0
-    function_gb: float = 1.0
-    requests_per_build: Requests = _OF_A_BUILD
-    requests_per_seal: Requests = _OF_A_SEAL
-    requests_per_look: Requests = _OF_A_LOOK
-    repeated_share: float = 0.01
-    idle_polls_per_hour: float = 5 * _HOUR_SECONDS / 20
-    alarms: int = 11
-
-
-@dataclass(frozen=True, slots=True)
-class CostLine:
-    """One item of an estimate.
-
-    Attributes:
-        service: AWS's name.
-        item: What is paid for.
-        basis: Where the quantity comes from.
-        quantity: In units of the price: an hour, or a month where the price is monthly.
-        price: What a unit costs.
-    """
+class CostLine(HourlyCost):
+    """One item of an estimate. The quantity is in units of the price per hour, or per month where that is monthly."""
 
     service: str
     item: str
@@ -118,23 +75,17 @@ class CostLine:
     price: Price
 
     @property
+    def quantity_per(self) -> Literal["hour", "month"]:
+        return "month" if self.price.is_monthly else "hour"
+
+    @property
     def dollars_per_hour(self) -> float:
         return self.price.of(self.quantity) / (HOURS_A_MONTH if self.price.is_monthly else 1)
 
-    @property
-    def dollars_per_month(self) -> float:
-        return self.dollars_per_hour * HOURS_A_MONTH
-
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a load costs.
-
-    Attributes:
-        manifests_per_hour: How many the load makes.
-        outputs_per_manifest: Parquet files of each.
-        lines: Item by item.
-    """
+class Estimate(HourlyCost):
+    """The cost of a load."""
 
     load: Load
     job: JobSize
@@ -147,49 +98,34 @@ class Estimate:
         return sum(line.dollars_per_hour for line in self.lines)
 
     @property
-    def dollars_per_month(self) -> float:
-        return self.dollars_per_hour * HOURS_A_MONTH
-
-    @property
     def dollars_per_terabyte(self) -> float:
         return self.dollars_per_hour / self.load.terabytes_per_hour
 
 
-def estimate(load: Load, job: JobSize, shape: Shape, assumptions: Assumptions | None = None) -> Estimate:
-    """What a steady load costs, with the job up around the clock.
+def estimate(load: Load, job: JobSize, shape: Shape) -> Estimate:
+    """Estimate the cost of a steady load, with the job up around the clock.
 
     Args:
-        load: What comes in; more than nothing.
-        job: What works on it. Whether it is enough is not asked here.
-        shape: How the work is cut.
-        assumptions: What nobody has counted.
+        load: More than nothing.
+        job: The workers, which are taken to be enough for the load.
+        shape: How the work is divided.
     """
-    assumed = assumptions or Assumptions()
     manifests = shape.manifests_per_hour(load)
     outputs = planned_files(round(load.bytes_per_hour / manifests), shape.ratio, shape.target_file_bytes)
-    triggers = _HOUR_SECONDS / shape.trigger_interval_seconds
-    builds = load.files_per_hour / assumed.files_per_build
+    builds, triggers = load.files_per_hour / _FILES_PER_BUILD, _HOUR_SECONDS / shape.trigger_interval_seconds
     lines = (
         CostLine("Glue", "DPU-hours", "given", job.dpu, job.price),
-        *_s3(
-            ("compactor", "counted", _of_compactor(load, manifests, outputs)),
-            _of_engine(load, shape, manifests, outputs),
-            ("stream", "assumed", request_counts.of_trigger() * triggers),
-            ("functions", "assumed", _of_functions(builds, assumed)),
-        ),
-        *_queue_and_claims(load, assumed),
-        *_functions(builds, assumed),
-        *_cloudwatch(triggers, builds, assumed),
+        *_s3("compactor", "counted", _of_compactor(load, manifests, outputs)),
+        *_of_engine(load, shape, manifests, outputs),
+        *_s3("stream", "assumed", request_counts.OF_TRIGGER * triggers),
+        *_s3("functions", "assumed", _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK) * 60),
+        *_other_services(load, builds, triggers),
     )
     return Estimate(load, job, manifests, outputs, lines)
 
 
-_Asked = tuple[str, Basis, Requests]
-"""Who asks S3, where the number comes from, and for how much an hour."""
-
-
 def _of_compactor(load: Load, manifests: float, outputs: int) -> Requests:
-    """What it takes with either engine, the one pass over the input included."""
+    """Requests of either engine, the one pass over the input included."""
     return (
         request_counts.of_manifest(outputs) * manifests
         + request_counts.of_inspected_file(load.file_bytes) * load.files_per_hour
@@ -197,50 +133,36 @@ def _of_compactor(load: Load, manifests: float, outputs: int) -> Requests:
     )
 
 
-def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> _Asked:
-    """What comes on top of that with this engine."""
+def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> Iterator[CostLine]:
+    """Further requests of this engine."""
     if shape.engine == "native":
         output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
-        return "native", "counted", request_counts.of_streamed_output(output_bytes) * (outputs * manifests)
-    converted = request_counts.of_converted_file() * load.files_per_hour
-    return "Spark", "assumed", request_counts.of_conversion(outputs) * manifests + converted
+        return _s3("native", "counted", request_counts.of_streamed_output(output_bytes) * (outputs * manifests))
+    converted = request_counts.OF_CONVERTED_FILE * load.files_per_hour
+    return _s3("Spark", "assumed", request_counts.of_conversion(outputs) * manifests + converted)
 
 
-def _of_functions(builds: float, assumed: Assumptions) -> Requests:
-    each_minute = assumed.requests_per_seal + assumed.requests_per_look
-    return assumed.requests_per_build * builds + each_minute * 60
+def _s3(who: str, basis: Basis, requests: Requests) -> Iterator[CostLine]:
+    if requests.gets:  # the native engine sends none of its own
+        yield CostLine("S3", f"GET, {who}", basis, requests.gets, PRICES["s3_get"])
+    yield CostLine("S3", f"PUT, {who}", basis, requests.puts, PRICES["s3_put"])
 
 
-def _s3(*asked: _Asked) -> Iterator[CostLine]:
-    for who, basis, requests in asked:
-        if requests.gets:  # the native engine has none of its own
-            yield CostLine("S3", f"GET, {who}", basis, requests.gets, PRICES["s3_get"])
-        yield CostLine("S3", f"PUT, {who}", basis, requests.puts, PRICES["s3_put"])
-
-
-def _queue_and_claims(load: Load, assumed: Assumptions) -> Iterator[CostLine]:
-    events = load.files_per_hour * (1 + assumed.repeated_share)
-    # Sent one by one by S3; received and deleted by Lambda in tens.
-    requests = events * 1.2 + assumed.idle_polls_per_hour
-    yield CostLine("SQS", "requests", "assumed", requests, PRICES["sqs"])
-    yield CostLine("DynamoDB", "claims written", "assumed", events, PRICES["dynamodb_write"])
-    yield CostLine("DynamoDB", "claims read", "assumed", events - load.files_per_hour, PRICES["dynamodb_read"])
-
-
-def _functions(builds: float, assumed: Assumptions) -> Iterator[CostLine]:
-    seconds = builds * assumed.build_seconds + 60 * (assumed.seal_seconds + assumed.control_seconds)
-    yield CostLine("Lambda", "GB-seconds", "assumed", seconds * assumed.function_gb, PRICES["lambda_gb_second"])
-    yield CostLine("Lambda", "calls", "assumed", builds + 2 * 60, PRICES["lambda_call"])
-
-
-def _cloudwatch(triggers: float, builds: float, assumed: Assumptions) -> Iterator[CostLine]:
-    # One set of dimensions, so a metric of the catalogue is one metric on the bill.
-    monthly: tuple[tuple[str, Basis, int, str], ...] = (
-        ("metrics", "counted", len(CATALOGUE), "cloudwatch_metric"),
-        ("alarms", "assumed", assumed.alarms, "cloudwatch_alarm"),
-        ("dashboards", "assumed", 1, "cloudwatch_dashboard"),
+def _other_services(load: Load, builds: float, triggers: float) -> Iterator[CostLine]:
+    events, calls = load.files_per_hour * (1 + _REPEATED_SHARE), builds + 2 * 60
+    seconds = builds * _BUILD_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS)
+    items: tuple[tuple[str, str, Basis, float, str], ...] = (
+        # S3 sends events one by one; Lambda receives and deletes them in tens.
+        ("SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, "sqs"),
+        ("DynamoDB", "claims written", "assumed", events, "dynamodb_write"),
+        ("DynamoDB", "claims read", "assumed", events - load.files_per_hour, "dynamodb_read"),
+        ("Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, "lambda_gb_second"),
+        ("Lambda", "calls", "assumed", calls, "lambda_call"),
+        # With one set of dimensions, each metric of the catalogue is one metric on the bill.
+        ("CloudWatch", "metrics", "counted", len(CATALOGUE), "cloudwatch_metric"),
+        ("CloudWatch", "alarms", "assumed", ALARMS, "cloudwatch_alarm"),
+        ("CloudWatch", "dashboards", "assumed", 1, "cloudwatch_dashboard"),
+        ("CloudWatch", "PutMetricData", "assumed", triggers + calls, "cloudwatch_request"),
     )
-    for item, basis, number, price in monthly:
-        yield CostLine("CloudWatch", item, basis, number, PRICES[price])
-    requests = triggers + builds + 2 * 60
-    yield CostLine("CloudWatch", "PutMetricData", "assumed", requests, PRICES["cloudwatch_request"])
+    for service, item, basis, quantity, price in items:
+        yield CostLine(service, item, basis, quantity, PRICES[price])

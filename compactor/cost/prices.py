@@ -1,5 +1,6 @@
-"""What AWS charges: list prices in US dollars for us-east-1, each with its source and date. Check before quoting."""
+"""List prices of AWS in US dollars for us-east-1, each with its source and date. Check before quoting."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 AS_OF = "2026-11-20"
@@ -7,6 +8,7 @@ HOURS_A_MONTH = 730
 TERABYTE = 1e12
 
 _LIST = "public list price, as third parties quote it"
+_UNSEEN = "third parties; AWS's page was not seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +17,9 @@ class Price:
 
     Attributes:
         dollars: For `per` units.
-        per: How many units the price is for.
-        unit: What is counted.
         source: Where the figure comes from.
-        as_of: When it was looked up.
-        is_monthly: A unit is paid for a month at a time.
+        as_of: The date it was looked up.
+        is_monthly: Whether a unit is paid for a month.
     """
 
     dollars: float
@@ -30,17 +30,15 @@ class Price:
     is_monthly: bool = False
 
     def of(self, quantity: float) -> float:
-        """Dollars for so many units."""
+        """Dollars for this many units."""
         return quantity * self.dollars / self.per
 
 
 PRICES = {
     "glue_dpu_hour": Price(0.44, 1, "DPU-hour of Glue 2.0 to 5.1"),
     "glue_memory_dpu_hour": Price(0.52, 1, "memory-optimised DPU-hour of Glue 2.0 to 5.1"),
-    "glue_6_dpu_hour": Price(0.308, 1, "DPU-hour of Glue 6.0", "third parties; AWS's page was not seen"),
-    "glue_6_memory_dpu_hour": Price(
-        0.364, 1, "memory-optimised DPU-hour of Glue 6.0", "third parties; AWS's page was not seen"
-    ),
+    "glue_6_dpu_hour": Price(0.308, 1, "DPU-hour of Glue 6.0", _UNSEEN),
+    "glue_6_memory_dpu_hour": Price(0.364, 1, "memory-optimised DPU-hour of Glue 6.0", _UNSEEN),
     "s3_put": Price(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard"),
     "s3_get": Price(0.0004, 1000, "GET or HEAD request, S3 Standard; DELETE is free"),
     "sqs": Price(0.40, 1_000_000, "request to a standard queue"),
@@ -57,40 +55,34 @@ PRICES = {
 
 DPU_PER_WORKER = {
     "G.025X": 0.25,
-    "G.1X": 1.0,
-    "G.2X": 2.0,
-    "G.4X": 4.0,
-    "G.8X": 8.0,
-    "G.12X": 12.0,
-    "G.16X": 16.0,
-    "R.1X": 1.0,
-    "R.2X": 2.0,
-    "R.4X": 4.0,
-    "R.8X": 8.0,
+    **{f"G.{dpu}X": float(dpu) for dpu in (1, 2, 4, 8, 12, 16)},
+    **{f"R.{dpu}X": float(dpu) for dpu in (1, 2, 4, 8)},
 }
-"""DPU of one worker, by its type; those of R types are memory-optimised ones [Glue developer guide, worker types]."""
+"""DPU of one worker, by its type. R types are memory-optimised [Glue developer guide, worker types]."""
 
-VCPU_PER_WORKER = {
-    "G.025X": 2,
-    "G.1X": 4,
-    "G.2X": 8,
-    "G.4X": 16,
-    "G.8X": 32,
-    "G.12X": 48,
-    "G.16X": 64,
-    "R.1X": 4,
-    "R.2X": 8,
-    "R.4X": 16,
-    "R.8X": 32,
-}
-"""Virtual processors of one worker, by its type [Glue developer guide, worker types]."""
+VCPU_PER_WORKER = {name: max(2, round(4 * dpu)) for name, dpu in DPU_PER_WORKER.items()}
+"""Virtual CPUs of one worker, by its type: 4 for each DPU, at least 2 [Glue developer guide, worker types]."""
 
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
-"""Those whose prices are known."""
+"""The versions of Glue with a known price."""
+
+
+class HourlyCost(ABC):
+    """A cost by the hour, also by the month."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def dollars_per_hour(self) -> float: ...
+
+    @property
+    def dollars_per_month(self) -> float:
+        return self.dollars_per_hour * HOURS_A_MONTH
 
 
 @dataclass(frozen=True, slots=True)
-class JobSize:
+class JobSize(HourlyCost):
     """The workers of a Glue job.
 
     Attributes:
@@ -109,7 +101,7 @@ class JobSize:
 
     @property
     def is_priced(self) -> bool:
-        """Whether the table of prices knows such workers and this version."""
+        """Whether the price of these workers on this version is known."""
         return self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS
 
     @property

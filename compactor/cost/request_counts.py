@@ -1,4 +1,4 @@
-"""How many requests to S3 the work takes: counted where tests hold it against the code, else read from sources."""
+"""S3 requests of each piece of work: counted where tests hold them against the code, else read from sources."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ndjson.object_reading import RANGE_BYTES
 
 STREAMED_PART_BYTES = 16 * 1024 * 1024
-"""What is written as it comes goes to S3 in parts of so much; held against the writer by a test."""
+"""The size of a part of a multipart upload; a test holds it against the writer."""
 
 _HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests to S3 by what they cost; DELETE costs nothing.
+    """S3 requests by price; DELETE is free.
 
     Attributes:
         gets: GET and HEAD.
@@ -32,12 +32,12 @@ class Requests:
 
 
 def of_manifest(staged: int) -> Requests:
-    """One manifest from delivered to archived, without what its engine asks for. Counted.
+    """One manifest from delivery to archive, without its engine's requests. Counted.
 
     The first attempt succeeds, and one read finds the whole footer of each staged file.
 
     Args:
-        staged: Files of rows and of rejects together.
+        staged: The number of files with rows or rejects.
     """
     stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
     records, listings, summaries = 5, 3, 1
@@ -46,47 +46,36 @@ def of_manifest(staged: int) -> Requests:
 
 
 def of_inspected_file(file_bytes: int) -> Requests:
-    """One file that is named with its ETag, read once: all of it for the native engine. Counted.
+    """One pass over a file that is named with its ETag, by either engine. Counted.
 
-    The Spark engine inspects it so, if Spark can then read it as it is.
+    The native engine needs no other. The Spark engine inspects the file so, if Spark can then read it as it is.
     """
     ranges = max(1, math.ceil(file_bytes / RANGE_BYTES))
-    size_of_long_file = 1 if file_bytes >= RANGE_BYTES else 0
-    return Requests(gets=ranges + size_of_long_file)
+    return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
 
 
 def of_heartbeat() -> Requests:
-    """An hour of one run's signs of life. Counted."""
+    """An hour of one run's heartbeats. Counted."""
     return Requests(gets=1, puts=1) * (_HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
 
 
 def of_streamed_output(size_bytes: int) -> Requests:
-    """One output of the native engine, which asks for nothing else. Counted.
-
-    What fits into one part is sent in one request, else there is a beginning and an end beside the parts.
-    """
+    """One output of the native engine: a PUT, or a multipart upload with its start and end. Counted."""
     parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
     return Requests(puts=1 if parts <= 1 else parts + 2)
 
 
-def of_converted_file() -> Requests:
-    """One input file on its way through the Spark engine and S3A. From their sources.
+OF_CONVERTED_FILE = Requests(gets=5, puts=1)
+"""One input file of the Spark engine and S3A, from their sources: looked up (HEAD), listed as a folder (LIST, HEAD),
+opened (HEAD), read (GET), and checked for a replacement at the end (HEAD)."""
 
-    It is looked up (HEAD), listed as if it were a folder (LIST, then HEAD), opened (HEAD), read (GET), and at the end
-    the engine asks whether it was replaced meanwhile (HEAD).
-    """
-    return Requests(gets=5, puts=1)
+OF_TRIGGER = Requests(gets=20, puts=15)
+"""One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
 
 
 def of_conversion(outputs: int) -> Requests:
-    """What the Spark engine and S3A ask for once a manifest, and for each file they write. From their sources.
+    """One manifest in the Spark engine and S3A, and each file that they write. From their sources.
 
-    An output is written in three parts, with a beginning and an end, and renamed (COPY) when its task commits, with
-    look-ups on the way.
+    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between.
     """
     return Requests(gets=10, puts=8) + Requests(gets=8, puts=9) * outputs
-
-
-def of_trigger() -> Requests:
-    """One micro-batch beside its manifests: the watched prefix listed, the checkpoint written. Assumed."""
-    return Requests(gets=20, puts=15)

@@ -1,1 +1,1 @@
-"""Everything for trying the compactor on one machine, without an AWS account."""
+"""The demo of the compactor on one machine, without an AWS account."""

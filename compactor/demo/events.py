@@ -1,4 +1,4 @@
-"""Made-up events of a shop as NDJSON: the same for the same seed, and as compressible as real ones."""
+"""Generates events of a shop as NDJSON. The same seed gives the same bytes; they compress like real events."""
 
 import gzip
 import random
@@ -18,17 +18,17 @@ _TEMPLATE = (
 )
 _DAY_MS = 86_400_000
 _EVENTS_PER_SESSION = 2
-_SHORTEST_LINE_BYTES = 600  # no line is shorter, so that enough are made before cutting
+_SHORTEST_LINE_BYTES = 600  # no line is shorter; it says how many lines surely fill a file
 
 
 @dataclass(frozen=True, slots=True)
 class Flaws:
-    """What to do wrong on purpose.
+    """Deliberate faults of the input.
 
     Attributes:
-        bad_lines_of_each_kind: How many lines of each of `BAD_LINES` replace good ones, spread over all files.
-        gzip_files: How many files are compressed; every other one of them does not say so in its name.
-        late_key: Whether `LATE_KEY` appears, in the last line of the last file only.
+        bad_lines_of_each_kind: Lines of each kind of `BAD_LINES` that replace good ones, spread over all files.
+        gzip_files: Compressed files; every second one of them has no `.gz` in its name.
+        late_key: Add `LATE_KEY` to the last line of the last file, and to no other.
     """
 
     bad_lines_of_each_kind: int = 0
@@ -38,14 +38,14 @@ class Flaws:
 
 @dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What was written, for comparing with what came out.
+    """What was written.
 
     Attributes:
-        files: Files.
+        files: Number of files.
         stored_bytes: Bytes as written, compressed files compressed.
         decoded_bytes: Bytes after decompression.
-        lines: Lines, bad ones included.
-        bad_lines: How many of them are bad, by kind.
+        lines: Number of lines, with the bad ones.
+        bad_lines: Number of bad lines, by kind.
     """
 
     files: int
@@ -67,7 +67,7 @@ BAD_LINES: Mapping[str, Callable[[bytes], bytes]] = {
     "single_quotes": lambda line: line.replace(b'"', b"'"),
     "array": lambda line: b"[" + line + b"]",
 }
-"""Ways to spoil a good line, without its line feed, so that it is no JSON object any more."""
+"""Each makes a good line, without its line feed, into one that is not a JSON object."""
 
 
 def make_event_lines(seed: int | str, count: int, *, day: str = DAY, begin: float = 0.0, end: float = 1.0) -> bytes:
@@ -77,11 +77,11 @@ def make_event_lines(seed: int | str, count: int, *, day: str = DAY, begin: floa
         seed: The same seed and arguments give the same bytes.
         count: How many lines.
         day: The day of their time stamps, as `yyyy-mm-dd`.
-        begin: Where in the day they begin, from 0 to 1.
-        end: Where in the day they end, from 0 to 1.
+        begin: The time of the first event, as a fraction of the day.
+        end: The time after the last event, as a fraction of the day.
 
     Returns:
-        `count` JSON objects of about 600 bytes with the keys of `KEYS`, each ending in a line feed.
+        `count` JSON objects of about 600 bytes with the same 26 keys, each ending in a line feed.
     """
     rng = random.Random(f"{seed}")  # noqa: S311 - made-up data, no secret
     sessions = _sessions(rng, count // _EVENTS_PER_SESSION + 1)
@@ -125,13 +125,13 @@ def write_day(
     Args:
         write: Called with the name and the content of each file, in order.
         seed: The same seed and arguments give the same files.
-        total_bytes: How much to make; a file ends with the last whole line that fits.
-        file_bytes: The size of each file but the last.
+        total_bytes: Bytes of all files; a file ends with the last whole line that fits.
+        file_bytes: Bytes of each file but the last.
         day: The day in names and time stamps, as `yyyy-mm-dd`.
-        flaws: What to do wrong on purpose; nothing by default.
+        flaws: Deliberate faults; none by default.
 
     Raises:
-        ValueError: There is not enough room for what was asked for.
+        ValueError: The flaws do not fit into the files.
     """
     files = -(-total_bytes // file_bytes)
     if flaws.gzip_files > files:
@@ -152,7 +152,7 @@ def write_day(
 
 
 def _sessions(rng: random.Random, count: int) -> list[str]:
-    """Snippets of thirteen keys that stay the same through a session."""
+    """JSON snippets of the thirteen keys that stay the same through a session."""
     return [
         f'"session":"{rng.getrandbits(64):016x}","visitor":"{rng.getrandbits(64):016x}",'
         f'"ip":"{address >> 16 & 255}.{address >> 8 & 255}.{address & 255}.{address >> 24}",{user},{device},'
@@ -168,21 +168,21 @@ def _sessions(rng: random.Random, count: int) -> list[str]:
 
 
 def _iso(day: str, ms: int) -> str:
-    """A time of that day; what would be past midnight is its last millisecond."""
+    """A time of the day in ISO 8601; at most its last millisecond."""
     seconds, ms = divmod(min(ms, _DAY_MS - 1), 1000)
     minutes, seconds = divmod(seconds, 60)
     return "%sT%02d:%02d:%02d.%03dZ" % (day, *divmod(minutes, 60), seconds, ms)  # noqa: UP031 - twice as fast
 
 
 def _fill(seed: str, room: int, day: str, begin: float, end: float) -> bytes:
-    """As many whole lines as there is room for, at least one."""
+    """As many whole lines as fit into `room` bytes, at least one."""
     data = make_event_lines(seed, room // _SHORTEST_LINE_BYTES + 1, day=day, begin=begin, end=end)
     cut = data.rfind(b"\n", 0, room) + 1
     return data[: cut or data.index(b"\n") + 1]
 
 
 def _spoil(data: bytes, kinds: list[str], *, late_key: bool) -> bytes:
-    """Replace evenly spread lines by bad ones, and give the last line its extra key."""
+    """Replace evenly spread lines by bad ones, and add the late key to the last line."""
     if not kinds and not late_key:
         return data
     lines = data.split(b"\n")[:-1]
@@ -197,13 +197,13 @@ def _spoil(data: bytes, kinds: list[str], *, late_key: bool) -> bytes:
 
 
 def _gzip_turn(number: int, files: int, gzip_files: int) -> int | None:
-    """Which of the compressed files this one is, from 0; None if it is not compressed. They are spread evenly."""
+    """The number of a compressed file among the compressed ones; None if the file is not compressed."""
     before, after = number * gzip_files // files, (number + 1) * gzip_files // files
     return before if after > before else None
 
 
 def _store(name: str, data: bytes, gzip_turn: int | None) -> tuple[str, bytes]:
-    """The name and the bytes that a file is stored with."""
+    """The name and the bytes to store a file with."""
     if gzip_turn is None:
         return name, data
     return (f"{name}.gz" if gzip_turn % 2 == 0 else name), gzip.compress(data, compresslevel=6, mtime=0)

@@ -1,4 +1,4 @@
-"""The whole way on a stand-in for AWS: events on a queue, functions, a job that is kept up, and its measurements."""
+"""The demo on AWS: S3 events on a queue, the functions, a job that the control plane keeps up, and the metrics."""
 
 import os
 import time
@@ -11,7 +11,7 @@ import click
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
-from compactor.control.actions import ActionKind
+from compactor.control.actions import Action, ActionKind
 from compactor.core.errors import CompactorError
 from compactor.core.formatting import count
 from compactor.core.layout import is_delivery
@@ -22,31 +22,28 @@ from compactor.telemetry.logs import configure_logs
 from compactor.telemetry.metrics import CATALOGUE
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
-from compactor.wiring.functions import function_components
-from lambdas import manifest_builder, manifest_sealer
+from compactor.wiring.functions import build_messages, function_components, seal_parts
 
-MEASURED: tuple[tuple[str, Statistic], ...] = (
+_SHOWN_METRICS: tuple[tuple[str, Statistic], ...] = (
     *((name, "Sum") for name in ("FilesAnnounced", "ManifestsBuilt", "Restarts", "ManifestsCommitted")),
     *((name, "Sum") for name in ("RecordsIn", "RecordsOut", "RecordsRejected", "OutputFiles")),
     ("OutputFileSizeHitRate", "Average"),
     ("ArrivalToVisibleSeconds", "Maximum"),
 )
-"""What is read back."""
-
-_PATIENCE_SECONDS = 1800.0
+_TIMEOUT_SECONDS = 1800.0
 _POLL_SECONDS = 0.5
-_BATCH = 40  # messages of one call: several calls also in a small demo
+_BATCH = 40  # messages of one call, so few that a small demo makes several calls
 
 
 @dataclass(frozen=True, slots=True)
 class FullWay:
-    """One demo of the whole way.
+    """The whole way from S3 events to metrics.
 
-    Args:
-        scene: Where it takes place.
-        app: The parts, to look at what comes out.
-        environment: Of the commands and functions; names the settings.
-        log: A file for what the job says.
+    Attributes:
+        scene: The places of the demo.
+        app: Reads what comes out.
+        environment: Variables of the commands and functions; they name the settings.
+        log: The file for the log of the job.
     """
 
     scene: Scene
@@ -55,10 +52,10 @@ class FullWay:
     log: Path
 
     def go(self) -> float:
-        """Build manifests of what was announced, and keep the job up until all of them are done.
+        """Build manifests from the events, and keep the job up until all of them are done.
 
         Returns:
-            How long the job took, from its first start, in seconds.
+            Seconds from the first start of the job to its end.
         """
         self._build()
         job = ProcessJob(self.environment, self.log)
@@ -70,37 +67,36 @@ class FullWay:
     def _build(self) -> None:
         """Call the functions as Lambda would."""
         os.environ.update({name: value for name, value in self.environment.items() if name.startswith("COMPACTOR_")})
-        function_components()  # which sets up a log for machines
+        function_components()  # sets up a JSON log, which the demo replaces
         configure_logs(as_json=False, level="warning")
         click.echo(
-            "\nS3 has announced the objects on a queue. The manifest builder takes the messages in, and the sealer"
+            "\nS3 has announced the objects on a queue. The manifest builder takes the messages, and the sealer seals\n"
+            "the files that did not fill a manifest:\n"
         )
-        click.echo("ends the waiting of what did not fill a manifest:\n")
         aws = self.app.settings.aws
-        fed = feed(
-            sqs_client(aws.region, aws.endpoint_url), self.scene.queue_url, manifest_builder.handler, batch_size=_BATCH
-        )
+        client = sqs_client(aws.region, aws.endpoint_url)
+        fed = feed(client, self.scene.queue_url, lambda event, _context: build_messages(event), batch_size=_BATCH)
         click.echo(
             f"  builder  {count(fed.messages, 'message')} in {count(fed.batches, 'call')}, {fed.failed} given back"
         )
-        sealed = manifest_sealer.handler({}, None)
+        sealed = seal_parts()
         click.echo(f"  sealer   {count(sealed['sealed_parts'], 'pending part')} sealed, {sealed['waiting_parts']} wait")
-        click.echo(f"  to do    {count(self._waiting(), 'manifest')}")
+        click.echo(f"  backlog  {count(self._waiting(), 'manifest')}")
 
     def _run(self, job: ProcessJob) -> float:
-        """Have the control plane start the job, kill it at work, have it started again, and wait until all is done."""
-        click.echo("\nThe control plane looks at the job. In the middle of its work the job is killed:\n")
+        """Have the control plane start the job, kill it at work, and wait until the restarted job has done it all."""
+        click.echo("\nThe control plane checks the job. The job is killed in the middle of its work:\n")
         started = time.monotonic()
-        self._look(job, "no job", until=ActionKind.START)
-        self._wait_until(lambda: any(self._attempts()), job)
-        self._look(job, "job up", until=ActionKind.WAIT)
+        self._check(job, "no job", until=ActionKind.START)
+        self._wait(self._has_attempts, job)
+        self._check(job, "job up", until=ActionKind.WAIT)
         job.kill()
         click.echo("  (kill -9)")
-        self._look(job, "job killed", until=ActionKind.START)
-        self._wait_until(lambda: not self._waiting() and not any(self.app.ledger.open_ids()), job)
-        self._look(job, "job back", until=ActionKind.WAIT)
-        for beat in self.app.runs.living():
-            self.app.runs.ask_to_stop(beat.run_id)
+        self._check(job, "job killed", until=ActionKind.START)
+        self._wait(lambda: not self._waiting() and not any(self.app.ledger.open_ids()), job)
+        self._check(job, "job back", until=ActionKind.WAIT)
+        for heartbeat in self.app.runs.living():
+            self.app.runs.ask_to_stop(heartbeat.run_id)
         code = job.wait()
         seconds = time.monotonic() - started
         click.echo(f"  drained     the run was asked to end, and ended with {code}")
@@ -108,43 +104,43 @@ class FullWay:
             raise CompactorError(f"the job ended with {code}, expected 0; its log: {self.log}")
         return seconds
 
-    def _look(self, job: ProcessJob, state: str, *, until: ActionKind) -> None:
-        """Call the control plane, as its schedule does, until it decides something."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            step = ControlComponents(
-                self.app.settings, job=job, store=self.app.store, metrics=self.app.metrics
-            ).plane.step()
-            action = step.actions[0]
-            if action.kind is until:
-                click.echo(f"  {state:10}  {action.kind}: {action.reason}")
-                return
+    def _check(self, job: ProcessJob, state: str, *, until: ActionKind) -> None:
+        """Call the control plane, as its schedule does, until it decides on the action."""
+        action = self._decided(job)
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while action.kind is not until:
             if time.monotonic() > deadline:
-                raise CompactorError(f"the control plane goes on to {action.kind} ({action.reason}), expected {until}")
+                raise CompactorError(f"the control plane decided to {action.kind} ({action.reason}), expected {until}")
             time.sleep(_POLL_SECONDS)
+            action = self._decided(job)
+        click.echo(f"  {state:10}  {action.kind}: {action.reason}")
 
-    def _wait_until(self, is_so: Callable[[], bool], job: ProcessJob) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not is_so():
+    def _decided(self, job: ProcessJob) -> Action:
+        app = self.app
+        control = ControlComponents(app.settings, job=job, store=app.store, metrics=app.metrics)
+        return control.plane.check().actions[0]
+
+    def _wait(self, is_done: Callable[[], bool], job: ProcessJob) -> None:
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while not is_done():
             if time.monotonic() > deadline or not job.is_running:
-                raise CompactorError(f"the job did not come so far; its log: {self.log}")
+                raise CompactorError(f"the job made no progress; its log: {self.log}")
             time.sleep(_POLL_SECONDS)
 
-    def _attempts(self) -> list[str]:
-        folder = self.app.layout.ledger_folder
-        return [info.uri for info in self.app.store.list(folder) if "/attempt-" in info.uri]
+    def _has_attempts(self) -> bool:
+        return any("/attempt-" in info.uri for info in self.app.store.list(self.app.layout.ledger_folder))
 
     def _waiting(self) -> int:
         return sum(is_delivery(info.uri) for info in self.app.store.list(self.app.layout.manifests_folder))
 
-    def show_measurements(self) -> None:
-        """Read back from CloudWatch what functions, job and control plane have measured."""
+    def show_metrics(self) -> None:
+        """Read the metrics of functions, job and control plane back from CloudWatch."""
         self.app.metrics.flush(FLUSH_SECONDS)
         settings, now = self.app.settings, self.app.clock.now()
         client = cloudwatch_client(settings.aws.region, settings.aws.endpoint_url)
         dimensions = {"Job": settings.control.job_name, "Environment": settings.metrics.environment}
-        click.echo("\nCloudWatch has, of all that was measured on the way:\n")
-        for name, statistic in MEASURED:
+        click.echo("\nCloudWatch has these metrics:\n")
+        for name, statistic in _SHOWN_METRICS:
             value = metric_statistic(client, settings.metrics.namespace, name, dimensions, statistic, now=now)
             shown = "nothing" if value is None else f"{value:,.0f}"
             click.echo(f"  {name:24} {statistic.lower():8} {shown:>12} {CATALOGUE[name].unit}")

@@ -1,4 +1,4 @@
-"""A stand-in for AWS on this machine, in a process of its own: S3 and DynamoDB by moto, on a free port of 127.0.0.1."""
+"""An AWS emulator on this machine: moto, in a process of its own, on a free port of 127.0.0.1."""
 
 import logging
 import os
@@ -17,12 +17,12 @@ CREDENTIALS = {
     "AWS_SECRET_ACCESS_KEY": "demo",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
-"""What AWS's clients ask for and the stand-in ignores. Nobody's real account is ever spoken to with them."""
+"""AWS clients require credentials; the emulator ignores them. These belong to no account."""
 
 
 @contextmanager
 def local_aws() -> Iterator[str]:
-    """Start the stand-in, and end it with the block.
+    """Start the emulator, and end it with the context.
 
     Yields:
         Its URL.
@@ -30,7 +30,7 @@ def local_aws() -> Iterator[str]:
     Raises:
         OperatorError: It did not start.
     """
-    # In a session of its own, so that Ctrl-C does not end it under the commands that are still finishing.
+    # It has its own session: Ctrl-C must not end it before the commands that still use it.
     server = subprocess.Popen(
         [sys.executable, "-m", "compactor.demo.local_aws"],
         stdin=subprocess.PIPE,
@@ -44,8 +44,8 @@ def local_aws() -> Iterator[str]:
         assert server.stdout is not None and server.stderr is not None  # noqa: S101, PT018 - asked for above
         url = server.stdout.readline().strip()
         if not url:
-            last = (server.stderr.read().strip().splitlines() or ["no word"])[-1]
-            raise OperatorError(f"the stand-in for AWS did not start ({last}); expected moto: pip install .[demo]")
+            last = (server.stderr.read().strip().splitlines() or ["no message"])[-1]
+            raise OperatorError(f"the AWS emulator did not start ({last}); expected moto: pip install .[demo]")
         yield url
     finally:
         server.kill()
@@ -53,7 +53,7 @@ def local_aws() -> Iterator[str]:
 
 
 def _serve() -> None:
-    """Serve until whoever started this process closes its standard input, also by dying."""
+    """Serve until the parent process closes standard input, also by dying."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - an optional dependency, for this process only
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -63,7 +63,7 @@ def _serve() -> None:
     sys.stdout.write(f"http://{_HOST}:{port}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    os._exit(0)  # nothing in here is worth an orderly end
+    os._exit(0)  # it has nothing to finish
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Holds what came out of the demo against what its generator put in."""
+"""Compares the output of the demo with its input."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ REASON_OF_KIND = {
     "single_quotes": "invalid_json",
     "array": "not_an_object",
 }
-"""The reason that each kind of `compactor.demo.events.BAD_LINES` has to be rejected with."""
+"""The reason that the job must reject each kind of `compactor.demo.events.BAD_LINES` with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came out.
+    """The output.
 
     Attributes:
-        verification: The audit of all manifests.
-        input_bytes: As stored, of all compacted files.
+        verification: The verification of all manifests.
+        input_bytes: Stored bytes of all compacted files.
         output_sizes: Bytes of each Parquet file.
         work_seconds: From the first attempt to the last commit.
-        columns: Of the latest schema.
+        columns: The names in the latest schema.
     """
 
     verification: VerifyReport
@@ -38,9 +38,9 @@ class Outcome:
 
 
 def read_outcome(app: App) -> Outcome:
-    """Read it from the ledger and from the footers of the output."""
+    """Read the output from the ledger and the footers of the Parquet files."""
     manifests = list(app.ledger.manifests())
-    verification = app.verifier.verification(manifests, whole_days=True)
+    verification = app.verifier.verify(manifests, whole_dates=True)
     outcomes = [app.ledger.state(key).outcome for key in manifests]
     commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
     begun = min((commit.started_at for commit in commits), default=None)
@@ -55,7 +55,7 @@ def read_outcome(app: App) -> Outcome:
 
 
 def differences(made: DayCounts, found: Outcome) -> list[str]:
-    """Where what came out is not what went in; nothing if all is well."""
+    """Each difference between input and output in words; empty if there is none."""
     rejects: Counter[str] = Counter()
     for kind, lines in made.bad_lines.items():
         rejects[REASON_OF_KIND[kind]] += lines

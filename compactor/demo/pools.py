@@ -1,4 +1,4 @@
-"""The vocabulary of the made-up shop: JSON snippets that the event lines are put together from."""
+"""The vocabulary of the shop: JSON snippets that events are made of."""
 
 import random
 from functools import cache
@@ -46,14 +46,14 @@ SYSTEMS = (
     ("mobile", "Android", "Android 14"),
     ("tablet", "Android", "Android 13"),
 )
-_POOL_SEED = 20251221  # any number: it fixes the shop, while the seed of the events varies its day
+_POOL_SEED = 20251221  # fixes the shop; the seed of the events varies the day
 _USERS = 20_000
 _PRODUCTS = 4_000
 
 
 @cache
 def devices() -> tuple[str, ...]:
-    """Snippets of five keys for each device, which belong together."""
+    """Snippets of the five keys of each device."""
     return tuple(
         f'"device":"{kind}","os":"{system}","browser":"Chrome","version":"{major % 7 + 3}.{major % 10}.0",'
         f'"agent":"Chrome/{major}.0.{build} ({token})"'
@@ -63,7 +63,7 @@ def devices() -> tuple[str, ...]:
 
 @cache
 def users() -> tuple[str, ...]:
-    """Snippets of two keys for each user; two in five are no members and have no id."""
+    """Snippets of the two keys of each user; two in five are not members and have no id."""
     rng = random.Random(_POOL_SEED)  # noqa: S311 - made-up data, no secret
     known = [f'"user_id":"u-{rng.randrange(10_000_000):07d}","member":true' for _ in range(_USERS * 3 // 5)]
     return (*known, *('"user_id":null,"member":false',) * (_USERS - len(known)))
@@ -71,7 +71,7 @@ def users() -> tuple[str, ...]:
 
 @cache
 def products() -> tuple[tuple[str, str], ...]:
-    """For each product its path in the shop, and a snippet of four keys; prices keep two decimals, as in 1.10."""
+    """The path of each product in the shop, and a snippet of its four keys; prices keep two decimals, as in 1.10."""
     rng = random.Random(_POOL_SEED + 1)  # noqa: S311 - made-up data, no secret
     made = []
     for number in range(_PRODUCTS):

@@ -1,10 +1,11 @@
-"""Stands in for Glue in the demo: each run of the job is a process of its own, which can be killed."""
+"""Runs the job in place of Glue: each run is a process, which can be killed."""
 
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,23 +15,22 @@ from compactor.core.errors import CompactorError
 _END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 
 
+@dataclass(frozen=True, slots=True)
 class ProcessJob:
-    """The runs of one job, one at a time, as `compactor.control.ports.JobRuns` has them.
+    """The runs of one job, one at a time. Implements `compactor.control.ports.JobRuns`.
 
-    Args:
-        environment: Of each run.
-        log: A file that all runs write to.
+    Attributes:
+        environment: Variables of each run.
+        log: The file that all runs write to.
     """
 
-    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
-        self._environment = environment
-        self._log = log
-        self._runs: dict[str, tuple[datetime, subprocess.Popen[bytes]]] = {}
-        self._ended: dict[str, datetime] = {}
+    environment: Mapping[str, str]
+    log: Path
+    _runs: dict[str, tuple[datetime, "subprocess.Popen[bytes]"]] = field(default_factory=dict)
+    _ended: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def is_running(self) -> bool:
-        """Whether any run is."""
         return any(process.poll() is None for _, process in self._runs.values())
 
     def list(self, since: datetime) -> Sequence[JobRun]:
@@ -41,14 +41,14 @@ class ProcessJob:
         if self.is_running:
             return None
         run_id = f"jr_{len(self._runs) + 1}"
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "compactor", "--log-format", "json", "run"],
-                env=dict(self._environment),
+                env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # so that its JVM goes with it
+                start_new_session=True,  # so that its JVM is killed with it
             )
         self._runs[run_id] = (datetime.now(UTC), process)
         return run_id
@@ -72,11 +72,12 @@ class ProcessJob:
         try:
             return process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired as exc:
-            words = f"run {run_id} was asked to end {_END_SECONDS:.0f} s ago and still runs; its log: {self._log}"
-            raise CompactorError(words) from exc
+            raise CompactorError(
+                f"run {run_id} was asked to end {_END_SECONDS:.0f} s ago and still runs; its log: {self.log}"
+            ) from exc
 
     def end(self) -> None:
-        """Make sure that no run is left."""
+        """End all runs, by force if they do not end in time."""
         for _, process in self._runs.values():
             if process.poll() is None:
                 process.terminate()
@@ -92,6 +93,6 @@ class ProcessJob:
         if code is None:
             return JobRun(run_id, JobState.RUNNING, started_at, started_at)
         ended_at = self._ended.setdefault(run_id, datetime.now(UTC))
-        state = JobState.SUCCEEDED if code == 0 else JobState.FAILED
-        error = "" if code == 0 else f"the process ended with {code}"
-        return JobRun(run_id, state, started_at, ended_at, ended_at, error)
+        if code == 0:
+            return JobRun(run_id, JobState.SUCCEEDED, started_at, ended_at, ended_at, "")
+        return JobRun(run_id, JobState.FAILED, started_at, ended_at, ended_at, f"the process ended with {code}")

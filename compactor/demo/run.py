@@ -1,4 +1,4 @@
-"""The demo: makes events, runs the very commands that a user would, and compares what came out with what went in."""
+"""The demo: makes events, runs the same commands as a user, and compares the output with the input."""
 
 import os
 import signal
@@ -25,24 +25,25 @@ from compactor.wiring.app import App
 from compactor.wiring.remote_settings import settings_at
 
 DEEP_BYTES = 250_000_000
-"""Up to so much input every value is compared in the end; that takes a minute for every so many bytes."""
+"""Up to this much input the demo compares every value, which takes about a minute."""
 
-_END_SECONDS = 60.0  # a run that was interrupted finishes its batch first
+_END_SECONDS = 60.0  # an interrupted run finishes its batch first
+_SHOWN_SIZES = 6
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends the demo as Ctrl-C does."""
+    """SIGTERM. It ends the demo as Ctrl-C does."""
 
 
 def run_demo(total_bytes: int, folder: Path | None) -> bool:
-    """Run it.
+    """Run the demo.
 
     Args:
-        total_bytes: How much input to make.
-        folder: A new or empty folder to do it in; None for a stand-in for AWS that leaves nothing behind.
+        total_bytes: Size of the input to make.
+        folder: A new or empty folder for all files; None for an AWS emulator that leaves nothing behind.
 
     Returns:
-        Whether exactly what went in came out.
+        Whether the output holds exactly what the input held.
 
     Raises:
         SettingsError: The folder is not empty.
@@ -51,21 +52,21 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
     with ExitStack() as stack:
         stack.enter_context(_sigterm_as_interrupt())
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
-        scene, environment = _set(stack, total_bytes, folder)
+        scene, environment = _scene(stack, total_bytes, folder)
         config = scene.write_settings((folder or work) / "demo.toml")
         environment = {**environment, "COMPACTOR_CONFIG": config}
         app = App(settings_at(config, environment))
         click.echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
         made = scene.write_events(app.store)
         run_seconds = _by_commands(scene, environment) if folder else _by_events(scene, environment, app, work)
-        _command(["verify", "--deep"] if scene.total_bytes <= DEEP_BYTES else ["verify"], environment)
+        _command(["verify", "--deep"] if total_bytes <= DEEP_BYTES else ["verify"], environment)
         _command(["status"], environment)
         found = read_outcome(app)
         _show(made, found, run_seconds, app.layout)
         if folder is None:
-            click.echo("\nThe stand-in forgets it all now; `compactor demo --local DIR` keeps the files to look at.")
+            click.echo("\nThe emulator keeps nothing; use `compactor demo --local DIR` to keep the files.")
         else:
-            click.echo(f"\nIt is all in {folder}; look at it, for example, with\n")
+            click.echo(f"\nAll files are in {folder}. Next, for example:\n")
             click.echo(f"  duckdb -c \"FROM '{app.settings.paths.output}/*/*.parquet' LIMIT 5\"")
             click.echo(f"  compactor --config {config} status")
         faults = differences(made, found)
@@ -74,21 +75,19 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
         return not faults
 
 
-def _set(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene, dict[str, str]]:
-    """The scene, and the environment of the commands in it."""
-    # Settings of the surroundings are none of the demo's.
+def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene, dict[str, str]]:
+    """Prepare the places; returns them and the variables of the commands. Settings of the user must not apply."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
     if folder is not None:
         if folder.exists() and any(folder.iterdir()):
             raise SettingsError([f"--local: {folder} is not empty -> expected a new or empty folder"])
         folder.mkdir(parents=True, exist_ok=True)
         return in_folder(folder.resolve(), total_bytes), environment
-    click.echo("Starting a local stand-in for AWS ...")
+    click.echo("Starting a local AWS emulator ...")
     url = stack.enter_context(local_aws())
     os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
     os.environ.update(CREDENTIALS)
-    # This module is only imported where AWS is stood in for.
-    from compactor.adapters.aws.local_setup import (  # noqa: PLC0415
+    from compactor.adapters.aws.local_setup import (  # noqa: PLC0415 - only for the emulator
         make_buckets,
         make_claims_table,
         make_event_queue,
@@ -98,16 +97,12 @@ def _set(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene
     make_claims_table(TABLE, region=REGION, endpoint_url=url)
     queue_url = make_event_queue(QUEUE, RAW_BUCKET, region=REGION, endpoint_url=url)
     environment.pop("AWS_PROFILE", None)
-    reach = {"AWS_REGION": REGION, "COMPACTOR_AWS__ENDPOINT_URL": url}
-    return in_buckets(url, queue_url, total_bytes), {**environment, **CREDENTIALS, **reach}
+    environment |= {**CREDENTIALS, "AWS_REGION": REGION, "COMPACTOR_AWS__ENDPOINT_URL": url}
+    return in_buckets(url, queue_url, total_bytes), environment
 
 
 def _by_commands(scene: Scene, environment: Mapping[str, str]) -> float:
-    """Plan from a listing, and run.
-
-    Returns:
-        How long `run` took, in seconds.
-    """
+    """Plan and run; returns the seconds of `run`."""
     _command(["plan", scene.raw], environment)
     started = time.monotonic()
     _command(["run", "--once"], environment)
@@ -115,16 +110,12 @@ def _by_commands(scene: Scene, environment: Mapping[str, str]) -> float:
 
 
 def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Path) -> float:
-    """Go the whole way from S3's events to what CloudWatch has measured.
-
-    Returns:
-        How long the job took, in seconds.
-    """
-    from compactor.demo.full_way import FullWay  # noqa: PLC0415 - which needs what only AWS needs
+    """Go the whole way from S3 events to metrics; returns the seconds of the job."""
+    from compactor.demo.full_way import FullWay  # noqa: PLC0415 - needs boto3
 
     way = FullWay(scene, app, environment, work / "job.log")
     seconds = way.go()
-    way.show_measurements()
+    way.show_metrics()
     return seconds
 
 
@@ -140,11 +131,12 @@ def _command(arguments: list[str], environment: Mapping[str, str]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Make sure that a command is gone, also where this process is interrupted before it."""
+    """End a command that still runs because this process was interrupted."""
     if process.poll() is not None:
         return
+    # Ctrl-C has reached the command itself; a second signal would cut its batch short.
     if not isinstance(sys.exception(), KeyboardInterrupt) or isinstance(sys.exception(), Terminated):
-        process.terminate()  # while Ctrl-C has reached it by itself, and a second signal would cut its batch short
+        process.terminate()
     try:
         process.wait(_END_SECONDS)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -154,7 +146,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end the demo as Ctrl-C does: with everything that it started."""
+    """Let SIGTERM end the demo, and all that it has started, as Ctrl-C does."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise Terminated
@@ -167,15 +159,16 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 
 
 def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> None:
-    table = Table(title="What went in and what came out", title_justify="left", title_style="bold", show_header=False)
-    sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:6]))
-    more = f" and {len(found.output_sizes) - 6} more" if len(found.output_sizes) > 6 else ""  # noqa: PLR2004 - one line
-    for name, value in (
-        ("in", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
+    verification = found.verification
+    sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:_SHOWN_SIZES]))
+    more = f" and {len(found.output_sizes) - _SHOWN_SIZES} more" if len(found.output_sizes) > _SHOWN_SIZES else ""
+    table = Table(title="Input and output", title_justify="left", title_style="bold", show_header=False)
+    for row in (
+        ("input", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
         ("lines", f"{made.lines:,}"),
-        ("rows", f"{found.verification.rows:,} of {made.records:,} expected"),
-        ("rejects", f"{by_name(found.verification.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
-        ("out", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
+        ("rows", f"{verification.rows:,} of {made.records:,} expected"),
+        ("rejects", f"{by_name(verification.rejects_by_reason)}; {sum(made.bad_lines.values()):,} expected"),
+        ("output", f"{count(len(found.output_sizes), 'file')}, {size(sum(found.output_sizes))}"),
         ("sizes", sizes + more),
         ("at work", f"{duration(found.work_seconds)}, {rate(made.decoded_bytes, found.work_seconds)}"),
         ("run", f"{duration(run_seconds)} with Spark's start, {rate(made.decoded_bytes, run_seconds)}"),
@@ -183,6 +176,6 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
         ("rejects in", layout.rejects_folder),
         ("ledger in", layout.ledger_folder),
     ):
-        table.add_row(name, value)
+        table.add_row(*row)
     click.echo()
     Console(highlight=False).print(table)

@@ -1,1 +1,1 @@
-"""What turns the files of a manifest into staged Parquet: the engine contract and the native engine."""
+"""Turns the files of a manifest into staged Parquet: the engine port and the native engine."""

@@ -1,8 +1,7 @@
-"""The Parquet files of a bin, staged as they grow: each of them whole, or not at all."""
+"""The Parquet files of a bin, staged as they grow: each of them becomes visible whole, or not at all."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from types import TracebackType
+from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StoreUnavailable
@@ -11,22 +10,18 @@ from compactor.engines.kernel import Kernel
 from compactor.ledger.sizing import closes_file
 
 
-class _UnfinishedError(Exception):
-    """A file was still open when nobody was there any more to finish it."""
-
-
 class BinOutputs:
-    """The output files of one pass over a bin. A context: a file that is not finished at its end is abandoned.
+    """The output files of one pass over a bin. A context manager that aborts what was not committed.
 
     Args:
-        store: Where to write.
-        kernel: What makes the bytes.
-        name: How the URIs begin; no other pass has the same.
-        target_file_bytes: How large a file should be.
+        store: Receives the files.
+        kernel: Makes their bytes.
+        name: The beginning of their URIs, which no other pass uses.
+        target_file_bytes: The size of a file at which the next one begins.
 
     Attributes:
-        uris: Of the files that were begun, in their order.
-        finished_bytes: The length of those that are finished.
+        uris: The files begun so far, in order.
+        finished_bytes: The total length of the finished ones.
     """
 
     def __init__(self, store: ObjectStore, kernel: Kernel, name: str, target_file_bytes: int) -> None:
@@ -38,40 +33,46 @@ class BinOutputs:
         self._target_file_bytes = target_file_bytes
         self._current_bytes = 0
         self._writer: ObjectWriter | None = None
+        self._open_file = ExitStack()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._writer is not None:
-            error = error or _UnfinishedError()
-            self._writer.__exit__(type(error), error, trace)
+    def __exit__(self, *_: object) -> None:
+        self.abort()
 
     def flush(self, done: float) -> None:
-        """Write what the kernel has completed, and end the file where it is as large as it should be.
+        """Write what the kernel has completed, and finish the file if it has reached its size.
 
         Args:
-            done: The share of the input that has been read.
+            done: The share of the input that has been read, from 0 to 1.
         """
         self._write(self._kernel.take())
         if done and closes_file(self._kernel.output_bytes, self.finished_bytes, done, self._target_file_bytes):
-            self.finish()
+            self.commit()
 
-    def finish(self) -> None:
-        """End the open file, if there is one.
+    def commit(self) -> None:
+        """Finish the open file, if there is one.
 
         Raises:
             StoreUnavailable: It could not be written.
         """
         self._write(self._kernel.finish_output())
         if self._writer is not None:
-            writer, self._writer = self._writer, None
             with _writing(self.uris[-1]):
-                writer.__exit__(None, None, None)
+                self._close()
             self.finished_bytes += self._current_bytes
             self._current_bytes = 0
+
+    def abort(self) -> None:
+        """Discard the open file, if there is one."""
+        if self._writer is not None:
+            self._writer.abort()
+            self._close()
+
+    def _close(self) -> None:
+        self._writer = None
+        self._open_file.close()
 
     def _write(self, data: bytes) -> None:
         if not data:
@@ -79,7 +80,7 @@ class BinOutputs:
         if self._writer is None:
             uri = f"{self._name}{len(self.uris):03d}.parquet"
             with _writing(uri):
-                self._writer = self._store.writer(uri).__enter__()
+                self._writer = self._open_file.enter_context(self._store.writer(uri))
             self.uris.append(uri)
         with _writing(self.uris[-1]):
             self._writer.write(data)
@@ -88,7 +89,7 @@ class BinOutputs:
 
 @contextmanager
 def _writing(uri: str) -> Iterator[None]:
-    """An output that cannot be had says nothing about the input that is being read."""
+    """Report a failed write as trouble of the store, so that the input file being read is not blamed for it."""
     try:
         yield
     except (ObjectNotFound, ObjectChanged) as exc:

@@ -1,8 +1,8 @@
-"""One task of the native engine: reads the files of a bin once, and stages their rows and rejects."""
+"""One task of the native engine: reads the files of a bin once and stages their rows and rejects."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -26,28 +26,26 @@ from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.ndjson.rejects import RejectsWriter
 
 BLOCK_BYTES = 1024 * 1024
-"""How much the kernel looks at together. Measured: no slower than more."""
+"""Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""
 
-
-_REFUSED_TOGETHER = 4096  # lines that inspection looks at together; few, as each becomes an object
+_REFUSED_TOGETHER = 4096  # refused lines inspected in one call; few, because each becomes an object
 
 MAX_PASSES = 4
-"""How often a bin may be read: once more for files that cannot be read whole, and again for those that change."""
+"""How often a bin may be read: once more without the unreadable files, and again for files that change meanwhile."""
+
+_Walked = WalkedFile[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class BinTask:
-    """What one task does.
+    """One bin: the input files, and how their rows are written.
 
     Attributes:
-        files: Index in the manifest, and file; in the manifest's order.
-        stored_bytes: How long they are in all, as far as that is known.
-        staging: The folder of the attempt; it ends with `/`.
-        number: Tells the tasks of an attempt apart.
-        plan: What rows are made of.
-        limits: What is too long or too large.
-        on_changed_file: What to do with another version than the manifest names.
-        target_file_bytes: How large an output file should be.
+        files: Index in the manifest and file, in the manifest's order.
+        stored_bytes: Their total length as stored, as far as it is known.
+        staging: The attempt's folder; ends with `/`.
+        number: Distinguishes the tasks of an attempt.
+        target_file_bytes: The output size at which the next output file begins.
     """
 
     files: tuple[tuple[int, ManifestFile], ...]
@@ -62,12 +60,11 @@ class BinTask:
 
 @dataclass(frozen=True, slots=True)
 class BinFile:
-    """What became of one file.
+    """The outcome of one input file.
 
     Attributes:
-        index: In the manifest.
-        report: Its audit.
-        new_keys: Keys without a column that no earlier file of the bin has, as first seen.
+        index: Its position in the manifest.
+        new_keys: Keys without a column that no earlier file of the bin has, in first-seen order.
     """
 
     index: int
@@ -77,16 +74,16 @@ class BinFile:
 
 @dataclass(frozen=True, slots=True)
 class BinResult:
-    """What became of a bin.
+    """The outcome of a bin.
 
     Attributes:
-        files: In its order.
-        seen_keys: Keys with a column that some file has.
-        outputs: URIs of the staged Parquet files of rows; of no use if `lacks_columns`.
-        output_bytes: Their length.
-        rejects_uri: The staged Parquet file of all rejects, if there are any.
-        rescued_values: Values that do not fit the type of their column.
-        lacks_columns: A key has no place to go, so the bin has to be done again when it has one.
+        files: In the order of the task.
+        seen_keys: Keys with a column that occur in some file.
+        outputs: URIs of the staged Parquet files of rows; not to be used if `lacks_columns`.
+        output_bytes: The total length of `outputs`.
+        rejects_uri: The staged Parquet file of all rejects; None if there are none.
+        rescued_values: Number of values that do not fit the type of their column.
+        lacks_columns: A key has no column and cannot be rescued, so the bin has to be written again with more columns.
     """
 
     files: tuple[BinFile, ...]
@@ -102,57 +99,57 @@ class BinResult:
         return sum(file.report.records for file in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rescan:
+    """The outcome of a pass that has to be repeated.
+
+    Attributes:
+        unreadable: By index, the files to leave out of the next pass.
+    """
+
+    unreadable: Mapping[int, _Walked]
+
+
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
     """Do a task. A second run of it touches nothing that the first one reported.
 
-    A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind. Where rows
-    of one were handed on before that came out, the bin is done again without those that could not be read.
+    A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind. If some of
+    its rows had already been written when this came out, the bin is read again without the unreadable files.
 
     Args:
-        store: Where the files are, and where rows and rejects are staged.
-        task: What to do.
-        new_kernel: Makes what builds the rows.
+        store: Holds the input files, and receives rows and rejects.
+        task: The bin.
+        new_kernel: Makes the kernel of a pass.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
-        ManifestError: `too_many_keys`: the files hold more of them than any table can have columns.
+        ManifestError: `too_many_keys`: the files hold more keys than any table can have columns.
         StagingError: Files change again and again, or the kernel has a fault.
     """
-    known: dict[int, WalkedFile[tuple[str, ...]]] = {}
+    unreadable: Mapping[int, _Walked] = {}
     try:
         for number in range(MAX_PASSES):
-            result = _Pass(store, task, new_kernel, known, number).run()
-            if result is not None:
-                return result
-    except OSError as exc:  # stores have errors of their own, so it is the scratch folder: a full disk, say
+            outcome = _Pass(store, task, new_kernel, number).run(unreadable)
+            if isinstance(outcome, BinResult):
+                return outcome
+            unreadable = outcome.unreadable
+    except OSError as exc:  # stores raise errors of their own, so it is the scratch folder: a full disk, for example
         raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
     raise StagingError(f"manifest {task.plan.manifest_id}: files of bin {task.number} change again and again")
-
-
-class _OfNoUseError(Exception):
-    """What was written so far is to be abandoned."""
 
 
 class _Pass:
     """One pass over the files of a bin.
 
-    `_needs_rescan` tells that rows of a file which is not to be taken in were handed on.
+    `_needs_rescan` is set when a file turns out to be unreadable after some of its rows were written.
     """
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        task: BinTask,
-        new_kernel: NewKernel,
-        known: dict[int, WalkedFile[tuple[str, ...]]],
-        number: int,
-    ) -> None:
+    def __init__(self, store: ObjectStore, task: BinTask, new_kernel: NewKernel, number: int) -> None:
         self._store = store
         self._task = task
-        self._known = known
         self._kernel: Kernel = new_kernel(task.plan)
-        # Two runs of a task, one of which was thought lost, must not write over what the other one has reported.
+        # A task that Spark believes lost may still run beside its repetition: neither may overwrite the other's files.
         self._name = f"{task.number:06d}-{number}-{uuid4().hex[:8]}"
         outputs = f"{task.staging}out/{self._name}-"
         self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
@@ -162,31 +159,29 @@ class _Pass:
         self._needs_rescan = False
         self._new_keys = 0
 
-    def run(self) -> BinResult | None:
-        """Do it.
+    def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | _Rescan:
+        """Read the files and stage their rows and rejects.
 
-        Returns:
-            What became of the bin; None if it has to be done again, with what `known` holds by now.
+        Args:
+            unreadable: By index, the files that an earlier pass found unreadable; they are left out.
         """
-        walked: dict[int, WalkedFile[tuple[str, ...]]] = dict(self._known)
+        walked = dict(unreadable)
         files = [file for file in self._task.files if file[0] not in walked]
         with self._walk as walk:
             path = walk.scratch / "rejects.parquet"
-            with RejectsWriter(path) as rejects, suppress(_OfNoUseError), self._outputs:
+            with RejectsWriter(path) as rejects, self._outputs as outputs:
                 walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
-                if self._needs_rescan or self._kernel.lacks_columns:
-                    raise _OfNoUseError
-                self._outputs.finish()
+                if not (self._needs_rescan or self._kernel.lacks_columns):
+                    outputs.commit()
             if self._needs_rescan:
-                # All that could not be read are known by now, so that one more pass will do.
-                self._known.update((index, file) for index, file in walked.items() if file.found is None)
-                return None
+                # All unreadable files are known by now, so one more pass is enough.
+                return _Rescan({index: file for index, file in walked.items() if file.found is None})
             rejects_uri = f"{self._task.staging}rejects/{self._name}.parquet" if rejects.rows else None
             if rejects_uri is not None:
                 self._store.upload(rejects_uri, path)
             return self._result(walked, rejects_uri)
 
-    def _result(self, walked: Mapping[int, WalkedFile[tuple[str, ...]]], rejects_uri: str | None) -> BinResult:
+    def _result(self, walked: Mapping[int, _Walked], rejects_uri: str | None) -> BinResult:
         kernel = self._kernel
         return BinResult(
             files=tuple(
@@ -213,7 +208,7 @@ class _Pass:
             raise
         new_keys = tuple(kernel.end_file())
         self._new_keys += len(new_keys)
-        if self._new_keys > MAX_KEYS:  # nothing is gained by collecting more of them
+        if self._new_keys > MAX_KEYS:  # stop before even more of them are collected
             where = f"manifest {self._task.plan.manifest_id}"
             raise ManifestError("too_many_keys", f"{where}: more than {MAX_KEYS} different keys, expected columns")
         self._flush()
@@ -232,7 +227,7 @@ class _Pass:
 
 
 def _refused(block: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[Refused]:
-    """The lines that the kernel refused, each with the reason that inspection gives."""
+    """The lines that the kernel refused, each with the reason that inspection gives for it."""
     for at in range(0, len(places), _REFUSED_TOGETHER):
         part = places[at : at + _REFUSED_TOGETHER]
         raws = [block[start:end] for _, start, end in part]
@@ -242,6 +237,6 @@ def _refused(block: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[R
             if reason is None:
                 raise StagingError(
                     f"the native kernel refused a record of {len(raw)} bytes, from byte {start} of a block of "
-                    f"{len(block)}; expected it to take it"
+                    f"{len(block)}; expected it to accept the record"
                 )
             yield Refused(number, start, reason, raw)

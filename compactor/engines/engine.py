@@ -1,4 +1,4 @@
-"""The seam between a manifest's life and what turns its lines into Parquet: nothing outside knows which engine ran."""
+"""The port of the engines, which turn the lines of a manifest into Parquet. Callers do not know which engine runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from compactor.core.records import FileReport
 from compactor.schema.schema import SchemaVersion
 
 EngineName = Literal["native", "spark"]
-"""The engines there are, as settings and ledger call them."""
+"""The names of the engines in settings and ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +18,17 @@ class StageRequest:
     """One attempt at one manifest.
 
     Attributes:
-        manifest: What to compact.
-        staging: A folder of this attempt's own; it ends with `/`.
-        schema: The latest version that is on record.
-        declared_keys: Keys that have a column whether or not they were seen; `columns_for` brings it.
-        columns_for: Gives the schema version that holds these keys, and makes it if need be. The keys are in first-seen
-            order, each with the URI of the first file that has it.
-        max_columns: Columns that keys may have; further keys share the column of rescued data.
-        ratio: Parquet bytes per decoded byte as learned so far; None where the engine has to measure a sample.
-        stored_ratio: The same per stored byte, for an engine that plans before it decodes.
-        manifests_in_flight: How many manifests are worked on at once, this one included.
+        staging: The attempt's own folder; ends with `/`.
+        schema: The latest version on record.
+        declared_keys: The keys of the schema file, which have a column in every version that `columns_for` returns.
+        columns_for: Returns a schema version with a column for each of these keys, creating it if necessary. Takes the
+            keys in first-seen order, each with the URI of the first file that has it.
+        max_columns: The most columns that keys get; further keys share the column of rescued data.
+        ratio: Parquet bytes per decoded byte, from earlier commits; None if the engine has to measure a sample.
+        stored_ratio: Parquet bytes per stored byte, for an engine that plans before it decodes; or None.
+        manifests_in_flight: Number of manifests being processed at once, including this one.
         processed_at: The value of the column `_processed_at`.
-        on_inspected: To be called when every line was read and what was set aside is staged.
+        on_inspected: The engine calls it when every line has been read and all rejects are staged.
     """
 
     manifest: Manifest
@@ -50,8 +49,7 @@ class StagedOutput:
     """A Parquet file of rows.
 
     Attributes:
-        schema: The version whose columns it has: that of the whole, or an older one if none of its rows has a key that
-            came later.
+        schema: The version whose columns it has. Older than that of the commit if no row has a key that came later.
     """
 
     uri: str
@@ -60,15 +58,15 @@ class StagedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What an engine left in staging.
+    """The files that an engine staged.
 
     Attributes:
-        reports: The audit, one a file, in the manifest's order.
-        schema: The version that has a column for every key, as far as there may be columns.
-        outputs: The Parquet files of rows, in the order in which they are to be numbered.
-        rejects: URIs of the Parquet files of rejects, likewise.
-        rescued_values: Values that do not fit the type of their column, and are in the rescued data instead.
-        redone_bins: Parts of the input whose rows had to be written again, for keys that nobody had seen before.
+        reports: One per input file, in the manifest's order.
+        schema: The version with a column for every key, up to the maximum number of columns.
+        outputs: The Parquet files of rows, in the order in which they will be numbered.
+        rejects: URIs of the Parquet files of rejects, in the order in which they will be numbered.
+        rescued_values: Number of values that do not fit the type of their column and are in the rescued data instead.
+        redone_bins: Number of bins that had to be written again because of new keys.
     """
 
     reports: tuple[FileReport, ...]
@@ -82,19 +80,19 @@ class Staged:
 class Engine(Protocol):
     """Turns the lines of a manifest's files into staged Parquet files.
 
-    Each line ends as one row, one reject, or a blank; each file that cannot be read whole is reported as such and
-    leaves nothing behind. What is staged is verified by the caller and becomes visible only then.
+    Each line becomes one row or one reject, or is blank. A file that cannot be read whole is reported as such and
+    leaves nothing behind. The caller verifies the staged files before it publishes them.
     """
 
     @property
     def name(self) -> str:
-        """What the ledger calls this engine."""
+        """The engine's name in the ledger."""
 
     def is_healthy(self) -> bool:
-        """Whether the engine can do anything at all. Asked after trouble that nobody foresaw. Never raises."""
+        """Whether the engine still works. Asked after an unexpected error. Never raises."""
 
     def stage(self, request: StageRequest) -> Staged:
-        """Do the work of one attempt. May be called from several threads at once.
+        """Make one attempt. May be called from several threads at once.
 
         Raises:
             TryAgainError: Passing trouble.

@@ -1,4 +1,4 @@
-"""The inspect step: reads input files, stages their rejects, and repaired copies of those that Spark would misread."""
+"""Inspects files for the Spark engine: stages their rejects, and repaired copies of files that Spark would misread."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -22,18 +22,14 @@ _WRITE_BUFFER_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class InspectTask:
-    """What one executor task inspects.
+    """The files that one executor task inspects.
 
     Attributes:
-        manifest_id: The manifest that names the files.
-        files: Index in the manifest, and file; in the manifest's order.
-        staging: The folder of the attempt; it ends with `/`.
-        limits: What is too long or too large.
-        on_changed_file: What to do with another version than the manifest names.
-        refused: By index: records, without white space around them, to be rejected as `parsers_disagree`. A file that
-            is named here always gets a repaired copy.
-        task_number: Tells the tasks of an attempt apart.
-        discovery: How closely to look.
+        files: Index in the manifest and file, in the manifest's order.
+        staging: The attempt's folder; ends with `/`.
+        refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
+            always gets a repaired copy.
+        task_number: Distinguishes the tasks of an attempt.
     """
 
     manifest_id: str
@@ -48,13 +44,12 @@ class InspectTask:
 
 @dataclass(frozen=True, slots=True)
 class InspectedFile:
-    """What became of one file.
+    """The outcome of one file.
 
     Attributes:
-        index: In the manifest.
-        report: Its audit.
-        keys: Top-level keys of its records, as first seen.
-        readable_uri: What Spark is to read: the original or its repaired copy; None if there is no record to read.
+        index: Its position in the manifest.
+        keys: Top-level keys of its records, in first-seen order.
+        readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records.
     """
 
     index: int
@@ -65,10 +60,11 @@ class InspectedFile:
 
 @dataclass(frozen=True, slots=True)
 class InspectTaskResult:
-    """What became of the files of a task, in its order.
+    """The outcome of a task.
 
     Attributes:
-        rejects_uri: The staged Parquet file of all their rejects, if there are any.
+        files: In the order of the task.
+        rejects_uri: The staged Parquet file of all rejects; None if there are none.
     """
 
     files: tuple[InspectedFile, ...]
@@ -76,13 +72,13 @@ class InspectTaskResult:
 
 
 def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
-    """Inspect some files of a manifest; repeating it writes the same names with the same content.
+    """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
     A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind.
 
     Args:
-        store: Where the files are, and where rejects and repaired copies are staged.
-        task: What to do.
+        store: Holds the input files, and receives rejects and repaired copies.
+        task: The files to inspect.
 
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
@@ -90,7 +86,7 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """
     try:
         return _inspect_files(store, task)
-    except OSError as exc:  # stores have errors of their own, so it is the scratch folder: a full disk, say
+    except OSError as exc:  # stores raise errors of their own, so it is the scratch folder: a full disk, for example
         raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
 
 
@@ -112,7 +108,7 @@ def _inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
 
 @dataclass(frozen=True, slots=True)
 class _Inspector:
-    """One run of a task: everything that its files share."""
+    """Inspects the files of one run of a task."""
 
     store: ObjectStore
     task: InspectTask
@@ -121,7 +117,7 @@ class _Inspector:
     def read(
         self, file: OpenedFile, on_reject: Callable[[Reject], None]
     ) -> tuple[Inspected, tuple[tuple[str, ...], str | None]]:
-        """Look at every line; upload a copy if Spark needs one. Returns what was found, keys, and what Spark reads."""
+        """Inspect every line; upload a copy if Spark needs one. Returns counts, keys and the `readable_uri`."""
         copy = self.walk.scratch / f"{file.index:06d}.ndjson"
         try:
             inspected, readable_uri = self._inspect(file, on_reject, copy)
@@ -134,15 +130,15 @@ class _Inspector:
     ) -> tuple[Inspected, str | None]:
         uri, codec = file.opened.uri, file.codec
         refused = self.task.refused.get(file.index)
-        look = partial(self._pass, file, refused)
+        inspect = partial(self._pass, file, refused)
         copied = refused is not None or not spark_reads_name(uri, codec)
-        inspected = look(on_reject, copy if copied else None)
+        inspected = inspect(on_reject, copy if copied else None)
         if not inspected.records:
             return inspected, None
         if not copied:
             if spark_reads_as_is(uri, codec, inspected):
                 return inspected, uri
-            again = look(lambda _: None, copy)
+            again = inspect(lambda _: None, copy)
             if again != inspected:
                 raise ObjectChanged(f"{uri}: a second reading found {again.lines} lines, not {inspected.lines}")
         copy_uri = f"{self.task.staging}repaired/{file.index:06d}.ndjson"
@@ -156,7 +152,7 @@ class _Inspector:
         on_reject: Callable[[Reject], None],
         copy: Path | None,
     ) -> Inspected:
-        """Read the file once, and write its records to `copy` if that is given."""
+        """Read the file once, and write its records to `copy` unless that is None."""
         with ExitStack() as stack:
             write = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)).write if copy else None
             return inspect_lines(

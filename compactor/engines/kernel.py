@@ -1,4 +1,4 @@
-"""What a task needs of the module that turns lines into Parquet: a port, and the plan that it works by."""
+"""The port of the kernel, which turns lines into Parquet, and the plan it follows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,15 @@ from compactor.schema.schema import SchemaVersion
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """What rows are made of.
+    """The columns of rows and how to write them.
 
     Attributes:
-        schema: Its columns.
-        metadata_columns: Columns that the compactor adds.
-        manifest_id: For the column `_manifest_id`.
-        processed_at: For the column `_processed_at`.
+        metadata_columns: Names of the columns that the compactor adds.
+        manifest_id: The value of the column `_manifest_id`.
+        processed_at: The value of the column `_processed_at`.
         rescues_unknown: Whether keys without a column go to the rescued data.
         compression: Parquet's codec.
-        held_bytes: How many bytes of records are held back as rows, so that their file can be withdrawn.
+        held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
     """
 
     schema: SchemaVersion
@@ -32,62 +31,62 @@ class RowPlan:
 
 
 class Kernel(Protocol):
-    """Builds the rows of some files, one file after the other, and hands on Parquet as it grows.
+    """Builds the rows of files, one file after the other, and returns the Parquet bytes as they are completed.
 
-    All calls may raise `StagingError`: the module has a fault.
+    Every call may raise `StagingError`, which means a fault in the kernel.
     """
 
     @property
     def output_bytes(self) -> int:
-        """The length of the Parquet file so far, what was not handed on yet included."""
+        """The length of the Parquet file so far, including bytes that were not taken yet."""
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether a key came up that has no place to go. No rows are built from then on."""
+        """Whether some key has no column and cannot be rescued. No rows are built from then on."""
 
     @property
     def rescued_values(self) -> int:
-        """Values that do not fit the type of their column, of files that were read to their end."""
+        """Number of values that do not fit the type of their column, in files that were ended."""
 
     def seen_keys(self) -> list[str]:
-        """The keys with a column that files which were read to their end have."""
+        """The keys with a column that occur in files that were ended."""
 
     def begin_file(self, source_uri: str) -> None:
-        """Begin a file; the one before was ended or withdrawn."""
+        """Begin a file. The previous one has been ended or withdrawn."""
 
     def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:
-        """Take in whole lines, each with its line feed.
+        """Read whole lines, each with its line feed.
 
         Returns:
-            How many lines there are, how many of them are blank, and those that are no records: the number of each in
-            the block, from 0, where it begins, and where its line feed is.
+            The number of lines, the number of blank lines, and the lines that are not records: for each its number in
+            the block, from 0, and the offsets of its first byte and of its line feed.
 
         Raises:
             FileError: `too_many_keys`.
         """
 
     def withdraw_file(self) -> bool:
-        """Forget the rows of the current file.
+        """Discard the rows of the current file.
 
         Returns:
-            False if some of them have been handed on; nothing is changed then.
+            False if some of them are already in the output; then nothing changes.
         """
 
     def end_file(self) -> list[str]:
-        """End a file that was read to its end.
+        """End a file that was read completely.
 
         Returns:
-            The keys without a column that no file had before, as first seen.
+            The keys without a column that no earlier file had, in first-seen order.
         """
 
     def take(self) -> bytes:
-        """The Parquet bytes that were completed since the last call."""
+        """The Parquet bytes completed since the last call."""
 
     def finish_output(self) -> bytes:
         """End the Parquet file; the next row begins another one.
 
         Returns:
-            Its last bytes, behind those of `take`. No file without rows ever begins.
+            Its last bytes, after those of `take`. Nothing if it has no rows.
         """
 
 

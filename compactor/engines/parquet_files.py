@@ -1,4 +1,4 @@
-"""What a Parquet file says of itself, read from its footer with ranged reads, wherever it is stored."""
+"""Reads the footer of a stored Parquet file with ranged reads."""
 
 import io
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ _NAMES = {
     pa.date32(): "date",
     pa.timestamp("us", "UTC"): "timestamp",
 }
-"""Types as `compactor.schema.column_types` names them. A timestamp is INT64 in UTC; INT96 looks otherwise."""
+"""The names of types in `compactor.schema.column_types`. A timestamp is INT64 in UTC; INT96 is another Arrow type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFacts:
-    """What a footer says.
+    """The contents of a footer.
 
     Attributes:
-        rows: Rows of all row groups.
+        rows: Number of rows in all row groups.
         columns: Names of the top-level columns, in order.
-        types: Their types, as `compactor.schema.column_types` names them; pyarrow's name for any other.
-        size_bytes: The length of the whole file.
+        types: Their types, named as in `compactor.schema.column_types`; pyarrow's name for any other.
+        size_bytes: The length of the file.
     """
 
     rows: int
@@ -39,7 +39,7 @@ class ParquetFacts:
 
 
 class StoredFile(io.RawIOBase):
-    """A stored object as a seekable file. Each read is one ranged read of the store."""
+    """Presents a stored object as a seekable file. Each read is one ranged read of the store."""
 
     def __init__(self, store: ObjectStore, uri: str, size_bytes: int, etag: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ def open_parquet(store: ObjectStore, uri: str) -> tuple[pq.ParquetFile, int]:
         The file, and its size in bytes.
 
     Raises:
-        StagingError: It is missing, cut short, or no Parquet file.
+        StagingError: It is missing, truncated, or not a Parquet file.
     """
     info = store.stat(uri)
     if info is None:
@@ -98,10 +98,10 @@ def open_parquet(store: ObjectStore, uri: str) -> tuple[pq.ParquetFile, int]:
 
 
 def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
-    """What the footer of a stored file says.
+    """Read the footer of a stored file.
 
     Raises:
-        StagingError: It is missing, cut short, or no Parquet file.
+        StagingError: It is missing, truncated, or not a Parquet file.
     """
     file, size_bytes = open_parquet(store, uri)
     schema = file.schema_arrow
@@ -114,7 +114,7 @@ def parquet_facts(store: ObjectStore, uri: str) -> ParquetFacts:
 
 
 def type_name(found: pa.DataType) -> str:
-    """What the type of a column of a file is called, as `compactor.schema.column_types` does."""
+    """The name of a column's type in `compactor.schema.column_types`, or pyarrow's if there is none."""
     if pa.types.is_decimal128(found):
         return f"decimal({found.precision},{found.scale})"
     if pa.types.is_map(found):

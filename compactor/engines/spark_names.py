@@ -1,4 +1,4 @@
-"""How Spark's file source sees a URI: what it skips or misreads, how to write it literally, and how it shows it."""
+"""How Spark's file source treats a URI: what it skips or misreads, how to escape it, and how Spark displays it."""
 
 import re
 import unicodedata
@@ -7,9 +7,9 @@ from compactor.core.layout import base_name, canonical
 from compactor.ndjson.inspection import Inspected
 
 CODEC_EXTENSIONS = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate")
-"""Endings by which Hadoop decides that a file is compressed, whatever is in it."""
+"""Endings by which Hadoop decides that a file is compressed, whatever its content."""
 
-_SINK_METADATA = "_spark_metadata"  # at any depth below such a folder, Spark finds no rows and says nothing
+_SINK_METADATA = "_spark_metadata"  # Spark silently finds no rows at any depth below such a folder
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _LEGAL_ASCII = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-!.~'()*;:@&=+$,/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -17,16 +17,16 @@ _FIRST_NON_ASCII = "\x80"
 
 
 def spark_reads_as_is(uri: str, codec: str, inspected: Inspected) -> bool:
-    """Whether Spark's JSON reader gets exactly the records of a file when it is given the file itself."""
+    """Whether Spark's JSON reader, given the file itself, reads exactly its records."""
     return spark_reads_name(uri, codec) and not inspected.has_bom and inspected.rejected_lines == 0
 
 
 def spark_reads_name(uri: str, codec: str) -> bool:
-    """Whether Spark finds a file under its name and decodes it as it is encoded.
+    """Whether Spark finds a file under its name and decodes it correctly.
 
     Args:
-        uri: Where the file is.
-        codec: What it is encoded with, by its content: one of `compactor.ndjson.codecs.CODECS`.
+        uri: The file.
+        codec: The codec detected from its content: one of `compactor.ndjson.codecs.CODECS`.
     """
     name = base_name(uri)
     if codec == "gzip":
@@ -38,15 +38,15 @@ def spark_reads_name(uri: str, codec: str) -> bool:
 
 
 def spark_path(uri: str) -> str:
-    """A URI as `spark.read` takes it: one scheme a place, and no character of it a glob."""
+    """A URI for `spark.read`: in its canonical scheme, with glob characters escaped."""
     return _GLOB.sub(r"\\\1", _with_scheme(uri))
 
 
 def hadoop_encoded(uri: str) -> str:
-    """What `_metadata.file_path` shows for a file: its URI, quoted as `java.net.URI` quotes a path.
+    """The value of `_metadata.file_path` for a file: its URI, quoted as `java.net.URI` quotes a path.
 
-    Legal ASCII stays; all other ASCII, `%` included, is percent-encoded. Above ASCII only spaces and control characters
-    are, as seen with Java 17.
+    Legal ASCII stays; all other ASCII, including `%`, is percent-encoded. Beyond ASCII, only spaces and control
+    characters are (observed with Java 17).
     """
     scheme, _, rest = _with_scheme(uri).partition("://")
     authority, slash, path = rest.partition("/")
@@ -73,7 +73,7 @@ def _path(uri: str) -> str:
 
 
 def _is_plain_path(path: str) -> bool:
-    """Whether Hadoop leaves a path as it is (it normalises segments, and refuses a colon) and Spark looks there."""
+    """Whether Hadoop leaves a path unchanged (it normalises segments, and refuses a colon) and Spark reads it."""
     segments = path.split("/")
     return (
         ":" not in path

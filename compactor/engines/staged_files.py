@@ -1,4 +1,4 @@
-"""Holds what an engine staged against what it reported, before anything of it may become visible."""
+"""Verifies the staged files against the engine's report, before they may be published."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from compactor.schema.schema import parquet_columns, parquet_types
 
 @dataclass(frozen=True, slots=True)
 class VerifiedFile:
-    """A staged file and what its footer says."""
+    """A staged file and the contents of its footer."""
 
     uri: str
     facts: ParquetFacts
@@ -23,19 +23,19 @@ class VerifiedFile:
 def verify_staged(
     store: ObjectStore, manifest: Manifest, staged: Staged, metadata_columns: Sequence[str]
 ) -> tuple[list[VerifiedFile], list[VerifiedFile]]:
-    """Prove from the written footers that every line of the manifest is where the reports say.
+    """Prove from the written footers that every line of the manifest is accounted for.
 
     Args:
-        store: Where the staged files are.
-        manifest: What was to be compacted.
-        staged: What the engine says it did.
-        metadata_columns: The metadata columns that were asked for.
+        store: Holds the staged files.
+        manifest: The manifest that was compacted.
+        staged: The engine's report.
+        metadata_columns: The names of the metadata columns in the settings.
 
     Returns:
-        Outputs and rejects, in the order given.
+        Outputs and rejects, in the order of `staged`.
 
     Raises:
-        StagingError: A count or a column is not as it should be, or a file is not whole.
+        StagingError: A count or a column is wrong, or a file is not whole.
     """
     where = f"manifest {manifest.manifest_id}"
     _check_reports(where, manifest, staged.reports)

@@ -25,9 +25,9 @@ class BatchResult:
     """What became of a micro-batch.
 
     Attributes:
-        results: One for each manifest that came to an end.
+        results: One for each manifest that finished.
         failures: The error of each manifest that did not, by its id; trying again may help.
-        stuck: What is wrong with each manifest that only a person can put right, by its id.
+        stuck: What is wrong with each manifest that only a person can fix, by its id.
     """
 
     results: list[CompactionResult] = field(default_factory=list)
@@ -35,31 +35,23 @@ class BatchResult:
     stuck: dict[str, StuckError] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRunner:
     """Compacts the manifests of a micro-batch.
 
-    Args:
-        intake: Takes the objects in.
-        ledger: Says which manifests are suspects.
+    Attributes:
+        intake: Receives the objects.
+        ledger: Tells which manifests are suspects.
         compactor: Works on one manifest.
         manifests_in_flight: How many at once.
-        on_result: Told of each manifest that came to an end.
+        on_result: Called with the result of each manifest that finished.
     """
 
-    def __init__(
-        self,
-        intake: Intake,
-        ledger: Ledger,
-        compactor: ManifestCompactor,
-        *,
-        manifests_in_flight: int,
-        on_result: Callable[[CompactionResult], None] = lambda _: None,
-    ) -> None:
-        self._intake = intake
-        self._ledger = ledger
-        self._compactor = compactor
-        self._manifests_in_flight = manifests_in_flight
-        self._on_result = on_result
+    intake: Intake
+    ledger: Ledger
+    compactor: ManifestCompactor
+    manifests_in_flight: int
+    on_result: Callable[[CompactionResult], None] = lambda _: None
 
     def run(self, uris: Iterable[str]) -> BatchResult:
         """Take in and compact the manifests at these URIs. Repeated URIs and repeated manifests count once.
@@ -67,7 +59,7 @@ class BatchRunner:
         A failure of one manifest is kept in the result while the others go on.
 
         Raises:
-            OperatorError: A person must act; manifests in flight were finished, others not begun.
+            OperatorError: A person must act. Manifests in flight were finished, others were not begun.
             EngineLost: The engine is gone.
         """
         batch = BatchResult()
@@ -78,11 +70,11 @@ class BatchRunner:
         return batch
 
     def resume(self, manifest_ids: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> BatchResult:
-        """Carry open manifests on, one at a time: whatever was in flight when a driver died is a suspect.
+        """Resume open manifests, one at a time: each was in flight when a driver died, and so is a suspect.
 
         Args:
             manifest_ids: The open manifests.
-            is_stopping: Whether to begin no other one.
+            is_stopping: Asked before each manifest; if true, the rest is left to the next run.
 
         Raises:
             OperatorError: A person must act.
@@ -92,14 +84,14 @@ class BatchRunner:
         for manifest_id in manifest_ids:
             if is_stopping():
                 break
-            accepted = _tried(partial(self._ledger.accepted, manifest_id), manifest_id, batch)
+            accepted = _tried(partial(self.ledger.accepted, manifest_id), manifest_id, batch)
             if accepted is not None:
                 self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
         return batch
 
     def record_failures(self) -> int:
-        """Put on record what the store had failed to keep about failed attempts; returns how many are left."""
-        return self._compactor.record_failures()
+        """Record the failures that the store did not take before; returns how many it still does not take."""
+        return self.compactor.failures.record()
 
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         with ThreadPoolExecutor(INTAKE_THREADS) as pool:
@@ -107,11 +99,11 @@ class BatchRunner:
             return [delivery for delivery in found if delivery is not None]
 
     def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
-        # What is inside is not known; most manifests are called by their id.
-        return _tried(lambda: self._intake.receive(uri), id_from_name(uri), batch)
+        # The id inside is not known yet; most manifests are named by it.
+        return _tried(lambda: self.intake.receive(uri), id_from_name(uri), batch)
 
     def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
-        """Those that may run together, and those that must be alone; repeats and closed cases are dealt with here."""
+        """Those that may run together, and those that must run alone; finishes what needs no attempt."""
         fresh: list[Delivery] = []
         suspects: list[Delivery] = []
         seen: set[str] = set()
@@ -122,7 +114,7 @@ class BatchRunner:
                 repeats.append(delivery)
                 continue
             seen.add(accepted.manifest_id)
-            state = _tried(partial(self._ledger.state, accepted.key), accepted.manifest_id, batch)
+            state = _tried(partial(self.ledger.state, accepted.key), accepted.manifest_id, batch)
             if state is None:
                 continue
             if delivery.refusal is not None or state.outcome is not None:
@@ -131,11 +123,11 @@ class BatchRunner:
                 suspects.append(delivery)
             else:
                 fresh.append(delivery)
-        # A second object of the same manifest is only to be cleared away, once the first one is through.
+        # A second object of the same manifest is only deleted, once the first one is done.
         return fresh, suspects + repeats
 
     def _run_together(self, deliveries: Sequence[Delivery], batch: BatchResult) -> None:
-        alone = len(deliveries) == 1 or self._manifests_in_flight == 1
+        alone = len(deliveries) == 1 or self.manifests_in_flight == 1
         stopped = Event()
 
         def run(delivery: Delivery) -> None:
@@ -147,22 +139,22 @@ class BatchRunner:
                 stopped.set()
                 raise
 
-        with ThreadPoolExecutor(self._manifests_in_flight) as pool:
+        with ThreadPoolExecutor(self.manifests_in_flight) as pool:
             for future in [pool.submit(run, delivery) for delivery in deliveries]:
                 future.result()
 
     def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
-        compact = partial(self._compactor.compact, delivery, alone=alone)
+        compact = partial(self.compactor.compact, delivery, alone=alone)
         result = _tried(compact, delivery.accepted.manifest_id, batch)
         if result is None:
             return
         if result.ending is not Ending.ALREADY_DONE:
-            self._on_result(result)
+            self.on_result(result)
         batch.results.append(result)
 
 
 def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:
-    """Do a step of one manifest; None if it failed, which the batch then knows and which stops no neighbour."""
+    """Do some work of one manifest; None if it failed, which the batch notes and which stops no other manifest."""
     try:
         return work()
     except (OperatorError, EngineLost):
@@ -171,7 +163,7 @@ def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | N
         log_event("manifest.stuck", manifest_id=manifest_id, error=exc)
         batch.stuck[manifest_id] = exc
         return None
-    except Exception as exc:  # noqa: BLE001 - whatever it is, such as a record of another release that cannot be read
+    except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
         log_event("manifest.failed", manifest_id=manifest_id, error=exc)
         batch.failures[manifest_id] = exc
         return None

@@ -1,27 +1,28 @@
-"""The job: recovery, then the stream of manifests, restarted with back-off when a batch fails, until told to stop."""
+"""The job: recovers open manifests, then works through the stream until stopped; restarts the stream after failures."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Protocol
 
 from compactor.core.backoff import pause_seconds
-from compactor.core.errors import CompactorError, EngineLost, OperatorError, TryAgainError
-from compactor.core.layout import Layout, is_delivery, is_seen_by_stream
-from compactor.core.ports import FLUSH_SECONDS, Clock, MetricsSink, ObjectStore
-from compactor.core.records import NEEDS_OPERATOR, Commit
+from compactor.core.errors import CompactorError, EngineLost, OperatorError
+from compactor.core.layout import is_delivery, is_seen_by_stream
+from compactor.core.ports import FLUSH_SECONDS, MetricsSink
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
-from compactor.job.compaction import CompactionResult, Ending, is_passing
+from compactor.job.compaction import Ending
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
+from compactor.job.run_report import BatchVerdict, RunReport
 from compactor.ledger.heartbeat import Heartbeat, Runs
+from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
 
 MAX_CONSECUTIVE_FAILURES = 6
-"""Restarts of the stream in a row without one batch that went through: more than `max_attempts` needs by default."""
+"""Restarts of the stream in a row without a commit: more than `max_attempts` needs by default."""
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -29,19 +30,6 @@ LONGEST_PAUSE_SECONDS = 60.0
 HEARTBEAT_SECONDS = 60.0
 SWEEP_SECONDS = 300.0
 """How often a run lists the watched prefix for manifests that the stream cannot see."""
-
-
-class BatchFailed(TryAgainError):
-    """Some manifests of a batch did not come to an end; the batch has to be repeated.
-
-    Args:
-        failures: The error of each of them.
-    """
-
-    def __init__(self, failures: Mapping[str, Exception]) -> None:
-        manifest_id, error = next(iter(failures.items()))
-        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {described(error)}")
-        self.is_passing = all(is_passing(each) for each in failures.values())
 
 
 class ManifestSource(Protocol):
@@ -56,10 +44,10 @@ class ManifestSource(Protocol):
         """
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether the stream has ended, after at most so long.
+        """Wait for the end of the stream, no longer than the timeout; returns whether it has ended.
 
         Raises:
-            Exception: The stream ended with an error, such as that of `on_batch`.
+            Exception: What ended the stream. An error of `on_batch` is raised as it is, not wrapped.
         """
 
     def is_idle(self) -> bool:
@@ -69,113 +57,40 @@ class ManifestSource(Protocol):
         """End the stream."""
 
 
-@dataclass(slots=True)
-class RunReport:
-    """What a run did.
-
-    Attributes:
-        committed: Manifests that this run committed or carried to done.
-        dead_lettered: Manifests that it set aside.
-        quarantined_files: Input files that need an operator.
-        records: Rows that became visible.
-        rejected_lines: Lines that were set aside.
-        input_bytes: Stored bytes of compacted files.
-        output_bytes: Parquet bytes.
-        output_files: Parquet files of rows.
-        failures: Manifests that came to no end, with the last error of each.
-        stuck: Manifests that only a person can put right, with what is wrong.
-    """
-
-    committed: int = 0
-    dead_lettered: int = 0
-    quarantined_files: int = 0
-    records: int = 0
-    rejected_lines: int = 0
-    input_bytes: int = 0
-    output_bytes: int = 0
-    output_files: int = 0
-    failures: dict[str, str] = field(default_factory=dict)
-    stuck: dict[str, str] = field(default_factory=dict)
-
-    def add(self, batch: BatchResult) -> None:
-        """Count one batch."""
-        for result in batch.results:
-            if result.ending is not Ending.ALREADY_DONE:
-                self._add_result(result)
-            self.failures.pop(result.manifest_id, None)
-            self.stuck.pop(result.manifest_id, None)
-        self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
-        self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
-
-    def _add_result(self, result: CompactionResult) -> None:
-        if not isinstance(result.outcome, Commit):
-            self.dead_lettered += 1
-            return
-        self.committed += 1
-        for report in result.outcome.files:
-            self.quarantined_files += report.status in NEEDS_OPERATOR
-            self.records += report.records
-            self.rejected_lines += report.rejected_lines
-            self.input_bytes += report.size_bytes if report.lines else 0
-        self.output_bytes += sum(file.size_bytes for file in result.outcome.outputs)
-        self.output_files += len(result.outcome.outputs)
-
-
+@dataclass(slots=True, kw_only=True)
 class Service:
     """Runs the job.
 
-    Args:
-        store: Where the watched prefix is.
-        layout: The places.
+    Attributes:
         runner: Works through batches.
-        recovery: Puts right what earlier runs left.
-        cleaning: Cleans up once a day.
+        recovery: Finishes what earlier runs left open.
+        retention: Deletes expired objects beside the batches.
         source: The stream of manifests.
-        runs: Knows of other runs.
-        heartbeat: Gives this run's signs of life.
-        metrics: Where measurements go.
-        clock: Time.
+        runs: The heartbeats of all runs.
+        heartbeat: That of this run.
         target_file_bytes: For the hit rate of file sizes.
-        poll_seconds: How often a running stream is looked at.
+        poll_seconds: How long to wait for the stream between two checks.
     """
 
-    def __init__(
-        self,
-        *,
-        store: ObjectStore,
-        layout: Layout,
-        runner: BatchRunner,
-        recovery: Recovery,
-        cleaning: DailyRetention,
-        source: ManifestSource,
-        runs: Runs,
-        heartbeat: Heartbeat,
-        metrics: MetricsSink,
-        clock: Clock,
-        target_file_bytes: int,
-        poll_seconds: float = 0.5,
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._runner = runner
-        self._recovery = recovery
-        self._cleaning = cleaning
-        self._source = source
-        self._runs = runs
-        self._heartbeat = heartbeat
-        heartbeat.on_stop_request(self.stop)
-        self._metrics = metrics
-        self._clock = clock
-        self._target_file_bytes = target_file_bytes
-        self._poll_seconds = poll_seconds
-        self._stopping = Event()
-        self._stream_ended = Event()
-        self._batch_lock = Lock()
-        self._consecutive_failures = 0
-        self._unrecovered: BatchFailed | None = None
-        self._batch_failed: BatchFailed | None = None
-        self._final_error: OperatorError | EngineLost | None = None
-        self._report = RunReport()
+    state: State
+    runner: BatchRunner
+    recovery: Recovery
+    retention: DailyRetention
+    source: ManifestSource
+    runs: Runs
+    heartbeat: Heartbeat
+    metrics: MetricsSink
+    target_file_bytes: int
+    poll_seconds: float = 0.5
+    _stopping: Event = field(default_factory=Event, init=False)
+    _stream_ended: Event = field(default_factory=Event, init=False)
+    _batch_lock: Lock = field(default_factory=Lock, init=False)
+    _consecutive_failures: int = field(default=0, init=False)
+    _recovered: BatchVerdict = field(default_factory=BatchVerdict, init=False)
+    _report: RunReport = field(default_factory=RunReport, init=False)
+
+    def __post_init__(self) -> None:
+        self.heartbeat.on_stop_request(self.stop)
 
     def stop(self) -> None:
         """Ask the run to end after the batch in flight. Safe to call from a signal handler."""
@@ -189,154 +104,127 @@ class Service:
             EngineLost: The engine is gone.
             CompactorError: The stream failed too many times in a row.
         """
-        with run_in_log(self._heartbeat.run_id), self._heartbeat:
+        with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
                 self._run(once=once)
             finally:
                 self._record_failures()
-                self._recovery.drop_checkpoints()
-                self._metrics.flush(FLUSH_SECONDS)
+                self.recovery.drop_checkpoints()
+                self.metrics.flush(FLUSH_SECONDS)
         return self._report
 
     def _run(self, *, once: bool) -> None:
         while not self._stopping.is_set():
             try:
                 self._report.failures.clear()
-                self._store.create(self._layout.keep_marker, b"")
-                self._runs.forget_dead()
-                self._recovery.sweep()
+                self.state.store.create(self.state.layout.keep_marker, b"")
+                self.runs.forget_dead()
+                self.recovery.sweep()
                 self._recover()
                 self._stream(once=once)
-                if once:
-                    self._check_recovered()
+                if once and self._report.failures:
+                    self._recovered.check()
             except (OperatorError, EngineLost):
                 raise
-            except Exception as exc:  # noqa: BLE001 - Spark wraps whatever ended a batch in errors of its own
+            except Exception as exc:  # noqa: BLE001 - a stream may end with any error, and a restart may help
                 self._back_off(exc)
                 continue
             if once:
                 break
 
     def _recover(self) -> None:
-        self._unrecovered = None
-        try:
-            self._work(lambda: self._recovery.recover(is_stopping=self._stopping.is_set))
-        except BatchFailed as exc:
-            # Attempts never run out on passing trouble, so waiting for it to pass would stop all other manifests.
-            if not exc.is_passing:
-                raise
-            self._unrecovered = exc
-
-    def _check_recovered(self) -> None:
-        """Fail if what recovery could not carry on did not come to its end with the stream either."""
-        if self._unrecovered is not None and self._report.failures:
-            raise self._unrecovered
+        verdict = self._work(lambda: self.recovery.recover(is_stopping=self._stopping.is_set))
+        # Attempts never run out on passing trouble, so waiting for it to pass would stop all other manifests.
+        if not verdict.is_passing:
+            verdict.check()
+        self._recovered = verdict
 
     def _stream(self, *, once: bool) -> None:
         self._stream_ended.clear()
-        self._source.start(self._on_batch, once=once)
-        last_heartbeat = last_sweep = self._clock.now()
+        self.source.start(self._on_batch, once=once)
+        last_heartbeat = last_sweep = self.state.clock.now()
         try:
-            while not self._source.wait(self._poll_seconds):
-                now = self._clock.now()
+            while not self.source.wait(self.poll_seconds):
+                now = self.state.clock.now()
                 if self._stopping.is_set():
                     break
-                # Not while a batch is in work: this thread would go on beating beside one that hangs.
-                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._source.is_idle():
+                # Only while idle: this thread would report a heartbeat even if a batch hangs.
+                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self.source.is_idle():
                     last_heartbeat = now
-                    self._metrics.emit({"Heartbeat": 1})
+                    self.metrics.emit({"Heartbeat": 1})
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
                     self._sweep_prefix()
-                if not once:  # beside the batches, which have threads of their own: a stream may never be idle
-                    self._cleaning.step()
+                if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
+                    self.retention.step()
         finally:
-            with self._batch_lock:  # a batch in flight comes to its end before the stream is torn down
+            with self._batch_lock:  # let the batch in flight finish before the stream is stopped
                 self._stream_ended.set()
-            self._source.stop()  # which may wait for a batch that came meanwhile, so not with the lock
+            self.source.stop()  # without the lock: it may wait for a batch that was delivered meanwhile
         if once and not self._stopping.is_set():
-            self._deliver_unseen(all_of_them=True)
+            self._deliver_unseen(everything=True)
 
     def _on_batch(self, uris: Sequence[str]) -> None:
-        self._work(lambda: BatchResult() if self._stream_ended.is_set() else self._runner.run(uris))
+        self._work(lambda: BatchResult() if self._stream_ended.is_set() else self.runner.run(uris)).check()
 
     def _sweep_prefix(self) -> None:
-        """Look after what the stream alone would leave lying."""
-        idle = self._source.is_idle()
-        if idle and self._unrecovered is not None:
+        """Work on what the stream does not deliver."""
+        idle = self.source.is_idle()
+        if idle and self._recovered.failures:
             self._recover()
-        self._deliver_unseen(all_of_them=idle)
+        self._deliver_unseen(everything=idle)
 
-    def _deliver_unseen(self, *, all_of_them: bool) -> None:
-        """Work on what the stream does not deliver: hidden, nested, empty; and all that is left once it is idle."""
-        folder = self._layout.manifests_folder
+    def _deliver_unseen(self, *, everything: bool) -> None:
+        """Work on hidden, nested and empty objects, or with `everything` on all that is left in the prefix."""
+        folder = self.state.layout.manifests_folder
         unseen = [
             info.uri
-            for info in self._store.list(folder)
+            for info in self.state.store.list(folder)
             if is_delivery(info.uri)
-            and (all_of_them or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
+            and (everything or not is_seen_by_stream(info.uri.removeprefix(folder), info.size_bytes))
         ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
-            self._work(lambda: self._runner.run(unseen))
+            self._work(lambda: self.runner.run(unseen)).check()
 
-    def _work(self, batch_of_work: Callable[[], BatchResult]) -> None:
+    def _work(self, batch_of_work: Callable[[], BatchResult]) -> BatchVerdict:
+        """Do one turn of work, and report it."""
         with self._batch_lock:
             if self._stopping.is_set():
-                return  # what passes by unworked stays in the prefix, where the next run finds it
-            started = self._clock.now()
-            self._batch_failed = None
-            try:
-                batch = batch_of_work()
-            except (OperatorError, EngineLost) as exc:
-                self._final_error = exc
-                raise
-            seconds = (self._clock.now() - started).total_seconds()
+                return BatchVerdict()  # what is not worked on stays in the prefix, where the next run finds it
+            started = self.state.clock.now()
+            batch = batch_of_work()
+            seconds = (self.state.clock.now() - started).total_seconds()
             self._report.add(batch)
             if any(result.ending is Ending.COMMITTED for result in batch.results):
                 self._consecutive_failures = 0  # only progress shows that repeating helps
             if batch.results or batch.failures or batch.stuck:
-                values = batch_metrics(
-                    batch.results,
-                    failed=len(batch.failures),
-                    stuck=len(batch.stuck),
-                    seconds=seconds,
-                    target_file_bytes=self._target_file_bytes,
-                )
-                self._metrics.emit(values)
-                log_event(
-                    "batch.finished",
-                    manifests=len(batch.results),
-                    failed=len(batch.failures),
-                    stuck=len(batch.stuck),
-                    seconds=round(seconds, 3),
-                )
-        if batch.failures:
-            self._batch_failed = BatchFailed(batch.failures)
-            raise self._batch_failed from next(iter(batch.failures.values()))
+                self._tell(batch, seconds)
+        return BatchVerdict(batch.failures)
+
+    def _tell(self, batch: BatchResult, seconds: float) -> None:
+        failed, stuck = len(batch.failures), len(batch.stuck)
+        values = batch_metrics(
+            batch.results, failed=failed, stuck=stuck, seconds=seconds, target_file_bytes=self.target_file_bytes
+        )
+        self.metrics.emit(values)
+        log_event("batch.finished", manifests=len(batch.results), failed=failed, stuck=stuck, seconds=round(seconds, 3))
 
     def _record_failures(self) -> None:
-        """Do not leave before attempts that failed in passing are told from deaths; but do not wait for ever."""
+        """Record passing failures before the process ends, or they look like deaths; gives up after a few tries."""
         for tried in range(1, RECORD_TRIES + 1):
-            if not self._runner.record_failures():
+            if not self.runner.record_failures():
                 return
             Event().wait(_pause_seconds(tried))
 
     def _back_off(self, error: Exception) -> None:
-        if self._final_error is not None:
-            raise self._final_error
-        # Spark wraps what ended a batch in words that hold a stack trace.
-        why = self._batch_failed or error
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             times = f"the stream failed {self._consecutive_failures} times in a row"
-            raise CompactorError(f"{times}: {described(why)}") from error
+            raise CompactorError(f"{times}: {described(error)}") from error
         seconds = _pause_seconds(self._consecutive_failures)
         log_event(
-            "stream.restarting",
-            failures=self._consecutive_failures,
-            pause_seconds=round(seconds, 3),
-            error=why,
+            "stream.restarting", failures=self._consecutive_failures, pause_seconds=round(seconds, 3), error=error
         )
         self._stopping.wait(seconds)
 

@@ -1,4 +1,4 @@
-"""What waits to be done, counted manifest by manifest: for a run that is to work off all of it, and end."""
+"""Counts the work that is not done, manifest by manifest, for a run that is to finish all of it and end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,43 +16,66 @@ from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits.
+    """Work that is not done. Each reader fills in what it reads; the rest keeps its default.
 
     Attributes:
-        manifests: In the watched prefix.
-        begun: Begun and not done; most of them are in the watched prefix as well.
-        size_bytes: Stored input of those in the watched prefix.
-        of_others: Those in the watched prefix that are left to others; none of the above counts them.
+        manifests: Manifests in the watched prefix, those in progress included.
+        oldest_seconds: The age of the oldest of them; 0 if there is none.
+        input_bytes: The stored input that they name; None where no waiting manifest could be read.
+        manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
+        begun_manifests: Manifests begun and not done; most of them are in the watched prefix as well.
+        oldest_begun: The id of the one that was begun first; empty if there is none.
+        oldest_begun_seconds: The time since then.
+        pending_parts: Parts of announced files that wait to be sealed.
+        oldest_pending_seconds: The age of the oldest part.
+        left_to_others: Manifests in the watched prefix that belong to other calls; no other number counts them.
     """
 
-    manifests: int
-    begun: int
-    size_bytes: int
-    of_others: int = 0
+    manifests: int = 0
+    oldest_seconds: float = 0.0
+    input_bytes: int | None = 0
+    manifests_read: int = 0
+    begun_manifests: int = 0
+    oldest_begun: str = ""
+    oldest_begun_seconds: float = 0.0
+    pending_parts: int = 0
+    oldest_pending_seconds: float = 0.0
+    left_to_others: int = 0
 
     @property
     def is_empty(self) -> bool:
-        return not self.manifests and not self.begun
+        return not self.manifests and not self.begun_manifests
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the bytes are an estimate."""
+        return self.manifests_read < self.manifests
 
 
 def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_prefixes: Sequence[str]) -> Backlog:
-    """Count what waits.
+    """Count the work that is not done.
 
     Args:
         store: Where the manifests are.
         layout: The places.
         ledger: Knows what was begun.
-        allowed_prefixes: Folders that input may be in; what names files elsewhere is left to others.
+        allowed_prefixes: Folders that input may be in. A manifest that names files elsewhere is left to other calls.
     """
     waiting = (info for info in store.list(layout.manifests_folder) if is_delivery(info.uri))
     sizes = list(map_ordered(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
     begun = [each for each in ledger.open_ids() if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
-    return Backlog(len(own), len(begun), sum(own), of_others=len(sizes) - len(own))
+    return Backlog(
+        manifests=len(own),
+        input_bytes=sum(own),
+        manifests_read=len(own),
+        begun_manifests=len(begun),
+        left_to_others=len(sizes) - len(own),
+    )
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Whether a manifest was begun by somebody else, for files elsewhere."""
+    """Whether a manifest was begun by another call, for files elsewhere."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -60,7 +83,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """What a manifest names; nothing for one that is about to be set aside, or was just done; None for others' ones."""
+    """The bytes that a manifest names; 0 for a dead letter to be, or one just done; None if it is another call's."""
     if info.size_bytes > MAX_MANIFEST_BYTES:
         return 0
     try:

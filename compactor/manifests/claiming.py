@@ -1,12 +1,12 @@
 """Claims files for manifests to be written, each file version for exactly one, whatever crashes or runs twice.
 
-A file is claimed for an id before the manifest of that id is written, and once it is written the id is tied to it in
-the ledger. If the claimant dies or is held up, the claim's lease runs out, and another one asks what became of the id.
-What was written is tied then, by whoever asks; what was not is made void, so that no late write under that id can ever
-take effect, and only then are the files taken over. Tied and void exclude each other. Whoever writes late finds the id
-void, and has to begin anew before telling anybody that the files are safe.
+A claimant claims files for an id, writes the manifest of that id, and then binds the id to it in the ledger. If the
+claimant dies or is held up, its lease runs out, and the next claimant settles the id: it binds the id if the manifest
+was written, and revokes it if not. Binding and revoking exclude each other, so a manifest that is written under a
+revoked id never takes effect, and its files can be taken over. A claimant that finds its id revoked starts again before
+it acknowledges the files.
 
-A pending part is claimed in the same way by the manifest that it is sealed into.
+The manifest that a pending part is sealed into claims the part in the same way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,17 +16,17 @@ from functools import partial
 from typing import Literal
 
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import Layout, canonical, digest
+from compactor.core.layout import canonical, digest
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.ports import Claim, ClaimTable, Clock, ObjectStore
+from compactor.core.ports import Claim, ClaimTable
 from compactor.core.records import Accepted, read_record
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 
 Fate = Literal["exists", "revoked", "unwritten"]
 Kind = Literal["manifest", "part"]
 KINDS: tuple[Kind, ...] = ("manifest", "part")
 ClaimState = Literal["free", "taken", "held"]
-"""Whether a claim may be taken over, is for good, or may still become either."""
+"""`free` may be taken over, `taken` is bound for good, `held` may still become either."""
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Claimed:
     """What became of each key.
 
     Attributes:
-        won: Held by the one who asked.
-        taken: In the manifest, or the part, of another one for good.
-        held: Claimed by another one who may still write; with the end of its lease.
+        won: Held by the claimant.
+        taken: Bound to another manifest or part for good.
+        held: Claimed by a holder that may still write, with the end of its lease.
     """
 
     won: set[str] = field(default_factory=set)
@@ -44,46 +44,29 @@ class Claimed:
     held: dict[str, datetime] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claimer:
     """Claims keys, and takes them over from holders that did not write in time.
 
-    Args:
-        store: Where manifests and pending parts are.
-        layout: The places.
-        ledger: Says which ids are void.
-        claims: Who holds what.
-        clock: Dates leases.
+    Attributes:
         lease_seconds: How long a claimant has to write.
     """
 
-    def __init__(
-        self,
-        *,
-        store: ObjectStore,
-        layout: Layout,
-        ledger: Ledger,
-        claims: ClaimTable,
-        clock: Clock,
-        lease_seconds: float,
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._claims = claims
-        self._clock = clock
-        self._lease_seconds = lease_seconds
-        self._settled_fates: dict[str, Fate] = {}
+    state: State
+    claims: ClaimTable
+    lease_seconds: float
+    _settled_fates: dict[str, Fate] = field(default_factory=dict, init=False)
 
     def claim(self, keys: Sequence[str], holder: str) -> Claimed:
         """Claim keys for an id, and take over those whose holder did not write in time.
 
         Args:
             keys: As `claim_key` or `part_key` make them.
-            holder: The id of a manifest or a part that is to be written now.
+            holder: The id of the manifest or part that the caller writes next.
         """
-        now = self._clock.now()
+        now = self.state.clock.now()
         claimed = Claimed()
-        claims = self._claims.claim(keys, holder, now=now, lease_seconds=self._lease_seconds)
+        claims = self.claims.claim(keys, holder, now=now, lease_seconds=self.lease_seconds)
         others = {key: claim for key, claim in claims.items() if claim.holder != holder}
         claimed.won.update(claims.keys() - others.keys())
         fates = self._fates(others.values())
@@ -99,74 +82,70 @@ class Claimer:
         return claimed
 
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
-        """How each key that is claimed stands, with the end of its lease."""
-        claims = self._claims.get_many(keys)
-        fates, now = self._fates(claims.values()), self._clock.now()
+        """The state of each claimed key, with the end of its lease."""
+        claims = self.claims.get_many(keys)
+        fates, now = self._fates(claims.values()), self.state.clock.now()
         return {key: (_state(claim, fates, now), claim.lease_until) for key, claim in claims.items()}
 
-    def tie(self, manifest: Manifest, kind: Kind) -> bool:
-        """Tie an id to what was written under it, so that nobody can give it up any more.
-
-        Args:
-            manifest: What was written, or is pending.
-            kind: Which of the two.
+    def bind(self, manifest: Manifest, kind: Kind) -> bool:
+        """Bind an id to the manifest or part that was written under it, so that it cannot be revoked any more.
 
         Returns:
-            False if the id was given up meanwhile: what was written never takes effect.
+            False if the id was revoked before: what was written never takes effect.
         """
         return self._bound(manifest, manifest.to_json(), kind) == "exists"
 
     def _bound(self, manifest: Manifest, data: bytes, kind: Kind) -> Fate:
-        record = self._ledger.accept(
+        record = self.state.ledger.accept(
             Accepted(
                 manifest_id=manifest.manifest_id,
                 kind=kind,
                 date=manifest.date,
                 digest=digest(data),
                 source_uri=self._place(manifest.manifest_id, kind),
-                accepted_at=self._clock.now(),
+                accepted_at=self.state.clock.now(),
                 manifest=manifest if kind == "manifest" else None,
             )
         )
         return _fate_by(record)
 
     def _take_over(self, keys: Sequence[str], other: str, holder: str, now: datetime) -> set[str]:
-        return self._claims.take_over(
-            keys, from_holder=other, to_holder=holder, now=now, lease_seconds=self._lease_seconds
+        return self.claims.take_over(
+            keys, from_holder=other, to_holder=holder, now=now, lease_seconds=self.lease_seconds
         )
 
     def _revoke(self, holder: str, now: datetime) -> None:
-        """Make sure that nothing takes effect under this id, unless something was tied to it before."""
+        """Make sure that nothing takes effect under this id, unless something was bound to it before."""
         record = Accepted(manifest_id=holder, kind="revoked", date=now.date().isoformat(), accepted_at=now)
-        self._ledger.accept(record)
+        self.state.ledger.accept(record)
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         return {holder: self._fate(holder) for holder in {claim.holder for claim in claims}}
 
     def _fate(self, holder: str) -> Fate:
-        """What became of the manifest or part that was claimed for. Only `unwritten` can still change."""
+        """What became of the manifest or part that a claim was for. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
-            record = self._ledger.accepted(holder)
-            fate = _fate_by(record) if record is not None else self._fate_of_untied(holder)
+            record = self.state.ledger.accepted(holder)
+            fate = _fate_by(record) if record is not None else self._fate_of_unbound(holder)
             if fate == "unwritten":
                 return fate
             self._settled_fates[holder] = fate
         return self._settled_fates[holder]
 
-    def _fate_of_untied(self, holder: str) -> Fate:
-        """Tie what was written and not tied yet: to be there alone is not to be safe."""
+    def _fate_of_unbound(self, holder: str) -> Fate:
+        """Bind what was written and is not bound yet: until then it could still be revoked."""
         for kind in KINDS:
             try:
-                data = self._store.read(self._place(holder, kind))
+                data = self.state.store.read(self._place(holder, kind))
             except ObjectNotFound:
                 continue
             read = partial(read_record, Manifest.model_validate_json, data, self._place(holder, kind))
             return self._bound(read(expected=f"a {kind} of the id {holder}"), data, kind)
-        record = self._ledger.accepted(holder)  # it may have been archived, or sealed, between the two looks
+        record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in between
         return "unwritten" if record is None else _fate_by(record)
 
     def _place(self, holder: str, kind: Kind) -> str:
-        return self._layout.manifest(holder) if kind == "manifest" else self._layout.pending_part(holder)
+        return self.state.layout.manifest(holder) if kind == "manifest" else self.state.layout.pending_part(holder)
 
 
 def _fate_by(record: Accepted) -> Fate:
@@ -183,17 +162,17 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
 
 
 def claim_key(file: ManifestFile) -> str:
-    """What a file version is claimed under: its place and its version, so that a new version is a new file."""
+    """The key of a file version. A new version of the same object has another key."""
     return f"{canonical(file.uri)}#{file.etag}"
 
 
 def part_key(part_id: str) -> str:
-    """What a pending part is claimed under."""
+    """The key of a pending part."""
     return f"part#{part_id}"
 
 
 def manifests_of(claims: ClaimTable, holders: Iterable[str]) -> dict[str, str]:
-    """By the holder of a file, the manifest that the file is in: for a part, the one that it was sealed into."""
+    """The manifest of each holder: for a part, the one that it was sealed into; any other holder is its own."""
     distinct = list(dict.fromkeys(holders))
     sealed = claims.get_many([part_key(holder) for holder in distinct])
     return {each: sealed[part_key(each)].holder if part_key(each) in sealed else each for each in distinct}

@@ -12,6 +12,8 @@ from compactor.telemetry.logs import log_event
 SETTLE_SECONDS = 2.0
 """A local file that was written to within so long may be incomplete. On S3 an object appears whole."""
 
+SETTLING = "files that are being written"
+
 FIRST_PAUSE_SECONDS = 0.5
 MAX_ROUNDS = 10
 """Pauses that double, so more than any lease lasts: another planner writes within moments, or it has died."""
@@ -69,7 +71,7 @@ class PatientPlanner:
         """
         settle_seconds = _settle_seconds(source)
         if survey.is_fresh:
-            self._wait(f"{source} to be written", settle_seconds)
+            self._wait(SETTLING, settle_seconds)
         plan = self.planner.plan(source, settle_seconds=settle_seconds, look_back=True, dry_run=dry_run)
         for number in range(MAX_ROUNDS):
             if dry_run or not plan.held or plan.held_until is None:

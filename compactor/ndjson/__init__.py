@@ -1,1 +1,1 @@
-"""Files of NDJSON: codecs, lines, inspection and rejects."""
+"""Reads NDJSON files: codecs, lines, inspection and rejects."""

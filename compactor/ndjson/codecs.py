@@ -1,4 +1,4 @@
-"""What a file is encoded with, and its decoded bytes: told by content, never by name."""
+"""Detects how a file is compressed, by its content and never by its name, and decodes it."""
 
 import bz2
 import io
@@ -14,17 +14,17 @@ from compactor.core.errors import FileError
 from compactor.ndjson import snappy_framing
 
 CODECS = ("none", "gzip", "bzip2", "xz", "zstd", "zlib", "snappy")
-"""All that `sniff` can find; `snappy` is the framing format."""
+"""Every codec that `sniff` can detect. `snappy` is the framing format."""
 
 MAX_PIECE_BYTES = 4 * 1024 * 1024
-"""No decoded piece is longer, whatever the ratio."""
+"""The longest decoded piece, whatever the compression ratio."""
 
 SNIFF_BYTES = 64 * 1024
-"""How much of a file `sniff` should see; less is enough for all but a long stretch of text that looks like zlib."""
+"""How much of a file `sniff` should get. Less is enough unless the file is long text that resembles zlib."""
 
 _FEED_BYTES = 64 * 1024
 _XZ_MEMORY_BYTES = 256 * 1024 * 1024  # xz -9 needs 65 MiB to decode
-_GZIP_WINDOW = 31  # zlib: 16 for a gzip header and trailer, and the largest window
+_GZIP_WINDOW = 31  # zlib's parameter: 16 for a gzip header and trailer, plus 15, the largest window
 _ZLIB_WINDOW = 15
 
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
@@ -37,14 +37,14 @@ _MAGIC = {
     b"\xff\x06\x00\x00sNaPpY": "snappy",
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # a block; the end of an empty stream
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # first block; end of an empty stream
 
 
 def sniff(head: bytes) -> str:
-    """The codec that a file begins like: one of `CODECS`.
+    """Detect the codec of a file: one of `CODECS`.
 
     Args:
-        head: The first bytes of the file, `SNIFF_BYTES` of them if it has that many.
+        head: The first `SNIFF_BYTES` of the file, or all of a shorter one.
     """
     for magic, codec in _MAGIC.items():
         if head.startswith(magic):
@@ -57,9 +57,9 @@ def sniff(head: bytes) -> str:
 
 
 def _is_zlib(head: bytes) -> bool:
-    """Whether the header is valid, what follows inflates, and the head is not simply text.
+    """Whether the header is valid, the rest inflates, and the head is not text.
 
-    `x^` alone is a valid header, and a few characters of text may well inflate; a compressed stream is no text.
+    Text may begin with a valid header such as `x^`, and a few characters after it may inflate.
     """
     if head[:1] not in _ZLIB_FIRST_BYTES or len(head) == 1:
         return False
@@ -79,21 +79,21 @@ def _is_text(head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as exc:
-        return exc.reason == "unexpected end of data"  # a character cut at the end of the head
+        return exc.reason == "unexpected end of data"  # the head ends within a character
     return True
 
 
 def decode(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The decoded bytes of a file, in pieces of at most `MAX_PIECE_BYTES`.
+    """Decode a file into pieces of at most `MAX_PIECE_BYTES`.
 
-    Several members, streams or frames in a row count as one file.
+    Consecutive members, streams or frames are one file.
 
     Args:
         codec: One of `CODECS`.
-        chunks: The bytes as stored, cut anywhere. Errors raised by it pass through as they are.
+        chunks: The bytes as stored, split anywhere. Errors that the iterable raises pass through unchanged.
 
     Raises:
-        FileError: `unreadable`: the bytes are corrupt, end too early, or go on behind the last member.
+        FileError: `unreadable`: the bytes are corrupt, truncated, or followed by something else.
     """
     if codec == "none":
         return _slices(chunks, MAX_PIECE_BYTES)
@@ -115,7 +115,7 @@ def _unreadable(codec: str, offset: int, what: object) -> FileError:
 
 
 class _Decompressor(Protocol):
-    """What `bz2` and `lzma` have in common."""
+    """The interface that the decompressors of `bz2` and `lzma` share."""
 
     @property
     def eof(self) -> bool: ...
@@ -127,7 +127,7 @@ class _Decompressor(Protocol):
 
 
 class _Inflater:
-    """Gives `zlib` the manners of `bz2` and `lzma`."""
+    """Adapts zlib to the decompressor interface of `bz2` and `lzma`."""
 
     def __init__(self, window: int) -> None:
         self._inflater = zlib.decompressobj(window)
@@ -163,7 +163,7 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         offset += len(data)
         while data or (member and not member.needs_input):
             if member is None:
-                if codec == "xz" and members:  # only xz allows zero bytes behind a stream, four at a time
+                if codec == "xz" and members:  # only xz allows padding after a stream: zero bytes, four at a time
                     rest = data.lstrip(b"\x00")
                     padding += len(data) - len(rest)
                     data = rest
@@ -188,11 +188,11 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _check_padding(padding: int, offset: int) -> None:
     if padding % 4:
-        raise _unreadable("xz", offset, f"{padding} zero bytes behind a stream, expected a multiple of 4")
+        raise _unreadable("xz", offset, f"{padding} zero bytes after a stream, expected a multiple of 4")
 
 
 class _ChunkReader(io.RawIOBase):
-    """Chunks as a file, for Arrow. Remembers an error of the source, so that it is not taken for one of the data."""
+    """Presents chunks to Arrow as a file. Keeps an error of the source, which is not to be reported as corrupt data."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()

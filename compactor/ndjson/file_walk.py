@@ -1,4 +1,4 @@
-"""Goes through files of a manifest: opens the versions that are named, and reports what cannot be read whole."""
+"""Walks the files of a manifest: opens the versions it names, and reports the files that cannot be read whole."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,10 +19,10 @@ from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, op
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
 
 OnChangedFile = Literal["skip", "read"]
-"""What to do with a file that is not the version its manifest names: report it, or read what is there now."""
+"""What to do with a file that is no longer the version its manifest names: skip and report it, or read it as it is."""
 
 MAX_STARTS = 3
-"""How often a file that is replaced while it is read is begun."""
+"""How often a file is read from its start if it keeps being replaced meanwhile."""
 
 T = TypeVar("T")
 
@@ -32,9 +32,9 @@ class OpenedFile:
     """A file that is about to be read.
 
     Attributes:
-        index: In the manifest.
-        uri: As the manifest names it.
-        codec: What it is encoded with: one of `compactor.ndjson.codecs.CODECS`.
+        index: Its position in the manifest.
+        uri: Its URI as spelled in the manifest.
+        codec: One of `compactor.ndjson.codecs.CODECS`.
     """
 
     index: int
@@ -45,12 +45,11 @@ class OpenedFile:
 
 @dataclass(frozen=True, slots=True)
 class WalkedFile(Generic[T]):
-    """What became of one file.
+    """The outcome of one file.
 
     Attributes:
-        index: In the manifest.
-        report: Its audit.
-        found: What the reader made of it; None if it was set aside.
+        index: Its position in the manifest.
+        found: The reader's result; None if the file is quarantined.
     """
 
     index: int
@@ -59,21 +58,18 @@ class WalkedFile(Generic[T]):
 
 
 ReadFile = Callable[[OpenedFile, Callable[[Reject], None]], tuple[LineCounts, T]]
-"""Reads one file to its end, with a place for its rejects. May raise `FileError` and what stores raise."""
+"""Reads one file to its end and passes its rejects to the given function. May raise `FileError` and store errors."""
 
 
 class FileWalk:
-    """Everything that the files of one task share. To be used as a context.
+    """Reads the files of one task. A context manager.
 
     Args:
-        store: Where the files are.
-        manifest_id: The manifest that names them.
-        on_changed_file: What to do with another version than the manifest names.
-        counted_bytes: How finely `stored_bytes_read` is counted.
+        counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
-        scratch: A folder on the local disk for as long as the context is open.
-        stored_bytes_read: How much of the files was read so far, as stored.
+        scratch: A local folder that exists while the context is open.
+        stored_bytes_read: Stored bytes of the files that have been read so far.
     """
 
     scratch: Path
@@ -104,23 +100,23 @@ class FileWalk:
     def files(
         self, files: Sequence[tuple[int, ManifestFile]], rejects: RejectsWriter, read: ReadFile[T]
     ) -> Iterator[WalkedFile[T]]:
-        """Go through files, with the next ones being opened meanwhile.
+        """Read files one after the other, while the next ones are being opened.
 
         Args:
             files: Index in the manifest, and file.
-            rejects: Gets the rejects of files that are read to their end.
-            read: What to do with each.
+            rejects: Receives the rejects of files that were read to their end.
+            read: Reads one file.
 
         Raises:
             StoreUnavailable: Passing trouble of the store.
-            AccessError: The store refused access in the midst of a file.
+            AccessError: The store refused access while a file was being read.
         """
         with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
                 yield self._walk(index, file, opening, rejects, read)
 
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
-        """The decoded bytes of a file. Can be called again for a second pass."""
+        """Decode a file. May be called again for a second pass."""
         with closing(read_ranges(self._store, file.opened, self._pool)) as stored:
             yield from decode(file.codec, self._counted(stored))
 
@@ -135,7 +131,7 @@ class FileWalk:
         try:
             return open_file(self._store, file, any_version=self._any_version)
         except AccessError as exc:
-            # One object may have an owner or a key of its own; whether all are closed is for the caller to tell.
+            # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _walk(
@@ -149,10 +145,10 @@ class FileWalk:
             except ObjectChanged as exc:
                 change = f"replaced while it was read: {exc}"
             except ObjectNotFound as exc:
-                return _set_aside(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
+                return _quarantined(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
             except FileError as exc:
-                return _set_aside(index, file, exc)
-        return _set_aside(index, file, FileError(FileStatus.CHANGED, change))
+                return _quarantined(index, file, exc)
+        return _quarantined(index, file, FileError(FileStatus.CHANGED, change))
 
     def _read(
         self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
@@ -163,7 +159,7 @@ class FileWalk:
             counts, found = read(OpenedFile(index, file.uri, opened, codec), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
-            return _set_aside(index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec)
+            return _quarantined(index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec)
         finally:
             spool.close()
         return WalkedFile(index, _report(file, opened, codec, counts), found)
@@ -186,10 +182,10 @@ def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts) 
     )
 
 
-def _set_aside(
+def _quarantined(
     index: int, file: ManifestFile, error: FileError, *, size_bytes: int = 0, etag: str = "", codec: str = "none"
 ) -> WalkedFile[T]:
-    """The outcome of a file that could not be read to its end."""
+    """The outcome of a file that cannot be read to its end."""
     report = FileReport(
         uri=file.uri,
         status=FileStatus(error.status),

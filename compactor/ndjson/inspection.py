@@ -1,4 +1,4 @@
-"""Decides about each line of a file: a record, a reject with its reason, or blank."""
+"""Classifies each line of a file: a record, a reject with its reason, or blank."""
 
 import math
 import re
@@ -21,34 +21,35 @@ REASONS = {
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
     "parsers_disagree": "the JSON reader of the engine could not read what inspection accepted",
 }
-"""Why a line can be rejected: each reason with its meaning."""
+"""The reasons for which a line is rejected, with their meaning."""
 
 Discovery = Literal["full", "declared"]
-"""`full` parses every line. `declared` only looks at how a line begins and how long it is: it finds no keys, takes what
-begins with a brace for a record, and leaves it to the engine to prove that it is one."""
+"""`full` parses every line. `declared` checks only the start and the length of a line: it finds no keys, takes a line
+that begins with a brace for a record, and leaves the proof to the engine."""
 
 MAX_KEYS = 20_000
-"""Distinct top-level keys of one file or manifest. More of them are values that were written as keys."""
+"""The most distinct top-level keys of one file or manifest. A producer that exceeds this writes values as keys."""
 
 MAX_KEY_CHARACTERS = 10_000
-"""Of a top-level key. A longer one is a value that was written as a key; keys are held in memory and in every schema
-version, so that their length has to be bounded. The native kernel has the same number."""
+"""The longest top-level key. Keys are held in memory and in every schema version, so their length must be bounded. The
+native kernel has the same limit."""
 
 BLANK = b" \t\r"
-"""What a blank line may consist of; also the white space that may stand around a record."""
+"""The characters of a blank line, which may also surround a record."""
 
-# A string that never ends is taken whole, or a search from each of its quotes would take time without bound.
+# An unterminated string is matched to the end of the line: a new search from each of its quotes would take quadratic
+# time.
 _STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 BLANK_LINE = ""
-"""What stands for the reason where a line is blank."""
+"""Takes the place of the reason for a blank line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected(LineCounts):
-    """What was found in a file.
+    """The counts and keys of a file.
 
     Attributes:
-        keys: Top-level keys of all records, as first seen.
+        keys: Top-level keys of all records, in first-seen order.
     """
 
     keys: tuple[str, ...]
@@ -64,17 +65,17 @@ def inspect_lines(
     discovery: Discovery = "full",
     block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
-    """Look at every line of a file. Holds no more of it than one piece and `max_line_bytes`.
+    """Classify every line of a file. Holds at most one piece and `max_line_bytes` of it.
 
     Args:
-        pieces: The decoded bytes, cut anywhere.
-        limits: What is too long or too large.
-        on_reject: Gets every reject, in the order of the file.
-        on_good: Gets all records byte for byte, in blocks of whole lines, each line with its line feed. No blank lines,
-            no byte order mark; a last line without line feed gets one.
-        refused: Records, without white space around them, that are to be rejected as `parsers_disagree`.
-        discovery: How closely to look.
-        block_bytes: How much is looked at together.
+        pieces: The decoded bytes, split anywhere.
+        limits: The longest line and the largest file.
+        on_reject: Receives every reject, in the order of the file.
+        on_good: Receives all records byte for byte, in blocks of whole lines, each line with its line feed. A last line
+            without a line feed gets one; blank lines and the byte order mark are left out.
+        refused: Records, stripped of white space, to reject as `parsers_disagree`.
+        discovery: Whether to parse every line.
+        block_bytes: How much is inspected at once.
 
     Raises:
         FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `too_many_keys`: more than `MAX_KEYS`.
@@ -90,11 +91,11 @@ def too_many_keys() -> FileError:
 
 
 def check_keys(manifest_id: str, keys: Collection[str]) -> None:
-    """Make sure that the keys of a manifest may be columns.
+    """Check that a manifest does not have more keys than any table can have columns.
 
     Args:
-        manifest_id: The manifest.
-        keys: Of all its files, in first-seen order.
+        manifest_id: The manifest, for the message.
+        keys: The keys of all its files, in first-seen order.
 
     Raises:
         ManifestError: `too_many_keys`: more than `MAX_KEYS`.
@@ -109,12 +110,12 @@ def check_keys(manifest_id: str, keys: Collection[str]) -> None:
 
 
 def refusals(lines: Sequence[bytes]) -> Iterator[tuple[int, str]]:
-    """Which of some lines are no records: the number of each, and why: one of `REASONS`, or `BLANK_LINE`."""
+    """The lines that are not records: the index of each, and one of `REASONS` or `BLANK_LINE`."""
     return iter(_Inspection(None, frozenset(), "full").faults(list(lines)))
 
 
 class _Inspection:
-    """Judges the lines of a file, and collects their keys."""
+    """Classifies the lines of a file and collects their keys."""
 
     def __init__(
         self, on_good: Callable[[bytes], object] | None, refused: frozenset[bytes], discovery: Discovery
@@ -127,22 +128,22 @@ class _Inspection:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys so far, as first seen."""
+        """The keys seen so far, in first-seen order."""
         return tuple(self._keys)
 
     def judge(self, block: bytes) -> Judged:
-        """Decide about whole lines."""
+        """Classify whole lines."""
         lines = block.split(b"\n")
         lines.pop()
         faults = self.faults(lines)
         if faults:
-            return self._set_aside(lines, faults)
+            return self._separated(lines, faults)
         if self._on_good:
             self._on_good(block)
         return Judged(len(lines), 0, ())
 
     def _parse(self, lines: list[bytes]) -> list[tuple[int, str]]:
-        """What is wrong with which lines. Nothing in the loop may cost more than it must: the time goes here."""
+        """The lines with a fault: index and reason. Most of the inspection's time is spent in this loop."""
         loads, refused, known = orjson.loads, self._refused, self._known
         learn = known.update
         known_count = len(known)
@@ -164,7 +165,7 @@ class _Inspection:
             if refused and line.strip(BLANK) in refused:
                 faults.append((index, "parsers_disagree"))
                 continue
-            # Measured: learning all keys and comparing the counts is faster than asking whether all are known.
+            # Measured: adding all keys and comparing the counts is faster than testing whether all are known.
             learn(document)
             if len(known) != known_count:
                 if max(map(len, document)) > MAX_KEY_CHARACTERS:
@@ -178,7 +179,7 @@ class _Inspection:
         return faults
 
     def _count(self, lines: list[bytes]) -> list[tuple[int, str]]:
-        """The blank lines, those that cannot be an object, and those that were refused."""
+        """The blank lines, those that do not begin like an object, and the refused ones: index and reason."""
         faults = [
             (index, fault)
             for index, line in enumerate(lines)
@@ -193,8 +194,8 @@ class _Inspection:
             faults.sort()
         return faults
 
-    def _set_aside(self, lines: list[bytes], faults: list[tuple[int, str]]) -> Judged:
-        """Tell the lines with faults from the others, which are handed on."""
+    def _separated(self, lines: list[bytes], faults: list[tuple[int, str]]) -> Judged:
+        """Separate the lines with faults from the others, which go to `on_good`."""
         start, done, blank_lines = 0, 0, 0
         good: list[bytes] = []
         refused: list[Refused] = []
@@ -215,13 +216,13 @@ class _Inspection:
 
 
 def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
-    """What a line holds that orjson refuses only because a number in it, such as 1e400, is infinite as a double.
+    """Parse a line that orjson refused because a number, such as 1e400, is infinite as a double.
 
-    The value is text to the compactor, so JSON's grammar decides. None if the line is not JSON all the same.
+    The compactor keeps numbers as text, so only JSON's grammar counts. None if the line is not JSON anyway.
     """
     if "infinity" not in error.msg:
         return None
-    # 0e0 is as little to be continued into another number as what it stands for.
+    # `0e0` rather than `0`: JSON allows no fraction after an exponent, so the malformed `1e400.5` stays malformed.
     finite = _STRING_OR_NUMBER.sub(lambda token: b"0e0" if _is_beyond_double(token[0]) else token[0], line)
     try:
         return orjson.loads(finite)
@@ -234,9 +235,9 @@ def _is_beyond_double(token: bytes) -> bool:
 
 
 def _fault_of_start(line: bytes) -> str | None:
-    """What is wrong with a line that may begin with anything; None if it begins as an object does.
+    """The fault of a line that does not begin like an object; None if it does after white space.
 
-    Spark makes a row of each element of an array, and none of an empty one, so counting its rows would prove nothing.
+    An array must be found here: Spark makes one row of each element, so the number of rows would prove nothing.
     """
     start = line.strip(BLANK)[:1]
     if start == b"{":

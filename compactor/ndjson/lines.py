@@ -1,4 +1,4 @@
-"""What lines of a file are judged as, and what is counted of them: values, no I/O."""
+"""The values that describe the lines of a file and their classification. No I/O."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one input file may ask for.
+    """Limits for one input file.
 
     Attributes:
         max_line_bytes: A longer line is rejected; at least 1.
-        max_decompressed_bytes: A file that decodes to more is set aside whole.
+        max_decompressed_bytes: A file that decodes to more is quarantined.
     """
 
     max_line_bytes: int
@@ -20,11 +20,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that is set aside, or a piece of one that is too long.
+    """A rejected line, or a part of one that is too long.
 
     Attributes:
         line_number: From 1; blank lines count.
-        byte_offset: Where `raw` begins in the decoded bytes of the file.
+        byte_offset: The offset of `raw` in the decoded file.
         reason: One of `compactor.ndjson.inspection.REASONS`.
         raw: The exact bytes, without the line feed.
     """
@@ -36,13 +36,13 @@ class Reject:
 
 
 class Refused(NamedTuple):
-    """A line of a block that is no record.
+    """A line of a block that is not a record.
 
     Attributes:
         line: Its number in the block, from 0.
-        start: Where it begins in the block.
+        start: Its byte offset in the block.
         reason: One of `compactor.ndjson.inspection.REASONS`.
-        raw: Its bytes, without the line feed.
+        raw: The exact bytes, without the line feed.
     """
 
     line: int
@@ -52,12 +52,12 @@ class Refused(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a block of lines holds: all that is neither blank nor refused is a record.
+    """The classification of a block. Lines that are neither blank nor refused are records.
 
     Attributes:
-        lines: All lines.
-        blank_lines: Lines of nothing but white space.
-        refused: The others that are no record, in order; may be read once.
+        lines: Number of all lines.
+        blank_lines: Number of lines that are empty or only white space.
+        refused: In order; can be iterated once.
     """
 
     lines: int
@@ -66,22 +66,20 @@ class Judged(NamedTuple):
 
 
 Judge = Callable[[bytes], Judged]
-"""Decides about whole lines, each with its line feed and none of them too long; keeps of them what it needs."""
+"""Classifies a block of whole lines, each with its line feed and none over-long, and stores the records."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """What was found in a file: `records + rejected_lines + blank_lines == lines`.
+    """The counts of a file: `records + rejected_lines + blank_lines == lines`.
 
     Attributes:
-        decoded_bytes: Length of the decoded bytes.
-        lines: All lines; a last one without line feed counts.
-        blank_lines: Lines of nothing but spaces, tabs and carriage returns.
+        lines: All lines, including a last one without a line feed.
+        blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
         records: Lines that are one JSON object.
-        rejected_lines: All others.
         rejects: Number of rejected lines by reason.
-        reject_rows: Number of `Reject` values; more than `rejected_lines` where a line was too long.
-        has_bom: The file begins with a UTF-8 byte order mark, which is no part of the first line.
+        reject_rows: Number of `Reject` values; greater than `rejected_lines` if a line was too long.
+        has_bom: The file begins with a UTF-8 byte order mark, which is not part of the first line.
     """
 
     decoded_bytes: int

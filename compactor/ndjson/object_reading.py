@@ -1,4 +1,4 @@
-"""Reads input files from the store in ranges, pinned to one version, with the next reads under way."""
+"""Reads input files from the store in ranges, pinned to one version and with read-ahead."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,21 +12,20 @@ from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import FileStatus
 
 RANGE_BYTES = 8 * 1024 * 1024
-"""The length of one read. Most files are one range."""
+"""The length of one read. Most files are a single range."""
 
-FILES_AHEAD = 8  # hides an S3 round trip of 100 ms behind files of 3.5 MB at 300 MB/s; 64 MiB at most
-RANGES_AHEAD = 3  # within a large file; 24 MiB at most
+FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
+RANGES_AHEAD = 3  # within a large file; takes up to 24 MiB
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file at the version that will be read.
+    """A file pinned to the version that will be read.
 
     Attributes:
-        uri: Where it is.
         size_bytes: Its length as stored.
-        etag: Its version.
-        first: Its first range.
+        etag: The version.
+        first: The bytes of its first range.
     """
 
     uri: str
@@ -39,12 +38,12 @@ def open_file(store: ObjectStore, file: ManifestFile, *, any_version: bool) -> O
     """Read the first range of the version that a manifest names.
 
     Args:
-        store: Where the file is.
-        file: As the manifest names it: by ETag, else by size, else by nothing but its URI.
-        any_version: Take the version found now if that one is gone.
+        store: Holds the file.
+        file: The manifest identifies the version by ETag, else by size, else only by URI.
+        any_version: Take the current version if that one is gone.
 
     Raises:
-        FileError: `missing`, or `changed`: another version is there.
+        FileError: `missing`, or `changed`: the object has another version.
         ObjectChanged: The file was replaced between two requests.
     """
     try:
@@ -63,7 +62,7 @@ def open_file(store: ObjectStore, file: ManifestFile, *, any_version: bool) -> O
 
 
 def _open_named(store: ObjectStore, uri: str, etag: str) -> Opened | None:
-    """The version that was asked for, in a single request where the file is short; None if another one is there."""
+    """The version with this ETag, with one request if the file is short; None if the object has another version."""
     try:
         first = store.read_range(uri, 0, RANGE_BYTES, etag=etag)
     except ObjectChanged:
@@ -95,7 +94,7 @@ def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
 
 
 def read_ranges(store: ObjectStore, opened: Opened, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
-    """All bytes of an opened file. Can be called again for a second pass.
+    """Read all bytes of an opened file. May be called again for a second pass.
 
     Raises:
         ObjectChanged: The file is no longer the version that was opened.

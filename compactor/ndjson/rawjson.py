@@ -1,10 +1,10 @@
-"""The values of one JSON object as text, exactly as they are written."""
+"""Extracts the values of one JSON object as text, exactly as written."""
 
 import re
 
 import orjson
 
-# Possessive quantifiers keep the matcher from storing a way back for every escape of a long string.
+# Possessive quantifiers keep the matcher from storing a backtracking position for every escape of a long string.
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY = re.compile(rf"[ \t\r\n]*+({_STRING})[ \t\r\n]*+:[ \t\r\n]*+")
 _TEXT = re.compile(_STRING)
@@ -14,14 +14,14 @@ _COMMA = re.compile(r"[ \t\r\n]*+,")
 
 
 def texts(line: bytes) -> dict[str, str | None]:
-    """The top-level values of a line that inspection accepted. Not recursive, however deep the line is nested.
+    """The top-level values of a line that inspection accepted. Does not recurse, however deeply the line is nested.
 
     Args:
         line: One JSON object in UTF-8; white space around it is allowed.
 
     Returns:
-        For each top-level key (the last one wins): None for null, the decoded text of a string, and for anything else
-        the source text, with its inner white space.
+        For each top-level key (the last occurrence wins): None for null, the decoded text of a string, and for anything
+        else the source text, including its inner white space.
     """
     source = line.decode()
     values: dict[str, str | None] = {}
@@ -37,7 +37,7 @@ def texts(line: bytes) -> dict[str, str | None]:
 
 
 def _value(source: str, start: int) -> tuple[str | None, int]:
-    """The value that begins at `start`, and where it ends."""
+    """The value that begins at `start`, and the position after it."""
     if source[start] in "{[":
         end = _end_of_container(source, start)
         return source[start:end], end
@@ -60,7 +60,7 @@ def _end_of_container(source: str, start: int) -> int:
             depth -= 1
             if depth == 0:
                 return match.end()
-    raise ValueError(f"character {start}: the container that begins here has no end")
+    raise ValueError(f"character {start}: the object or array that begins here has no end")
 
 
 def _decoded(written: str) -> str:

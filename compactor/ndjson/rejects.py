@@ -1,4 +1,4 @@
-"""Rejected lines as Parquet: spooled file by file, so that a file can be withdrawn, then written once a task."""
+"""Writes rejected lines as one Parquet file a task, spooled per input file so that a file can be withdrawn."""
 
 import tempfile
 from pathlib import Path
@@ -20,21 +20,20 @@ REJECTS_SCHEMA = pa.schema(
         ("raw", pa.binary()),
     ]
 )
-"""Columns of the rejects: `line_number` from 1, `byte_offset` in the decoded bytes, `raw` the exact bytes."""
+"""`line_number` counts from 1, `byte_offset` is in the decoded file, `raw` has the exact bytes."""
 
 _BATCH_ROWS = 10_000
-_BATCH_BYTES = 1024 * 1024  # of raw; one row may be longer
-_SPOOL_BYTES = 4 * 1024 * 1024  # up to here a spool stays in memory
+_BATCH_BYTES = 1024 * 1024  # of `raw`; one row may be longer
+_SPOOL_BYTES = 4 * 1024 * 1024  # a larger spool moves from memory to disk
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
 _REPEATING = ["manifest_id", "source_uri", "reason"]
 
 
 class RejectSpool:
-    """The rejects of one file, until it is known that the file can be read to its end.
+    """Holds the rejects of one file until it is known that the file can be read to its end.
 
     Args:
-        manifest_id: The manifest that names the file.
-        source_uri: The file, as the manifest names it.
+        source_uri: The URI of the file as spelled in the manifest.
     """
 
     def __init__(self, manifest_id: str, source_uri: str) -> None:
@@ -46,7 +45,7 @@ class RejectSpool:
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, reject: Reject) -> None:
-        """Take one reject."""
+        """Add one reject."""
         self._held.append(reject)
         self._held_bytes += len(reject.raw)
         if len(self._held) >= _BATCH_ROWS or self._held_bytes >= _BATCH_BYTES:
@@ -75,7 +74,7 @@ class RejectSpool:
         )
 
     def move_to(self, writer: "RejectsWriter") -> None:
-        """Hand all rejects on; the spool is empty afterwards."""
+        """Write all rejects; the spool is empty afterwards."""
         if self._file is None and self._held:
             writer.write(self._batch())
         elif self._file is not None and self._stream is not None:
@@ -88,7 +87,7 @@ class RejectSpool:
         self.close()
 
     def close(self) -> None:
-        """Forget what was not handed on."""
+        """Discard the rejects that were not written."""
         self._held, self._held_bytes = [], 0
         if self._file is not None:
             self._file.close()
@@ -96,11 +95,7 @@ class RejectSpool:
 
 
 class RejectsWriter:
-    """One Parquet file of rejects on local disk. It comes into being with the first row.
-
-    Args:
-        path: Where to write.
-    """
+    """Writes one Parquet file of rejects to local disk. Creates it with the first row."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

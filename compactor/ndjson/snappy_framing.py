@@ -1,4 +1,4 @@
-"""The framing format of snappy, decoded in bounded memory: cramjam decompresses and checks, this cuts."""
+"""Decodes snappy's framing format in bounded memory: splits it into chunks, which cramjam decompresses and checks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from compactor.core.errors import FileError
 
 _START = b"\xff\x06\x00\x00sNaPpY"
 _HEADER_BYTES = 4
-_MAX_CHUNK_BYTES = 4 + 32 + 65536 + 65536 // 6  # a checksum, and snappy's bound for 64 KiB of data
+_MAX_CHUNK_BYTES = 4 + 32 + 65536 + 65536 // 6  # a checksum, and snappy's upper bound for 64 KiB of data
 _GROUP_CHUNKS = 64  # of at most 64 KiB each: 4 MiB
 _DATA = (0x00, 0x01)
 _IDENTIFIER = 0xFF
@@ -16,13 +16,13 @@ _FIRST_SKIPPABLE = 0x80
 
 
 def decode(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The decoded bytes, in pieces of at most 4 MiB.
+    """Decode into pieces of at most 4 MiB.
 
     Args:
-        pieces: The bytes as stored, cut anywhere, each piece small: what is held grows with it.
+        pieces: The bytes as stored, split anywhere. Memory use grows with the size of a piece.
 
     Raises:
-        FileError: `unreadable`: the bytes are corrupt or end too early.
+        FileError: `unreadable`: the bytes are corrupt or truncated.
     """
     group: list[bytes] = []
     group_offset = 0
@@ -50,7 +50,7 @@ def _decompressed(group: list[bytes], offset: int) -> Iterator[bytes]:
 
 
 def _chunks(pieces: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Every chunk with its offset and its type, the header included; of those that may be skipped, the header alone."""
+    """Every chunk: its offset, its type, and its bytes including the header. Skippable chunks have only the header."""
     held = bytearray()
     offset, skip = 0, 0
     for piece in pieces:

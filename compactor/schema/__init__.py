@@ -1,1 +1,1 @@
-"""Columns, their types, and the registry of schema versions."""
+"""Defines columns, their types, and the registry of schema versions."""

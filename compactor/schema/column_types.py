@@ -1,7 +1,7 @@
-"""The types that a column can have: how they are spelled, and which text stands for which value. No I/O.
+"""The column types: their spelling, and the value of a text in each type. No I/O.
 
-A value is judged by its text alone, so that the JSON string "5" and the number 5 are the same value. The patterns mean
-the same to Python's and to Java's regular expressions when the whole text has to match.
+Only the text of a value counts, so the JSON string "5" and the number 5 are the same value. The patterns have the same
+meaning in Python's and Java's regular expressions if the whole text has to match.
 """
 
 import math
@@ -15,60 +15,60 @@ from typing import Literal
 
 Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp"]
 Epoch = Literal["seconds", "milliseconds"]
-"""What a number means as a timestamp: how much time has passed since 1970-01-01T00:00:00Z."""
+"""The unit of a number that is a timestamp: the time since 1970-01-01T00:00:00Z."""
 
 Value = str | int | float | Decimal | bool | date | datetime
 
-MAX_PRECISION = 38  # of Spark and of Parquet's readers
+MAX_PRECISION = 38  # the limit of Spark and of Parquet readers
 EXPECTED = "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date or timestamp"
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3}
-"""Digits behind the point of a number of that unit that make a whole microsecond."""
+"""The number of decimal places down to a microsecond."""
 
 EPOCH_PRECISION = 18
-"""Digits that any number of seconds or milliseconds has which is a time of the years 0001 to 9999."""
+"""Enough digits for any number of seconds or milliseconds in the years 0001 to 9999, down to a microsecond."""
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-"""JSON's grammar of a number."""
+"""JSON's grammar for a number."""
 
 LONG = r"(?:0|-?[1-9][0-9]{0,18})"
-"""Whole numbers in their one spelling; of those with 19 digits some are beyond 64 bits."""
+"""Integers in their only allowed spelling. Some of those with 19 digits exceed 64 bits."""
 
 DATE = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""A date, which may still be no real day."""
+"""A date, which may not exist, such as 2023-02-30."""
 
 _TO_THE_MINUTE = DATE + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _OFFSET = r"(?:Z|[+-](?:(?:0[0-9]|1[0-7])(?::?[0-5][0-9])?|18(?::?00)?))"
 TIMESTAMP = _TO_THE_MINUTE + r":[0-5][0-9](?:\.[0-9]{1,6}0*)?" + _OFFSET
-"""A timestamp with seconds, whose date may still be no real day."""
+"""A timestamp with seconds, whose date may not exist."""
 
 TIMESTAMP_WITHOUT_SECONDS = _TO_THE_MINUTE + _OFFSET
 MINUTE_CHARACTERS = len("yyyy-mm-ddThh:mm")
-"""Behind so many characters of a timestamp without seconds, they are to be added."""
+"""The position at which seconds are inserted into a timestamp without them."""
 
 FIRST_MICROSECOND = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z, in microseconds since 1970."""
 
 LAST_MICROSECOND = 253_402_300_799_999_999
-"""9999-12-31T23:59:59.999999Z, likewise."""
+"""9999-12-31T23:59:59.999999Z, in microseconds since 1970."""
 
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 _PARTS = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?)0*([0-9]*))?")
 _LONG_BITS = 63
-_EXPONENT_MAX_DIGITS = 10  # no text that can be held has so many digits that such an exponent could shift them back
+_EXPONENT_MAX_DIGITS = 10  # no text in memory has enough digits to compensate for a longer exponent
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type.
+    """A column type.
 
     Attributes:
-        precision: Of a decimal: its digits.
-        scale: Of a decimal: how many of them are behind the point.
-        epoch: Of a timestamp: what a number means, if it means anything.
+        precision: Number of digits of a decimal; 0 for other types.
+        scale: Number of decimal places of a decimal; 0 for other types.
+        epoch: The unit of numbers in a timestamp column; None if numbers do not fit.
     """
 
     kind: Kind
@@ -82,14 +82,14 @@ class ColumnType:
 
 @lru_cache(maxsize=256)
 def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
-    """Read a type.
+    """Parse a type.
 
     Args:
-        text: One of the kinds; a decimal with its precision and scale.
-        epoch: What a number means as a timestamp.
+        text: One of `Kind`; a decimal with its precision and scale.
+        epoch: The unit of numbers in a timestamp column.
 
     Raises:
-        ValueError: It is none. The message says what was expected.
+        ValueError: The text is not a type. The message says what was expected.
     """
     if epoch is not None and text != "timestamp":
         raise ValueError(f'no epoch, which only a timestamp has, beside type "{text}"')
@@ -106,12 +106,12 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 
 
 def value_of(text: str, column_type: ColumnType) -> Value | None:
-    """The value that a text stands for; None if it is none of this type. Timestamps are in UTC."""
+    """The value of a text; None if it does not fit the type. Timestamps are in UTC."""
     return _RULES[column_type.kind](text, column_type)
 
 
 def canonical_text(value: Value, column_type: ColumnType) -> str:
-    """The one text for a value of this type: other values have other texts, and `value_of` gives the value back."""
+    """The canonical text of a value: different values have different texts, and `value_of` returns the value."""
     match column_type.kind:
         case "decimal":
             return f"{value:.{column_type.scale}f}"
@@ -123,7 +123,7 @@ def canonical_text(value: Value, column_type: ColumnType) -> str:
 
 
 def plain_decimal(precision: int, scale: int) -> str:
-    """The pattern of numbers without exponent that fit: all that is cut off is zeros."""
+    """The pattern of numbers without an exponent that fit; further decimal places must be zeros."""
     whole_digits = precision - scale
     whole = f"(?:0|[1-9][0-9]{{0,{whole_digits - 1}}})" if whole_digits else "0"
     return rf"-?{whole}(?:\.(?=[0-9])[0-9]{{0,{scale}}}0*)?"
@@ -135,7 +135,7 @@ def _long(text: str, _: ColumnType) -> int | None:
 
 
 def _double(text: str, _: ColumnType) -> float | None:
-    # Beyond the range it is no value; too small to be told from 0, it is 0.
+    # A number beyond the range of a double does not fit; one that is too close to 0 becomes 0.
     number = float(text) if _NUMBER.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None
 
@@ -144,7 +144,7 @@ def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
     if not _NUMBER.fullmatch(text):
         return None
     parts = _PARTS.fullmatch(text)
-    if parts is None:  # the grammar is a part of this one
+    if parts is None:  # never: `_PARTS` matches every number
         return None
     sign, whole, fraction, exponent_sign, exponent = (part or "" for part in parts.groups())
     digits = whole + fraction
@@ -187,7 +187,7 @@ def _iso_timestamp(text: str) -> datetime | None:
         return None
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):  # no real day, or not of these years in UTC
+    except (ValueError, OverflowError):  # the date does not exist, or the year is out of range in UTC
         return None
 
 

@@ -1,4 +1,4 @@
-"""The schema registry: numbered, create-only versions under the state prefix, shared by any number of drivers."""
+"""The schema registry: numbered, create-only versions under the state prefix, shared by all drivers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,18 +14,18 @@ EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=U
 
 
 class SchemaRegistry:
-    """Knows the latest version, and makes the next one when a manifest brings new keys.
+    """Knows the latest version, and creates the next one when a manifest has new keys.
 
     Args:
-        store: Where the versions are.
-        layout: Their places.
-        clock: Dates new versions.
-        names: How columns are named.
-        max_columns: Columns that keys may have.
-        declared: The columns of the schema file, which the next version has first.
+        store: Holds the versions.
+        layout: Gives their URIs.
+        clock: Gives new versions their date.
+        names: The naming rule for columns.
+        max_columns: The most columns that keys get.
+        declared: The columns of the schema file, which come first in the next version.
 
     Attributes:
-        max_columns: Columns that keys may have.
+        max_columns: The most columns that keys get.
         declared_keys: The keys of the schema file's columns.
     """
 
@@ -50,13 +50,13 @@ class SchemaRegistry:
         self._latest: SchemaVersion | None = None
 
     def latest(self) -> SchemaVersion:
-        """The newest version that this driver knows; version 0 without columns before the first."""
+        """The newest version that this driver knows; `EMPTY_SCHEMA` if there is none yet."""
         if self._latest is None:
             self._latest = self._newest_stored()
         return self._latest
 
     def version(self, number: int) -> SchemaVersion:
-        """One version. Versions never change, so the one of a commit is for good."""
+        """A version by its number. Versions never change."""
         if number == 0:
             return EMPTY_SCHEMA
         if self._latest is not None and self._latest.version == number:
@@ -67,29 +67,29 @@ class SchemaRegistry:
         """All versions, oldest first.
 
         Raises:
-            RecordUnreadable: One of them is damaged.
+            RecordUnreadable: A version is damaged.
         """
         return map(self._read, self._numbers())
 
     def check_declared(self) -> None:
-        """Make sure that the schema file does not contradict what is on record.
+        """Check that the schema file does not contradict the latest version.
 
         Raises:
-            SettingsError: With every column that already is something else.
+            SettingsError: Lists every contradiction.
         """
         self._check_declared(self.latest())
 
     def covering(self, keys: Mapping[str, str], manifest_id: str) -> SchemaVersion:
-        """A version that holds all these keys and the declared columns, made now if there is none.
+        """Return a version with all these keys and the declared columns; create it if there is none.
 
-        Another driver may add other keys at the same time: whoever comes second builds on the winner's version.
+        If another driver adds keys at the same time, the second one to write builds on the version of the first.
 
         Args:
-            keys: What a manifest holds, in first-seen order, with the first file that has it.
-            manifest_id: The manifest, for the record.
+            keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
+            manifest_id: The manifest, recorded in the version.
 
         Raises:
-            SettingsError: Another driver, with another schema file, was first: what is on record holds.
+            SettingsError: A driver with a contradicting schema file was first; the recorded version stays.
         """
         with self._lock:
             while True:

@@ -1,4 +1,4 @@
-"""How JSON keys become columns: naming rules and the succession of schema versions. No I/O."""
+"""Maps JSON keys to columns: the naming rules, and how one schema version follows another. No I/O."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,22 +12,22 @@ from compactor.schema.column_types import ColumnType, Epoch, parse_type
 
 METADATA_TYPES = {"_source_file": "string", "_processed_at": "timestamp", "_manifest_id": "string"}
 METADATA_COLUMNS = tuple(METADATA_TYPES)
-"""Columns that the compactor adds on demand. A data key of such a name gets an alias."""
+"""Columns that the compactor adds if the settings ask for them. A data key of that name gets another column name."""
 
 RESCUED_COLUMN = "_rescued_data"
-"""map<string,string> of what has no column of its own: keys beyond the limit, and values that do not fit their type."""
+"""The map<string,string> column for keys beyond the limit, and for values that do not fit the type of their column."""
 
 RESCUED_TYPE = "map<string,string>"
 
 RESERVED_NAMES = frozenset({*METADATA_COLUMNS, RESCUED_COLUMN})
 
 EMPTY_KEY = ""
-"""Parquet has no rows without columns: records without keys get the column of this one, which is null."""
+"""Parquet has no rows without columns: if no record has a key, the schema gets a column for this one, always null."""
 
 EMPTY_KEY_NAME = "_"
-"""The column of the empty key: no table format takes an empty name."""
+"""The column name of the empty key: no table format allows an empty name."""
 
-_NAME_MAX_CHARACTERS = 200  # the Glue catalogue takes 255; this leaves room for a suffix
+_NAME_MAX_CHARACTERS = 200  # the Glue catalogue allows 255; this leaves room for a suffix
 _UNSAFE = re.compile(r"[^a-z0-9_]")
 
 Names = Literal["safe", "exact"]
@@ -37,13 +37,12 @@ class Column(BaseModel):
     """One column of the data.
 
     Attributes:
-        key: The JSON key it holds; None for the column of rescued data.
-        name: What it is called in the Parquet files.
-        added_in: The schema version that brought it.
-        type: One of `compactor.schema.column_types`; of the column of rescued data, `RESCUED_TYPE`.
-        epoch: What a number means in a column of timestamps.
-        source_uri: The input file that first had the key; empty for a column of the schema file; None in records of
-            older releases.
+        key: The JSON key; None for the column of rescued data.
+        name: The name in the Parquet files.
+        added_in: The first schema version that has it.
+        type: One of `compactor.schema.column_types`, or `RESCUED_TYPE`.
+        epoch: The unit of numbers in a timestamp column.
+        source_uri: The first input file that had the key; empty for a column of the schema file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,15 +52,7 @@ class Column(BaseModel):
     added_in: int
     type: str = "string"
     epoch: Epoch | None = None
-    source_uri: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_type(cls, fields: object) -> object:
-        """Releases without types had one column that was no string."""
-        if isinstance(fields, dict) and fields.get("key") is None:
-            return {**fields, "type": RESCUED_TYPE}
-        return fields
+    source_uri: str = ""
 
     @model_validator(mode="after")
     def _has_known_type(self) -> "Column":
@@ -71,18 +62,18 @@ class Column(BaseModel):
 
     @property
     def column_type(self) -> ColumnType:
-        """The type of its values. The column of rescued data has none of these."""
+        """The type of its values; undefined for the column of rescued data."""
         return parse_type(self.type, self.epoch)
 
     @property
     def is_typed(self) -> bool:
-        """Whether a value may not fit."""
+        """Whether some values may not fit."""
         return self.key is not None and self.type != "string"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column that the schema file asks for, whether or not a key of it was seen."""
+    """A column that the schema file declares, whether or not its key has been seen."""
 
     key: str
     name: str
@@ -91,11 +82,11 @@ class DeclaredColumn:
 
 
 class SchemaVersion(BaseModel):
-    """The columns from some moment on. A later version has the same columns first, in the same order.
+    """A list of columns. Each later version begins with the same columns in the same order.
 
     Attributes:
-        version: Numbered from 1; 0 is the empty schema before the first manifest.
-        manifest_id: The manifest that brought the new columns.
+        version: Counts from 1; 0 is the empty schema before the first manifest.
+        manifest_id: The manifest that added the new columns.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -112,20 +103,20 @@ class SchemaVersion(BaseModel):
 
     @property
     def has_rescued(self) -> bool:
-        """Whether keys without a column have a place to go."""
+        """Whether there is a column of rescued data."""
         return any(column.key is None for column in self.columns)
 
 
 def merge_keys(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Keys of several files as one list, each once, in the order in which they were first seen."""
+    """The keys of several files, each once, in first-seen order."""
     return tuple(dict.fromkeys(key for keys in lists for key in keys))
 
 
 def first_sources(files: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
-    """Each key of some files, in the order in which they were first seen, with the first file that has it.
+    """The keys of several files in first-seen order, each with the URI of the first file that has it.
 
     Args:
-        files: The URI of each file, and its keys.
+        files: The URI and the keys of each file.
     """
     sources: dict[str, str] = {}
     for uri, keys in files:
@@ -144,20 +135,20 @@ def extend(
     manifest_id: str,
     now: datetime,
 ) -> SchemaVersion:
-    """The version that holds these keys and all declared columns: the given one if it does already, else the next.
+    """The version with these keys and all declared columns: the given one if it has them, else the next one.
 
     Args:
-        schema: The latest version; `contradictions` found nothing in it.
-        keys: What a manifest holds, in first-seen order, with the first file that has it.
-        declared: The columns of the schema file. They come before new keys, and whatever the limit is.
-        names: How columns are named.
-        max_columns: Columns that keys may have; further keys share the column of rescued data.
-        manifest_id: The manifest that brings the keys.
+        schema: The latest version, which must not contradict `declared`.
+        keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
+        declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
+        names: The naming rule for columns.
+        max_columns: The most columns that keys get; further keys share the column of rescued data.
+        manifest_id: The manifest that has the keys.
         now: The time of the new version.
     """
     version = schema.version + 1
     added = [
-        Column(key=each.key, name=each.name, added_in=version, type=each.type, epoch=each.epoch, source_uri="")
+        Column(key=each.key, name=each.name, added_in=version, type=each.type, epoch=each.epoch)
         for each in declared
         if each.key not in schema.keys
     ]
@@ -173,7 +164,7 @@ def extend(
     overflow = new_keys[room:]
     if not schema.has_rescued and (overflow or any(column.is_typed for column in added)):
         source_uri = keys[overflow[0]] if overflow else ""
-        added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, source_uri=source_uri))
+        added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
     columns = (*schema.columns, *added)
@@ -181,7 +172,7 @@ def extend(
 
 
 def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:
-    """Each way in which declared columns would change what a column is, which it stays for ever."""
+    """Each way in which declared columns would change an existing column, none of which may ever change."""
     by_key = {column.key: column for column in schema.columns if column.key is not None}
     by_name = {column.name: column for column in schema.columns}
     for wanted in declared:
@@ -201,16 +192,16 @@ def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) ->
 
 
 def column_name(key: str, used: Collection[str], *, names: Names) -> str:
-    """What the column of a key is called.
+    """The name of a key's column.
 
-    `safe` names are lower case letters, digits and `_` of ASCII, which Athena and the Glue catalogue take; any other
-    character becomes `_`. `exact` names are the key itself. Either way a name that is taken gets `__2`, `__3` and so
-    on, and the empty key is called `_`.
+    `safe` names consist of ASCII lower case letters, digits and `_`, which Athena and the Glue catalogue accept; any
+    other character becomes `_`. `exact` names are the key itself. With either rule, a name that is taken gets the
+    suffix `__2`, `__3` and so on, and the name of the empty key is `_`.
 
     Args:
         key: The JSON key.
-        used: Names that are taken.
-        names: Which of the two rules.
+        used: The names that are taken.
+        names: The naming rule.
     """
     wanted = _UNSAFE.sub("_", key.lower())[:_NAME_MAX_CHARACTERS] if names == "safe" else key
     wanted = wanted or EMPTY_KEY_NAME
@@ -222,11 +213,11 @@ def column_name(key: str, used: Collection[str], *, names: Names) -> str:
 
 
 def parquet_columns(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of an output file's columns, in order: metadata first, so that new keys only ever append."""
+    """The names of an output file's columns in order: metadata first, so that new keys are always appended."""
     return (*[name for name in METADATA_COLUMNS if name in metadata_columns], *[c.name for c in schema.columns])
 
 
 def parquet_types(schema: SchemaVersion, metadata_columns: Sequence[str]) -> tuple[str, ...]:
-    """The types of those columns, in the same order."""
+    """The types of `parquet_columns`, in the same order."""
     metadata = (METADATA_TYPES[name] for name in METADATA_COLUMNS if name in metadata_columns)
     return (*metadata, *[column.type for column in schema.columns])

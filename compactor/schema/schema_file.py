@@ -1,4 +1,4 @@
-"""Reads the schema file: the columns that are to be, with their types. Text in, values or every fault out; no I/O."""
+"""Parses the schema file, which declares columns with their types. Reports all faults at once. No I/O."""
 
 import re
 import tomllib
@@ -13,20 +13,20 @@ from compactor.settings.validation import shown
 
 _FIELDS = ("name", "type", "key", "epoch")
 _EPOCHS: tuple[Epoch, ...] = ("seconds", "milliseconds")
-_SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # what Athena and the Glue catalogue take
+_SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalogue accept
 
 
 def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) -> tuple[DeclaredColumn, ...]:
-    """The columns that a schema file declares, in its order.
+    """Parse the columns of a schema file, in its order.
 
     Args:
-        data: TOML: a table `[[columns]]` for each of them, with `name`, `type`, and if need be `key` and `epoch`.
-        uri: Where it is from, for messages.
-        names: How columns are named: what `safe` would not make is refused then.
-        max_columns: How many there may be.
+        data: TOML with a table `[[columns]]` for each column: `name`, `type`, and optionally `key` and `epoch`.
+        uri: The schema file, for messages.
+        names: The naming rule for columns: with `safe`, names that are not safe are faults.
+        max_columns: The most columns allowed.
 
     Raises:
-        SettingsError: With every fault of the file.
+        SettingsError: Lists every fault of the file.
     """
     tables, faults = _tables(data, uri, max_columns)
     faults += [fault for at, table in enumerate(tables) for fault in _faults(f"columns[{at}]", table, names)]
@@ -43,14 +43,14 @@ def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) 
 
 
 def _type(table: Mapping[str, Any]) -> str:
-    return str(parse_type(table["type"], table.get("epoch")))  # in its one spelling
+    return str(parse_type(table["type"], table.get("epoch")))  # in its canonical spelling
 
 
 def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """The tables of `columns`, and what is wrong with the file as a whole.
+    """The tables of `columns`, and the faults of the file as a whole.
 
     Raises:
-        SettingsError: It is no TOML.
+        SettingsError: The file is not TOML.
     """
     try:
         document = tomllib.loads(data.decode())
@@ -70,7 +70,7 @@ def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, 
 
 
 def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
-    """What is wrong with one column by itself."""
+    """The faults of a single column."""
     for field in table:
         if field not in _FIELDS:
             yield f"{where}.{field}: unknown key -> expected one of {', '.join(_FIELDS)}"
@@ -109,7 +109,7 @@ def _is_type(text: str) -> bool:
 
 
 def _repeats(field: str, values: list[Any]) -> Iterator[str]:
-    """Values that several columns have; those that are no strings have a fault of their own."""
+    """The strings that several columns share. Other values are reported as faults of their own."""
     counts = Counter(value for value in values if isinstance(value, str))
     for value, count in counts.items():
         if count > 1:

@@ -1,4 +1,4 @@
-"""One folder, or prefix, into another: where everything is then, and the settings that come of it. No I/O."""
+"""The places and settings of `compactor compact`, which turns one folder into another. No I/O."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from typing import Any
 from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.settings import places
+from compactor.settings.types import JOURNAL_CLAIMS
 
 HOME_SUFFIX = ".compactor"
 SETTINGS_NAME = "compactor.toml"
-JOURNAL_CLAIMS = "@journal"  # as in `compactor.settings.sections`, which no pure module imports
 
 LEASE_SECONDS = 20
-"""How long a planner that died keeps its files. Short, as the next call waits for it; a late planner does no harm."""
+"""How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
 
 Document = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class CompactPaths:
-    """Where the lines come from, where the rows go, and where the compactor keeps what is its own.
+    """The three places of a call, each a local folder or an S3 prefix.
 
     Attributes:
-        source: The folder, or prefix, of the NDJSON.
-        output: That of the Parquet files; rows only.
-        home: That of state, manifests and settings.
+        source: The NDJSON.
+        output: The Parquet files, and nothing else.
+        home: State, manifests and settings.
     """
 
     source: str
@@ -39,15 +39,9 @@ class CompactPaths:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; None leaves it to earlier calls, to variables and to the defaults.
+    """The options of a call that are settings: `convert.engine`, `schema.file`, `builder.claims` and so on.
 
-    Attributes:
-        engine: As `convert.engine`.
-        schema: As `schema.file`.
-        names: As `schema.names`.
-        claims: As `builder.claims`.
-        region: As `aws.region`.
-        endpoint_url: As `aws.endpoint_url`.
+    None leaves a setting to variables, to earlier calls and to the defaults.
     """
 
     engine: str | None = None
@@ -58,24 +52,24 @@ class Options:
     endpoint_url: str | None = None
 
     def given(self) -> Document:
-        """The keys that were asked for, by section."""
+        """The settings that the call names, by section."""
         keys = {
             "convert": {"engine": self.engine},
             "schema": {"file": self.schema, "names": self.names},
             "builder": {"claims": self.claims},
             "aws": {"region": self.region, "endpoint_url": self.endpoint_url},
         }
-        named = {name: {key: text for key, text in table.items() if text is not None} for name, table in keys.items()}
-        return {name: table for name, table in named.items() if table}
+        given = {name: {key: text for key, text in table.items() if text is not None} for name, table in keys.items()}
+        return {name: table for name, table in given.items() if table}
 
 
 def parse_compact_paths(source: str, destination: str, home: str | None = None) -> CompactPaths:
-    """Read the places of a call; those on a local disk without symbolic links.
+    """Read the places of a call as the user typed them. Symbolic links in local places are resolved.
 
     Args:
-        source: As it was typed.
-        destination: Likewise.
-        home: Likewise; None for one beside the destination.
+        source: SRC.
+        destination: DST.
+        home: The place of --state; None for `DST.compactor`.
 
     Raises:
         SettingsError: With every fault.
@@ -84,7 +78,7 @@ def parse_compact_paths(source: str, destination: str, home: str | None = None) 
     from_place = _parsed("SRC", source, places.parse_place, faults)
     to_place = _parsed("DST", destination, places.parse_own_place, faults)
     if to_place and _is_root(to_place):
-        faults.append(f"DST: {to_place}: is no folder -> expected one in it, such as {layout.folder(to_place)}parquet")
+        faults.append(f"DST: {to_place} is not a folder -> expected one in it: {layout.folder(to_place)}parquet")
         to_place = None
     home_place = _parsed("--state", home, places.parse_own_place, faults) if home is not None else None
     if to_place and home is None:
@@ -99,19 +93,21 @@ def parse_compact_paths(source: str, destination: str, home: str | None = None) 
 
 
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
-    """The sections of the settings for these places, to be kept beside the state.
+    """Build the settings of a call, by section; they are kept beside the state.
 
     Args:
-        paths: The places.
-        options: What was asked for.
-        kept: The sections that an earlier call kept, which a person may have edited; None for the first call.
+        paths: The places of the call.
+        options: Its options.
+        kept: The settings that an earlier call kept and the user may have edited; None on the first call.
     """
     document: Document = {name: dict(table) for name, table in (_defaults(paths) if kept is None else kept).items()}
     home = layout.folder(paths.home)
     own = {"manifests": f"{home}manifests", "output": paths.output, "state": f"{home}state"}
     document["paths"] = {**document.get("paths", {}), **own}
     sources = document.get("input", {}).get("allowed_prefixes", [])
-    is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)  # else it is a fault
+    is_readable = isinstance(sources, list) and all(
+        isinstance(each, str) for each in sources
+    )  # else the settings name the fault
     if is_readable and not any(layout.is_within(layout.folder(paths.source), each) for each in sources):
         sources = [*sources, paths.source]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
@@ -121,15 +117,15 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
 
 
 def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:
-    """The environment without the variables that would override what was said in the call itself."""
-    said = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
-    said += [(name, key) for name, table in options.given().items() for key in table]
-    names = {f"COMPACTOR_{name}__{key}".upper() for name, key in said}
+    """The environment without the variables that would override the call itself."""
+    given = [("paths", "manifests"), ("paths", "output"), ("paths", "state"), ("input", "allowed_prefixes")]
+    given += [(name, key) for name, table in options.given().items() for key in table]
+    names = {f"COMPACTOR_{name}__{key}".upper() for name, key in given}
     return {name: value for name, value in env.items() if name not in names}
 
 
 def is_new_source(source: str, kept: Mapping[str, Any] | None) -> bool:
-    """Whether earlier calls for the same output took their lines from elsewhere only."""
+    """Whether no earlier call for the same output read from this source."""
     known = (kept or {}).get("input", {}).get("allowed_prefixes", [])
     return bool(known) and not any(layout.is_within(layout.folder(source), each) for each in known)
 
@@ -149,7 +145,7 @@ def _defaults(paths: CompactPaths) -> Document:
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:
     try:
-        # By whatever link a folder is reached, its files are to be known again, and its state found again.
+        # A folder that is reached by another link keeps its files and its state.
         return parse(places.real_place(parse(text)))
     except ValueError as exc:
         faults.append(f"{name}: {text!r} -> expected {exc}")
@@ -161,15 +157,15 @@ def _is_root(place: str) -> bool:
 
 
 def _overlapping(source: str, output: str) -> str:
-    apart = "another bucket" if _is_root(source) else f"a folder apart from it, such as {source}-parquet"
+    apart = "another bucket" if _is_root(source) else f"a folder outside it, such as {source}-parquet"
     if source == output:
-        return f"DST: {output}: is SRC itself -> expected {apart}"
-    return f"DST: {output}: one of it and SRC ({source}) is inside the other -> expected {apart}"
+        return f"DST: {output} is SRC itself -> expected {apart}"
+    return f"DST: {output} and SRC ({source}) overlap -> expected {apart}"
 
 
 def _faults_of_home(paths: CompactPaths) -> list[str]:
     faults = [
-        f"--state: {paths.home}: one of it and {name} ({place}) is inside the other -> expected a place apart"
+        f"--state: {paths.home} and {name} ({place}) overlap -> expected a place outside both"
         for name, place in (("SRC", paths.source), ("DST", paths.output))
         if places.overlap(paths.home, place)
     ]

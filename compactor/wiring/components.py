@@ -1,4 +1,4 @@
-"""Puts the parts together that every process may need, also one without Spark and Arrow: a function, a small tool."""
+"""Puts together what every process may need, also a Lambda function without Spark and Arrow."""
 
 import secrets
 from functools import cached_property
@@ -15,6 +15,7 @@ from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
@@ -23,19 +24,19 @@ from compactor.settings.types import JOURNAL_CLAIMS
 
 
 def new_run_id(clock: Clock) -> str:
-    """An id that no other run has, and that sorts by time."""
+    """Make a unique id that sorts by time."""
     return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
 
 class Components:
-    """The parts of one process, made from the settings as they are needed. Nothing is connected to before.
+    """The components of one process. Each is made from the settings when it is first used.
 
     Args:
         settings: All settings.
-        clock: Time; that of the system if none is given.
-        store: Where everything is; the store that the settings name if none is given.
-        claims: Who holds which file; the table that the settings name if none is given.
-        metrics: Where measurements go; the sink that the settings name if none is given.
+        clock: Replaces the system's clock.
+        store: Replaces the store of the places in the settings.
+        claims: Replaces the claims that the settings name.
+        metrics: Replaces the sink that the settings name.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Components:
     ) -> None:
         self.settings = settings
         self.clock = clock or SystemClock()
-        # A part that is given is one that need not be made.
+        # An attribute that is set hides the cached property of the same name.
         if store is not None:
             self.store = store
         if claims is not None:
@@ -79,6 +80,10 @@ class Components:
     @cached_property
     def ledger(self) -> Ledger:
         return Ledger(self.store, self.layout, self.clock, self.run_id)
+
+    @cached_property
+    def state(self) -> State:
+        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
 
     @cached_property
     def history(self) -> SizingHistory:
@@ -111,39 +116,32 @@ class Components:
     @cached_property
     def claimer(self) -> Claimer:
         return Claimer(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claims=self.claims,
-            clock=self.clock,
             lease_seconds=self.settings.builder.claim_lease_seconds,
         )
 
     def manifest_bytes(self) -> float:
-        """How many stored bytes a manifest should name, by what sizing has learned."""
+        """The stored bytes that a manifest should name, by the compression that earlier commits had."""
         settings = self.settings
         ratio = self.history.stored_ratio()
         return whole_files_bytes(settings.builder.target_manifest_bytes, ratio, settings.output.target_file_bytes)
 
     def builder(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Builder:
-        """What turns announced files into manifests."""
+        """Make what turns announced files into manifests."""
         return Builder(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=on_crash_point,
         )
 
     def sealer(self, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> Sealer:
-        """What ends the waiting of pending parts."""
+        """Make what seals pending parts into manifests."""
         return Sealer(
-            store=self.store,
-            layout=self.layout,
+            state=self.state,
             claimer=self.claimer,
-            clock=self.clock,
             target_bytes=self.manifest_bytes,
             max_wait_seconds=self.settings.builder.max_wait_seconds,
             on_crash_point=on_crash_point,

@@ -16,29 +16,24 @@ from compactor.settings.settings import Settings
 from compactor.wiring.components import Components
 
 ATTEMPTS = 3
-"""How often a request is sent at most: a minute later everything is asked anew."""
+"""The most times that a request is sent: the next check, a minute later, repeats it anyway."""
 
 LONGEST_TIMEOUT_SECONDS = 10.0
-"""How long to wait for an answer at most, whatever the job may wait: a look has to end before the next one."""
+"""The longest wait for an answer, whatever the job may wait: a check has to end before the next one starts."""
 
 
 def policy_of(control: Control) -> Policy:
-    """The policy that the settings' section gives."""
+    """The policy as set in section `control`."""
     values: dict[str, Any] = control.model_dump(include={field.name for field in fields(Policy)})
     window = values["maintenance_window"]
     return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
 
 
 class ControlComponents(Components):
-    """The parts of the control plane, made as they are needed. They may be kept: none of them remembers anything.
+    """The components of the control plane, made as they are needed. They have no state and may be kept between checks.
 
-    Args:
-        settings: All settings.
-        clock: Time; that of the system if none is given.
-        store: Where everything is; the store that the settings name if none is given.
-        job: Glue's runs; those of the job that the settings name if none are given.
-        metrics: Where measurements go; the sink that the settings name if none is given.
-        notifier: Tells people; the topic that the settings name if none is given.
+    Arguments replace what would be made from the settings: the system's clock, the store of the places, the Glue job,
+    the sink of metrics and the SNS topic.
     """
 
     def __init__(
@@ -79,7 +74,7 @@ class ControlComponents(Components):
 
     @cached_property
     def sources(self) -> Sources:
-        """What is looked at, and acted on."""
+        """The sources of a check."""
         control = self.settings.control
         return Sources(
             job=self.job,
@@ -95,8 +90,10 @@ class ControlComponents(Components):
     def plane(self) -> ControlPlane:
         """The control plane."""
         control = self.settings.control
-        notices = Notices(self.notifier, self.store, self.layout.notices, control.job_name)
-        return ControlPlane(self.sources, policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock)
+        notices = Notices(notifier=self.notifier, store=self.store, uri=self.layout.notices, job_name=control.job_name)
+        return ControlPlane(
+            sources=self.sources, policy=policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock
+        )
 
     def _queue(self, url: str) -> Queue | None:
         if not url:
@@ -111,7 +108,7 @@ class ControlComponents(Components):
 
 @lru_cache(maxsize=8)
 def _client(service: str, spec: StoreSpec) -> Any:
-    """The client of this process for a service: making one takes long."""
+    """The client of this process for a service. Making one is slow."""
     from compactor.adapters.aws import aws_client  # noqa: PLC0415 - boto3 is slow to load
 
     return aws_client(service, spec.region, spec.endpoint_url, attempts=ATTEMPTS, timeout_seconds=spec.timeout_seconds)

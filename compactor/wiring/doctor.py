@@ -1,57 +1,82 @@
-"""Puts the doctor together: looks at this machine, and at what the settings name."""
+"""Puts the doctor together: the checks of this machine, and of what the settings name."""
 
 import os
 import secrets
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
+from compactor.adapters.local import this_machine
 from compactor.adapters.local.clock import SystemClock
-from compactor.adapters.local.this_machine import ThisMachine
+from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
+from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
-from compactor.ops.doctor.checkup import Environment, machine_checks_of, places_checks_of
+from compactor.ops.doctor import machine_checks
+from compactor.ops.doctor.checkup import Environment, checks_of, uses_s3
 from compactor.ops.doctor.findings import Finding
-from compactor.ops.doctor.ports import Account, Machine
-from compactor.ops.doctor.runner import examine
+from compactor.ops.doctor.java import look_for_java
+from compactor.ops.doctor.ports import Account
+from compactor.ops.doctor.runner import Check, run_checks
+from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
 
 ANSWER_SECONDS = 3.0
-"""How long to wait for one answer at most, whatever the job may wait."""
+"""The longest wait for one answer, whatever the job may wait."""
 
 ATTEMPTS = 2
 
-LAST_LOOK_SECONDS = 22.0
-"""No look begins later. The longest one takes two answers, so that all ends after about half a minute."""
+JAVA_SECONDS = 10.0
+
+LAST_START_SECONDS = 22.0
+"""No check starts later. The longest one takes two answers, so that the doctor ends after about half a minute."""
 
 
-def look_around(
-    settings: Settings | None,
-    config: str,
-    *,
-    is_job_here: bool = True,
-    machine: Machine | None = None,
-    clock: Clock | None = None,
+def examine(
+    settings: Settings | None, config: str, *, is_job_here: bool = True, clock: Clock | None = None
 ) -> Iterator[Finding]:
-    """Look at everything, and tell each finding as it is made.
+    """Run all checks, and yield each finding as it is made.
 
     Args:
-        settings: What is to work; None to look at the machine alone.
+        settings: What is to work; None to check the machine alone.
         config: Where the settings are from.
         is_job_here: Whether the job is to run on this machine.
-        machine: The machine; this one if none is given.
-        clock: Its time; that of the system if none is given.
+        clock: The time of this machine; the system's if none is given.
     """
-    machine = machine or ThisMachine(os.environ)
-    checks = machine_checks_of(machine, settings) if is_job_here else []
+    checks = _machine_checks(settings, os.environ) if is_job_here else []
     if settings is not None:
-        around = _surroundings(settings, machine, clock or SystemClock())
-        checks += places_checks_of(around, settings, config)
-    end = time.monotonic() + LAST_LOOK_SECONDS
-    return examine(checks, lambda: time.monotonic() < end)
+        checks += checks_of(_environment(settings, clock or SystemClock()), settings, config)
+    end = time.monotonic() + LAST_START_SECONDS
+    return run_checks(checks, lambda: time.monotonic() < end)
 
 
-def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Environment:
+def _machine_checks(settings: Settings | None, env: Mapping[str, str]) -> list[Check]:
+    """The checks of this machine; without settings, by their defaults."""
+    engine = settings.convert.engine if settings else Convert().engine
+    checks = [
+        Check("python", lambda: machine_checks.python(sys.version_info[:3])),
+        Check("java", lambda: machine_checks.java(look_for_java(env, JAVA_SECONDS))),
+        Check("spark", lambda: machine_checks.spark(this_machine.find_spark())),
+        Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)),
+        Check("native", lambda: machine_checks.native(engine, is_installed=is_installed())),
+        Check("disk", lambda: _disks(settings, env)),
+    ]
+    return [check for check in checks if check.name != "s3a" or settings is None or uses_s3(settings)]
+
+
+def _disks(settings: Settings | None, env: Mapping[str, str]) -> list[Finding]:
+    stream, builder = (settings.stream, settings.builder) if settings else (Stream(), Builder())
+    conf = settings.spark.conf.get("spark.local.dir", "") if settings else ""
+    scratch = tuple(filter(None, conf.split(","))) or this_machine.scratch_folders(env)
+    folders = [(path.strip(), "scratch of Spark and Python") for path in scratch]
+    if settings and not is_s3(settings.paths.state):
+        folders += [(settings.paths.state, "paths.state"), (settings.paths.output, "paths.output")]
+    needed_bytes = stream.manifests_in_flight * builder.target_manifest_bytes
+    return machine_checks.disks(folders, needed_bytes, this_machine.disk_of)
+
+
+def _environment(settings: Settings, clock: Clock) -> Environment:
     aws = settings.aws
     spec = StoreSpec(
         region=aws.region or None,
@@ -66,4 +91,4 @@ def _surroundings(settings: Settings, machine: Machine, clock: Clock) -> Environ
 
         return AwsAccount(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, attempts=ATTEMPTS)
 
-    return Environment(machine, account, RoutedStore(spec), clock, secrets.token_hex(4))
+    return Environment(account=account, store=RoutedStore(spec), clock=clock, trial_id=secrets.token_hex(4))

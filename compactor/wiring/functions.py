@@ -1,34 +1,112 @@
-"""What all functions of AWS Lambda share: settings that are read in each call, and clients that outlive it."""
+"""The bodies of the functions in `lambdas/`. Each call reads the settings; clients are kept between calls."""
 
 import os
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from compactor.core.errors import SettingsError
-from compactor.telemetry.logs import configure_logs
+from compactor.core.ports import FLUSH_SECONDS
+from compactor.manifests.building.reports import build_metrics, seal_metrics
+from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.components import Components
+from compactor.wiring.control import ControlComponents
 from compactor.wiring.remote_settings import settings_at
 
-P = TypeVar("P", bound=Components)
+C = TypeVar("C", bound=Components)
 
 _KEPT: dict[type[Components], Components] = {}
 
 
+def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    """Turn a batch of messages from the queue of S3 events into manifests and pending parts.
+
+    Args:
+        event: A batch of an SQS event source mapping with partial batch responses.
+
+    Returns:
+        The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
+    """
+    components = function_components()
+    report = components.builder().build({record["messageId"]: record["body"] for record in event["Records"]})
+    log_event(
+        "messages.built",
+        messages=report.messages,
+        files=report.announced,
+        repeated=report.repeated,
+        skipped=dict(report.skipped),
+        manifests=len(report.manifests),
+        parts=len(report.parts),
+        failed=len(report.failed),
+    )
+    components.metrics.emit(build_metrics(report))
+    components.metrics.flush(FLUSH_SECONDS)
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed]}
+
+
+def seal_parts() -> dict[str, int]:
+    """Seal the pending parts that are large enough or have waited long enough into manifests.
+
+    Returns:
+        Counts, for the log of the caller.
+    """
+    components = function_components()
+    report = components.sealer().seal()
+    log_event(
+        "parts.sealed",
+        manifests=len(report.manifests),
+        sealed_parts=report.sealed_parts,
+        waiting_parts=report.waiting_parts,
+        oldest_seconds=report.oldest_seconds,
+        discarded_parts=report.discarded,
+        unreadable_parts=len(report.unreadable),
+    )
+    components.metrics.emit(seal_metrics(report))
+    components.metrics.flush(FLUSH_SECONDS)
+    return {
+        "manifests": len(report.manifests),
+        "sealed_parts": report.sealed_parts,
+        "waiting_parts": report.waiting_parts,
+        "unreadable_parts": len(report.unreadable),
+    }
+
+
+def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one control-plane check.
+
+    Args:
+        event: From the schedule, or a `Glue Job State Change`. Both lead to the same check.
+
+    Returns:
+        What was decided, done and not done, for the log of the caller.
+    """
+    components = _lasting_components(ControlComponents)
+    job_name = components.settings.control.job_name
+    changed = event.get("detail", {}).get("jobName", job_name)
+    if changed != job_name:
+        log_event("control.other_job", job=changed)
+        return {"ignored": f"an event of job {changed}"}
+    checked = components.plane.check()
+    components.metrics.flush(FLUSH_SECONDS)
+    return {
+        "decided": [f"{action.kind}: {action.reason}" for action in checked.actions],
+        "done": list(checked.done),
+        "failed": list(checked.failed),
+    }
+
+
 def function_components() -> Components:
-    """The parts for one call, with the store, claims and metrics of the call before."""
-    lasting = lasting_components(Components)
+    """New components for one call, with the store, claims and metrics of the call before."""
+    lasting = _lasting_components(Components)
     return Components(lasting.settings, store=lasting.store, claims=lasting.claims, metrics=lasting.metrics)
 
 
-def lasting_components(kind: type[P]) -> P:
-    """The parts of the call before, for the sake of their clients, unless the settings have changed since.
+def _lasting_components(kind: type[C]) -> C:
+    """The components of the call before, which have open clients, unless the settings have changed since.
 
-    Settings are read each time, so that a change of them takes effect at the next call.
-
-    Args:
-        kind: The class of the parts.
+    Settings are read in each call, so a change takes effect with the next one.
 
     Raises:
-        SettingsError: `COMPACTOR_CONFIG` is not set, or with every fault of the settings.
+        SettingsError: `COMPACTOR_CONFIG` is not set, or the settings have faults.
     """
     kept = _KEPT.get(kind)
     if kept is None:
@@ -43,5 +121,5 @@ def lasting_components(kind: type[P]) -> P:
 
 
 def forget_components() -> None:
-    """Begin anew, as a fresh process would."""
+    """Start anew, as a fresh process would."""
     _KEPT.clear()

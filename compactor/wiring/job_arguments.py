@@ -1,4 +1,4 @@
-"""What the arguments of a Glue job say: where the settings are, and which of them are overridden. No I/O."""
+"""Reads the arguments of a Glue job: where the settings are, and which of them are overridden. No I/O."""
 
 import argparse
 import re
@@ -9,21 +9,21 @@ from compactor.core.errors import SettingsError
 from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR
 
 Resolve = Callable[[list[str], list[str]], Mapping[str, str | None]]
-"""Finds the values of named arguments, all of which are there: `awsglue.utils.getResolvedOptions`, or `resolved`."""
+"""Finds the values of arguments that are present: `awsglue.utils.getResolvedOptions`, or `resolved`."""
 
 _KNOWN = re.compile(rf"--(CONFIG|JOB_NAME|JOB_RUN_ID|{ENV_PREFIX}[A-Z]+{ENV_SEPARATOR}[A-Z_]+)(=.*)?", re.DOTALL)
-_BY_GLUE = {"JOB_RUN_ID"}  # which Glue's own function takes for granted and refuses to be asked for
+_BY_GLUE = {"JOB_RUN_ID"}  # getResolvedOptions always returns it, and refuses its name
 
 
 def job_arguments(argv: Sequence[str], resolve: Resolve) -> dict[str, str]:
-    """The arguments of the job that mean something to the compactor, by name.
+    """The arguments that the compactor knows, by name.
 
-    Glue adds arguments of its own, and its function to read them takes every one that it is asked for as required: so
-    only those that are there are asked for.
+    Glue adds its own arguments, and `getResolvedOptions` fails for a name that is absent. So it is given only the names
+    that are present.
 
     Args:
-        argv: Of the process, the script first.
-        resolve: Reads them.
+        argv: The arguments of the process, the script first.
+        resolve: Finds the values.
 
     Raises:
         SettingsError: `--CONFIG` is missing.
@@ -36,12 +36,12 @@ def job_arguments(argv: Sequence[str], resolve: Resolve) -> dict[str, str]:
 
 
 def overriding(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Those arguments that override settings, named as the environment variables that do the same."""
+    """The arguments that override settings, by the names of the equivalent environment variables."""
     return {name: value for name, value in arguments.items() if name.startswith(ENV_PREFIX)}
 
 
 def resolved(argv: list[str], names: list[str]) -> dict[str, str | None]:
-    """What Glue's own function gives, for where it is not there: `--NAME value` and `--NAME=value`.
+    """Does what `getResolvedOptions` does, where Glue's library is missing: `--NAME value` and `--NAME=value`.
 
     Raises:
         SettingsError: An argument has no value.

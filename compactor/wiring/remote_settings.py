@@ -1,4 +1,4 @@
-"""Reads settings from wherever they are kept: the functions and the Glue job keep theirs in S3."""
+"""Reads settings from a local file or from S3, where the functions and the Glue job have theirs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,14 +12,13 @@ from compactor.settings.settings import Settings, load_settings, parse_settings,
 def settings_at(
     place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
 ) -> Settings:
-    """Read the settings at a place, with the variables that override them.
+    """Read the settings at a place, and apply the variables that override them.
 
     Args:
         place: `s3://bucket/key`, or a local file.
-        env: Environment variables. Those of AWS, and those of the section `aws`, also say how to reach the
-            place.
-        timeout_seconds: How long to wait for one answer of S3.
-        attempts: How often to ask S3 at most; None for as often as the job may.
+        env: Environment variables. AWS_REGION and the overrides of section `aws` say how to reach the place.
+        timeout_seconds: The longest wait for one answer of S3.
+        attempts: The most requests to S3; None for the default of the job.
 
     Raises:
         SettingsError: With every fault.

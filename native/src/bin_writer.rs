@@ -87,7 +87,7 @@ pub struct BinWriter {
 impl BinWriter {
     /// # Errors
     ///
-    /// A compression that nobody knows.
+    /// The compression is not supported.
     pub fn new(
         columns: Vec<(String, OutputColumn)>,
         compression: &str,
@@ -119,7 +119,7 @@ impl BinWriter {
     ///
     /// # Returns
     ///
-    /// False if rows of it have been handed on; nothing is changed then.
+    /// False if some of its rows are already in the output; then nothing changes.
     pub fn withdraw_file(&mut self) -> bool {
         self.rows.withdraw_file()
     }
@@ -183,25 +183,25 @@ impl BinWriter {
         self.output.take()
     }
 
-    /// The length of the Parquet file so far, what is not handed on yet included.
+    /// The length of the Parquet file so far, including bytes that were not taken yet.
     #[must_use]
     pub fn output_bytes(&self) -> usize {
         self.output.size_bytes()
     }
 
-    /// Whether a key came up that has no place to go. No rows are built from then on.
+    /// Whether some key has no column and cannot be rescued. No rows are built from then on.
     #[must_use]
     pub fn lacks_columns(&self) -> bool {
         self.rows.lacks_columns()
     }
 
-    /// Values that are no value of their column's type, of files that were read to their end.
+    /// The number of values that do not fit the type of their column, in files that were ended.
     #[must_use]
     pub fn rescued_values(&self) -> u64 {
         self.rows.rescued_values()
     }
 
-    /// The columns that some file which was read to its end has a key for.
+    /// The columns whose keys occur in files that were ended.
     pub fn seen_columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.rows.seen_columns()
     }

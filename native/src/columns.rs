@@ -75,7 +75,7 @@ impl Texts {
         StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes, nulls)
     }
 
-    /// Ends the last text here. Rows are handed on long before their texts could add up to 2 GiB.
+    /// Ends the last text here. Rows are written long before their texts could add up to 2 GiB.
     fn close(&mut self) {
         self.ends.push(i32::try_from(self.bytes.len()).expect("texts of one batch are below 2 GiB"));
     }
@@ -179,7 +179,7 @@ impl Column {
         }
     }
 
-    /// Hands on so many rows, and is empty afterwards.
+    /// Returns this number of rows, and is empty afterwards.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ fn push<T>(slots: &mut Vec<T>, value: Option<T>) -> bool {
     value.map(|value| slots.push(value)).is_some()
 }
 
-/// The column of what has no column of its own: a map of texts, null where a row has none.
+/// The column of rescued data: a map of texts, null if a row has none.
 #[derive(Debug)]
 pub struct Rescued {
     keys: Texts,

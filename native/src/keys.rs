@@ -73,8 +73,8 @@ impl Keys {
         self.order[place] = self.expectable(number);
     }
 
-    /// Nobody for a key that has to be escaped, and so never stands in a line as it is, and for one that may be too long
-    /// for a record, which is for the scan to tell.
+    /// `None` for a key that must be escaped, because lines never contain it literally, and for a key that may be too
+    /// long for a record, which the scan has to check.
     fn expectable(&self, number: usize) -> u32 {
         let text = self.text(number);
         let is_plain = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));

@@ -1,4 +1,4 @@
-//! One Parquet file, made in memory and handed on as it grows.
+//! One Parquet file, encoded in memory and taken in parts as it grows.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -8,8 +8,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-/// Encoded bytes of a row group. A file of 128 MB has four: enough to be read side by side, and few enough for readers
-/// that ask for each column of each. While a row group is handed on, it is held three times.
+/// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
+/// request each column of each group. While a row group is taken, memory holds it three times.
 const ROW_GROUP_BYTES: usize = 32 * 1024 * 1024;
 
 /// What the row group in the making may hold in memory, dictionaries and half-filled pages included.
@@ -54,7 +54,7 @@ impl Output {
         Ok(Self { schema, properties, writer: None })
     }
 
-    /// The length of the file so far, what is not handed on yet included.
+    /// The length of the file so far, including bytes that were not taken yet.
     pub fn size_bytes(&self) -> usize {
         self.writer.as_ref().map_or(0, |writer| writer.bytes_written() + writer.in_progress_size())
     }

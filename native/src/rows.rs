@@ -34,7 +34,7 @@ struct Mark {
     /// Different keys of the file so far.
     distinct_keys: usize,
     rescued_values: u64,
-    /// Some of its rows have been handed on.
+    /// Some of its rows are already in the output.
     is_partly_written: bool,
 }
 
@@ -93,7 +93,7 @@ impl Rows {
         &self.keys
     }
 
-    /// Rows that wait to be handed on.
+    /// The number of rows that are not in the output yet.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -103,12 +103,12 @@ impl Rows {
         self.bytes
     }
 
-    /// Values that are no value of their column's type, of files that were read to their end.
+    /// The number of values that do not fit the type of their column, in files that were ended.
     pub fn rescued_values(&self) -> u64 {
         self.rescued_values
     }
 
-    /// Whether a key came up that has no place to go. No rows are built any more: all of them are to be built anew.
+    /// Whether some key has no column and cannot be rescued. No rows are built from then on: the caller starts again.
     pub fn lacks_columns(&self) -> bool {
         !self.rescues_unknown && self.keys.len() > self.columns.len()
     }
@@ -141,7 +141,7 @@ impl Rows {
     ///
     /// # Returns
     ///
-    /// False if rows of it have been handed on; nothing is changed then.
+    /// False if some of its rows are already in the output; then nothing changes.
     pub fn withdraw_file(&mut self) -> bool {
         if self.mark.is_partly_written {
             return false;
@@ -280,7 +280,7 @@ impl Rows {
         self.scratch.clear();
     }
 
-    /// Hands on all rows: the columns with keys in their order, and the rescued data.
+    /// Returns all rows: the columns with keys in their order, and the rescued data.
     ///
     /// # Errors
     ///

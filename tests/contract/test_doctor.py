@@ -1,4 +1,4 @@
-"""Promises of `compactor doctor`: what is broken is named in one line with its fix, and nothing but that."""
+"""Promises of `compactor doctor`: each fault is one line with its next action, and nothing else is reported."""
 
 import json
 import socket
@@ -18,14 +18,15 @@ from moto import settings as moto_settings
 
 from compactor.adapters.aws import aws_client
 from compactor.adapters.aws.account import AwsAccount
-from compactor.adapters.local.this_machine import ThisMachine
+from compactor.adapters.local import this_machine
 from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.doctor.findings import Finding
-from compactor.ops.doctor.ports import Absent, Disk
+from compactor.ops.doctor.machine_checks import Disk
+from compactor.ops.doctor.ports import Absent
 from compactor.settings.settings import load_settings
-from compactor.wiring.doctor import look_around
+from compactor.wiring.doctor import examine
 from tests.support.aws_stand_in import REGION
 
 ACCOUNT = "123456789012"
@@ -148,9 +149,9 @@ def make_job(
     )
 
 
-def changed(workspace: AwsWorkspace, machine: Any = None, clock: Any = None) -> list[Finding]:
-    """What is found where the machine or its clock is another one."""
-    return list(look_around(load_settings(workspace.config, {}), str(workspace.config), machine=machine, clock=clock))
+def examined(site: Site, clock: Any = None) -> list[Finding]:
+    """What the doctor finds in this process, and by this clock."""
+    return list(examine(load_settings(site.config, {}), str(site.config), clock=clock))
 
 
 def only_fault(findings: list[Finding]) -> Finding:
@@ -198,10 +199,10 @@ def test_missing_bucket(workspace: AwsWorkspace) -> None:
     workspace.write(paths=f'{places}\noutput = "s3://{workspace.name}-no/events"')
     findings = workspace.findings()
     found = only_fault(findings)
-    assert (found.name, found.found) == (f"bucket {workspace.name}-no", "there is no such bucket")
-    assert found.next_move == f"make it (aws s3 mb s3://{workspace.name}-no), or put paths.output right"
+    assert (found.name, found.found) == (f"bucket {site.name}-no", "does not exist")
+    assert found.next_move == f"create it (aws s3 mb s3://{site.name}-no), or correct paths.output"
     skipped = [each for each in findings if each.state == "skipped"]
-    assert [(each.name, each.found) for each in skipped] == [("output", f"first mend bucket {workspace.name}-no")]
+    assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {site.name}-no first")]
 
 
 @pytest.fixture
@@ -255,12 +256,12 @@ def test_looking_may_be_denied(workspace: AwsWorkspace, denied: Callable[..., No
 
 def test_clock_off_by_an_hour(workspace: AwsWorkspace) -> None:
     """A clock that is wrong: by how much, which way; what needs it is not tried."""
-    findings = changed(workspace, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
+    findings = examined(site, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
     found = only_fault(findings)
     assert found.name == "clock"
     assert found.found.startswith("60 min behind")
     assert "timedatectl set-ntp true" in found.next_move
-    assert [each for each in findings if each.name == "state"] == [Finding("state", "skipped", "first mend clock")]
+    assert [each for each in findings if each.name == "state"] == [Finding("state", "skipped", "fix clock first")]
 
 
 def test_unknown_setting_and_wrong_type(workspace: AwsWorkspace) -> None:
@@ -279,10 +280,10 @@ def test_unknown_setting_and_wrong_type(workspace: AwsWorkspace) -> None:
 
 def test_missing_table(workspace: AwsWorkspace) -> None:
     """A table that is not there: its name and key."""
-    workspace.write(builder='claims = "no-such-table"')
-    found = workspace.fault()
-    assert (found.name, found.found) == ("claims", "table no-such-table: there is none")
-    assert found.next_move == "deploy it as deploy/README.md says, or put builder.claims right"
+    site.write(builder='claims = "no-such-table"')
+    found = site.fault()
+    assert (found.name, found.found) == ("claims", "no-such-table does not exist")
+    assert found.next_move == "deploy it as deploy/README.md says, or correct builder.claims"
 
 
 def test_no_network_endpoint(workspace: AwsWorkspace) -> None:
@@ -296,19 +297,15 @@ def test_no_network_endpoint(workspace: AwsWorkspace) -> None:
     assert "Could not connect" in found.found
     assert "aws.endpoint_url" in found.next_move
     rest = findings[findings.index(found) + 1 :]
-    assert {(each.state, each.found) for each in rest} == {("skipped", "first mend endpoint")}
-    *_, last, _ = workspace.call().stdout.splitlines()
-    assert last.startswith("skipped  15 looks      first mend endpoint: clock, credentials, bucket ")
+    assert {(each.state, each.found) for each in rest} == {("skipped", "fix endpoint first")}
+    *_, last, _ = site.call().stdout.splitlines()
+    assert last.startswith("skipped  15 checks     fix endpoint first: clock, credentials, bucket ")
 
 
-class FullDisk(ThisMachine):
-    def disk(self, path: str) -> Disk:  # noqa: ARG002
-        return Disk("1", 400 * 1024**2)
-
-
-def test_full_disk(workspace: AwsWorkspace) -> None:
+def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is too full: how much is free and needed, why, and what to do."""
-    found = only_fault(changed(workspace, machine=FullDisk({"PATH": f"{workspace.folder / 'bin'}:/usr/bin:/bin"})))
+    monkeypatch.setattr(this_machine, "disk_of", lambda _: Disk("1", 400 * 1024**2))
+    found = site.fault()
     assert found.name == "disk"
     assert found.found.startswith("0.4 GiB free, 2.0 GiB needed: ")
     assert "stream.manifests_in_flight x builder.target_manifest_bytes" in found.next_move
@@ -336,12 +333,12 @@ def test_missing_services(workspace: AwsWorkspace) -> None:
     """Queue, topic and job that are named and not there are each at fault, one line each."""
     url = f"{workspace.endpoint}/{ACCOUNT}/no-such"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:no-such"
-    workspace.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
-    faults = {each.name: each.next_move for each in workspace.findings() if each.state == "fault"}
-    assert {name: move.rpartition("put ")[2] for name, move in faults.items()} == {
-        "queue": "control.queue_url right",
-        "topic": "control.topic_arn right",
-        "glue job": "control.job_name right",
+    site.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
+    faults = {each.name: each.next_move for each in site.findings() if each.state == "fault"}
+    assert {name: move.rpartition("correct ")[2] for name, move in faults.items()} == {
+        "queue": "control.queue_url",
+        "topic": "control.topic_arn",
+        "glue job": "control.job_name",
     }
 
 
@@ -353,7 +350,7 @@ def test_settings_in_s3(workspace: AwsWorkspace) -> None:
     env = {**workspace.env, "COMPACTOR_AWS__ENDPOINT_URL": workspace.endpoint, "COMPACTOR_AWS__REGION": REGION}
     result = CliRunner().invoke(command, ["--config", place, "doctor", "--elsewhere"], env=env)
     assert result.exit_code == 0, result.stdout
-    assert "-> name those with --config s3://settings/prod.toml" in result.stdout
+    assert "-> check those: --config s3://settings/prod.toml" in result.stdout
     missing = CliRunner().invoke(command, ["--config", f"{place}.no", "doctor", "--elsewhere"], env=env)
     assert missing.exit_code == 2
     assert "there is no such object" in missing.stdout
@@ -377,17 +374,17 @@ def test_claims_in_a_journal(workspace: AwsWorkspace) -> None:
     workspace.write(builder='claims = "@journal"')
     [claims] = [each for each in workspace.findings() if each.name == "claims"]
     assert claims.state == "ok"
-    assert "for back-fills alone" in claims.found
+    assert "for back-fills only" in claims.found
 
 
-def test_events_that_could_not_be_read(workspace: AwsWorkspace) -> None:
+def test_unreadable_events(site: Site) -> None:
     """A dead-letter queue with something in it is a warning."""
     workspace.client("sqs").send_message(
         QueueUrl=f"{workspace.endpoint}/{ACCOUNT}/{workspace.name}-dead", MessageBody="?"
     )
     [found] = [each for each in workspace.findings() if each.state != "ok"]
     assert (found.name, found.state) == ("dead letters", "warning")
-    assert "1 events nobody could read" in found.found
+    assert "1 unreadable event" in found.found
 
 
 def test_table_of_another_shape(workspace: AwsWorkspace) -> None:
@@ -399,15 +396,17 @@ def test_table_of_another_shape(workspace: AwsWorkspace) -> None:
     workspace.write(builder=f'claims = "{workspace.name}-ttl"')
     [found] = [each for each in workspace.findings() if each.state != "ok"]
     assert found.state == "warning"
-    assert "items are removed never, expected by expires_at" in found.found
+    assert "items never expire, expected by expires_at" in found.found
 
 
 def test_no_credentials(workspace: AwsWorkspace) -> None:
     """Without credentials that is the one fault, and what needs them is not tried."""
-    nowhere = str(workspace.folder / "nowhere")
-    workspace.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
-    workspace.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
-    assert workspace.fault().name == "credentials"
+    nowhere = str(site.folder / "nowhere")
+    site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
+    site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
+    found = site.fault()
+    assert (found.name, found.found) == ("credentials", "no AWS credentials")
+    assert found.next_move == "set AWS_PROFILE or run aws sso login"
 
 
 def test_no_region(workspace: AwsWorkspace) -> None:
@@ -417,7 +416,7 @@ def test_no_region(workspace: AwsWorkspace) -> None:
     workspace.write(aws=f'endpoint_url = "{workspace.endpoint}"')
     findings = workspace.findings()
     assert only_fault(findings).name == "region"
-    assert {each.name for each in findings if each.found == "first mend region"} >= {"claims", "queue", "glue job"}
+    assert {each.name for each in findings if each.found == "fix region first"} >= {"claims", "queue", "glue job"}
     assert next(each for each in findings if each.name == "state").state == "ok"
 
 
@@ -426,16 +425,17 @@ def test_credentials_that_are_refused(workspace: AwsWorkspace, monkeypatch: pyte
     monkeypatch.setattr(moto_settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
     found = workspace.fault()
     assert found.name == "credentials"
-    assert "are refused: InvalidAccessKeyId" in found.found
+    assert found.found.startswith("S3 refuses those from ")
+    assert found.found.endswith(": InvalidAccessKeyId")
 
 
-def test_leaving_this_machine_out(workspace: AwsWorkspace) -> None:
-    """Where the job runs elsewhere, this machine's Java and disks do not matter."""
-    workspace.env["PATH"] = str(workspace.folder)
-    result = workspace.call("--elsewhere")
+def test_leaving_this_machine_out(site: Site) -> None:
+    """Where the job runs elsewhere, this machine's Java and disks are not checked."""
+    site.env["PATH"] = str(site.folder)
+    result = site.call("--elsewhere")
     assert result.exit_code == 0, result.stdout
     assert "java" not in result.stdout
-    assert result.stdout.endswith("No fault.\n")
+    assert result.stdout.endswith("No faults.\n")
 
 
 def test_an_endpoint_that_never_answers() -> None:
@@ -475,7 +475,7 @@ def test_the_time_is_told_for_any_bucket(workspace: AwsWorkspace) -> None:
     """The server tells its time also where there is no such bucket."""
     account = AwsAccount(REGION, workspace.endpoint, timeout_seconds=3, attempts=1)
     assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
-    assert account.bucket("no-such-bucket") is Absent.MISSING
+    assert account.describe("s3", "head_bucket", Bucket="no-such-bucket") is Absent.MISSING
 
 
 def test_finding_is_what_json_says(workspace: AwsWorkspace) -> None:

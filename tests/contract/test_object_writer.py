@@ -101,6 +101,20 @@ def test_an_error_abandons_what_was_written(
     assert unfinished() == []
 
 
+@pytest.mark.parametrize("size", [0, 1, len(BIG)], ids=["empty", "small", "large"])
+def test_an_aborted_object_leaves_nothing_behind(place: Any, unfinished: Callable[[], list[str]], size: int) -> None:
+    """After `abort` the block ends without an error, and what was there before stays."""
+    new, old = place.root + "x/new", place.root + "x/old"
+    place.store.put(old, b"old")
+    for uri in (new, old):
+        with place.store.writer(uri) as writer:
+            writer.write(BIG[:size])
+            writer.abort()
+    assert [info.uri for info in place.store.list(place.root)] == [old]
+    assert place.store.read(old) == b"old"
+    assert unfinished() == []
+
+
 def test_a_writer_that_is_never_used_does_nothing(place: Any, unfinished: Callable[[], list[str]]) -> None:
     """Without a block there is neither an object nor anything else."""
     place.store.writer(place.root + "x/a")

@@ -207,7 +207,7 @@ def test_what_pip_makes(tmp_path: Path) -> None:
     assert all("cpython-313-x86_64" in name for name in compiled)
     wheel = build_wheel(tmp_path)
     tops = {name.partition("/")[0].partition("-")[0] for name in content(wheel)}
-    assert tops == {"compactor", "lambdas"}
+    assert tops == {"compactor"}
     assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(content(wheel))
     assert {"page.html.j2", "style.css"} <= {Path(name).name for name in content(wheel)}
     first = wheel.read_bytes()

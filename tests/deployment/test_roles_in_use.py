@@ -162,7 +162,7 @@ def test_sealer(harness: Harness) -> None:
     harness.clock.advance(600)
 
     def overtake(step: BuildCrashPoint, _manifest_id: str) -> None:
-        if step is BuildCrashPoint.GATHERED:
+        if step is BuildCrashPoint.PARTS_CLAIMED:
             harness.clock.advance(301)
             parts_of(harness, harness.store).sealer().seal()
 
@@ -213,6 +213,6 @@ def test_control_plane(harness: Harness) -> None:
         metrics=harness.metrics,
         notifier=MemoryNotifier(),
     )
-    assert parts.plane.step().alarms
+    assert parts.plane.check().alarms
     parts.sources.runs.ask_to_stop("a-run")
     check("ControlRole", watched, is_all_used=True)

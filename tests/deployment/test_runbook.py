@@ -5,13 +5,13 @@ import re
 from typing import get_args
 
 from compactor.cli.failures import ExitCode
+from compactor.control.health import Condition, Word
 from compactor.core import manifest
 from compactor.core.errors import StuckError
 from compactor.core.records import FileStatus
-from compactor.cost.cost import Assumptions
+from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
-from compactor.ops.status.values import Word
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.status_scenes import SCENES
 
@@ -23,7 +23,7 @@ LIMITS = {
     "behind": {"control.sla_seconds"},
     "needs_you": {"control.stall_seconds", "builder.max_wait_seconds"},
 }
-"""The settings that each word goes by, as `status.standing.Rules` has them."""
+"""The settings that each word goes by, as `status.health.Rules` has them."""
 
 
 def table(heading: str) -> dict[str, list[str]]:
@@ -83,6 +83,12 @@ def test_every_state_has_its_next_move() -> None:
     assert f"{STALE_PENDING} times `builder.max_wait_seconds`" in rows["needs_you"][0]
 
 
+def test_alarms_are_conditions() -> None:
+    """An alarm of CloudWatch has the name of its condition, unless it is about batches or the control plane itself."""
+    conditions = {str(condition).replace("_", "-") for condition in Condition}
+    assert set(table("## Alarms")) - conditions == {"long-batches", "control-plane-silent"}
+
+
 def test_commands_and_parameters_exist() -> None:
     """Commands of make, files and parameters that the page names are there."""
     makefile = (ROOT / "Makefile").read_text()
@@ -96,8 +102,8 @@ def test_commands_and_parameters_exist() -> None:
 
 
 def test_costs_go_by_the_template() -> None:
-    """`compactor cost` reckons with as many alarms as there are, and with the memory of the functions."""
+    """`compactor cost` counts as many alarms as there are, and uses the memory of the functions."""
     found = resources(template(), parameters_of("prod")).values()
-    assert Assumptions().alarms == sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found)
+    assert sum(each["Type"] == "AWS::CloudWatch::Alarm" for each in found) == ALARMS
     sizes = [each["Properties"]["MemorySize"] for each in found if each["Type"] == "AWS::Lambda::Function"]
-    assert Assumptions().function_gb == max(sizes) / 1024
+    assert max(sizes) / 1024 == FUNCTION_GB

@@ -81,6 +81,9 @@ class _HalvingWriter:
         self._writer.__enter__()
         return self
 
+    def abort(self) -> None:
+        self._writer.abort()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

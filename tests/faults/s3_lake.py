@@ -187,7 +187,7 @@ class S3Lake:
     def verification(self) -> VerifyReport:
         """What `verify --deep` says."""
         app = self.app(self.server.url, self.store)
-        return app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        return app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""

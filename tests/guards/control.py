@@ -14,7 +14,7 @@ CONTROL = (
         (_CONTROL,),
     ),
     Guard(
-        "a run in an unknown state counts as living",
+        "a run in an unknown state counts as alive",
         "control/runs.py",
         "JobState.STOPPING, JobState.UNKNOWN}",
         "JobState.STOPPING}",
@@ -23,7 +23,7 @@ CONTROL = (
     Guard(
         "nothing is started beside a run that sends heartbeats elsewhere",
         "control/decisions.py",
-        "    for each in snapshot.signs.living if snapshot.signs else ():\n        age",
+        "    for each in snapshot.heartbeats.living if snapshot.heartbeats else ():\n        age",
         "    for each in ():\n        age",
         (_CONTROL,),
     ),
@@ -37,7 +37,7 @@ CONTROL = (
     Guard(
         "an expired run that Glue restarted is no failure",
         "control/history.py",
-        "            return not has_successor(run, self._runs) and self._waited_for_successor(run)",
+        "            return not has_successor(run, self.runs) and self._waited_for_successor(run)",
         "            return True",
         (_CONTROL,),
     ),
@@ -65,12 +65,12 @@ CONTROL = (
     Guard(
         "a silent run is not stopped while no work is known to wait",
         "control/decisions.py",
-        "    if is_silent(run, snapshot, policy, now) and waiting_work(snapshot):",
-        "    if is_silent(run, snapshot, policy, now):",
+        "    if is_silent(run, snapshot, policy, now) and (work := waiting_work(snapshot.backlog)):",
+        "    work = waiting_work(snapshot.backlog)\n    if is_silent(run, snapshot, policy, now):",
         (_CONTROL,),
     ),
     Guard(
-        "a run that was asked to end is given time before it is killed",
+        "a run that was asked to stop is given time before it is killed",
         "control/decisions.py",
         "        if asked >= policy.drain_seconds:",
         "        if True:",
@@ -91,7 +91,7 @@ CONTROL = (
         (_CONTROL_SHELL,),
     ),
     Guard(
-        "people are told once a change",
+        "people are notified once per change",
         "control/notices.py",
         "if about not in told]",
         "if True]",

@@ -46,11 +46,11 @@ VERIFICATION = (
     ),
     Guard(
         "nothing is decided, and so published, before it was verified",
-        "job/compaction.py",
-        "outputs, rejects = verify_staged(self._store, manifest, staged, self._rules.metadata_columns)",
+        "job/staging.py",
+        "outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)",
         "from compactor.engines.staged_files import parquet_facts as facts\n"
-        "        outputs = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.outputs]\n"
-        "        rejects = [VerifiedFile(uri, facts(self._store, uri)) for uri in staged.rejects]",
+        "        outputs = [VerifiedFile(uri, facts(self.state.store, uri)) for uri in staged.outputs]\n"
+        "        rejects = [VerifiedFile(uri, facts(self.state.store, uri)) for uri in staged.rejects]",
         (_COMPACTION + "::test_staging_that_does_not_add_up",),
     ),
     Guard(
@@ -58,7 +58,7 @@ VERIFICATION = (
         "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
-        "            self._ledger.finish(outcome.key)\n"
+        "            self.state.ledger.finish(outcome.key)\n"
         "            self._publish(outcome)\n",
         (_COMPACTION + "::test_death_at_each_step",),
     ),
@@ -67,7 +67,7 @@ VERIFICATION = (
         "job/publication.py",
         "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
         "        if isinstance(outcome, Commit):\n"
-        "            self._ledger.finish(outcome.key)\n"
+        "            self.state.ledger.finish(outcome.key)\n"
         "            self._publish(outcome)\n",
         (_CRASHES,),
     ),
@@ -98,15 +98,14 @@ ONCE = (
     Guard(
         "a done manifest is a no-op",
         "job/compaction.py",
-        "        if state.outcome is not None and state.is_done:\n",
+        "        if found.outcome is not None and found.is_done:\n",
         "        if False:\n",
         (_BATCHES,),
     ),
     Guard(
         "a decided manifest is rolled forward, not worked on again",
         "job/compaction.py",
-        "        if state.outcome is not None:\n"
-        "            return self._finished(accepted, state.outcome, attempts=0)\n",
+        "        if found.outcome is not None:\n            return _Decision(found.outcome)\n",
         "",
         (_COMPACTION + "::test_decided_is_not_worked_on_again",),
     ),
@@ -120,14 +119,14 @@ ONCE = (
     Guard(
         "a driver that finds staging gone looks for done",
         "job/publication.py",
-        "            if self._ledger.is_done(commit.key):\n",
+        "            if self.state.ledger.is_done(commit.key):\n",
         "            if False:\n",
         ("tests/unit/job/test_publication.py",),
     ),
     Guard(
         "a manifest object that says something else by now is not removed",
         "job/publication.py",
-        "        if self._still_says(uri, fingerprint):\n",
+        "        if self._is_unchanged(uri, fingerprint):\n",
         "        if True:\n",
         ("tests/unit/job/test_publication.py",),
     ),

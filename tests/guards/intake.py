@@ -19,7 +19,7 @@ ATTEMPTS = (
     Guard(
         "a manifest that kills its driver each time runs out of attempts",
         "job/compaction.py",
-        "        if held >= self._rules.max_attempts:\n",
+        "        if held >= self.max_attempts:\n",
         "        if False:\n",
         (_COMPACTION + "::test_killer_runs_out_of_attempts",),
     ),
@@ -71,7 +71,7 @@ PLACES = (
     Guard(
         "nothing outside the allowed prefixes is planned",
         "manifests/planning.py",
-        "        if not any(is_within(folder(prefix), each) for each in self._allowed_prefixes):\n",
+        "        if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):\n",
         "        if False:\n",
         (_PLANNING,),
     ),

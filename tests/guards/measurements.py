@@ -87,7 +87,7 @@ MEASUREMENTS = (
     Guard(
         "measurements of a run have left before it ends",
         "job/service.py",
-        "                self._metrics.flush(FLUSH_SECONDS)\n",
+        "                self.metrics.flush(FLUSH_SECONDS)\n",
         "",
         (_METRICS + "::test_a_run_ends_with_its_figures_sent",),
     ),

@@ -1,4 +1,4 @@
-"""The native engine takes one pass and loses nothing."""
+"""The native engine reads its input once and loses nothing."""
 
 from tests.guards.guard import Guard
 
@@ -7,24 +7,24 @@ _LATE_KEYS = "tests/unit/engines/test_late_keys.py"
 
 ONE_PASS = (
     Guard(
-        "rows of a file that turns out broken are withdrawn, or the pass is done again",
+        "rows of a file that turns out unreadable are withdrawn, or the pass is repeated",
         "engines/bin_task.py",
         "            self._needs_rescan |= not kernel.withdraw_file()\n",
         "",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
-        "a pass with rows of a file that is not taken in counts for nothing",
+        "a pass with rows of an unreadable file is discarded",
         "engines/bin_task.py",
         "            if self._needs_rescan:\n                # All",
         "            if False:\n                # All",
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
-        "rows without the column of a key that they have are not staged",
+        "rows that lack a column for one of their keys are not staged",
         "engines/bin_task.py",
-        "if self._needs_rescan or self._kernel.lacks_columns:",
-        "if self._needs_rescan:",
+        "if not (self._needs_rescan or self._kernel.lacks_columns):",
+        "if not self._needs_rescan:",
         (_BIN_TASK + "::test_a_bin_that_lacks_a_column_stages_no_rows",),
     ),
     Guard(
@@ -35,22 +35,22 @@ ONE_PASS = (
         ("tests/unit/engines/test_native_engine.py::test_a_late_key_has_its_bin_alone_written_again",),
     ),
     Guard(
-        "a line that inspection takes cannot be refused by the kernel alone",
+        "the kernel cannot refuse a line that inspection accepts",
         "engines/bin_task.py",
         "            if reason is None:\n                raise StagingError(",
         "            if False:\n                raise StagingError(",
         (_BIN_TASK + "::test_a_kernel_that_refuses_a_record_is_found_out",),
     ),
     Guard(
-        "a file of an older schema version is on record as such",
-        "job/compaction.py",
+        "a file of an older schema version is recorded as such",
+        "job/staging.py",
         "    return None if output.schema.version == staged.schema.version else output.schema.version",
         "    return None",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
     ),
     Guard(
-        "a file of an older schema version is held against the columns of that version",
-        "ops/verify/verifier.py",
+        "a file of an older schema version is verified with the columns of that version",
+        "ops/verify/commit_files.py",
         "self._check_file(commit, output, self._columns(output.version_in(commit)))",
         "self._check_file(commit, output, self._columns(commit.schema_version))",
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
@@ -65,14 +65,14 @@ ONE_PASS = (
         (_LATE_KEYS + "::test_two_drivers_bring_keys_at_the_same_time",),
     ),
     Guard(
-        "keys of any length do not fill the memory and every schema version",
+        "long keys cannot fill the memory and every schema version",
         "ndjson/inspection.py",
         "                if max(map(len, document)) > MAX_KEY_CHARACTERS:\n",
         "                if False:\n",
         ("tests/unit/ndjson/test_inspection.py", "tests/unit/engines/test_native_kernel.py"),
     ),
     Guard(
-        "a line with a key too long for a name leaves no key behind",
+        "a line with an over-long key leaves no key behind",
         "ndjson/inspection.py",
         "                    known.difference_update([key for key in document if key not in self._keys])\n",
         "",

@@ -1,4 +1,4 @@
-"""Lines that inspection takes and Spark's JSON reader does not; and the way back from trusted keys."""
+"""Lines that inspection accepts and Spark's JSON reader does not; and the fallback from declared keys."""
 
 import gzip
 

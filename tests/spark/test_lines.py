@@ -1,4 +1,4 @@
-"""Lines that are not one JSON object: each is rejected with its bytes, and its neighbours become rows."""
+"""Lines that are not one JSON object: each is rejected with its exact bytes, and its neighbours become rows."""
 # ruff: noqa: E501 - tables read best in full lines
 
 import json

@@ -1,4 +1,4 @@
-"""The job on Spark's file stream: which manifests it finds, and what becomes of each."""
+"""The job on Spark's file stream: the manifests it finds, and the outcome of each."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The native engine inside Spark's tasks: plans, results and errors come over as they are."""
+"""The native engine inside Spark's tasks: plans, results and errors arrive unchanged."""
 
 import pytest
 
@@ -57,8 +57,8 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
 
 
 def test_executors_without_the_wheel_are_not_well(spark):
-    """So that nothing of it is held against manifests."""
-    assert SparkBinWorkers(spark, StoreSpec()).are_well()
+    """So that no manifest is blamed for them."""
+    assert SparkBinWorkers(session=spark, store_spec=StoreSpec()).are_healthy()
     assert not runs_tasks(spark, _is_missing)
 
 

@@ -1,4 +1,4 @@
-"""What the native engine writes, as the readers see it that people use: the same to each of them."""
+"""The native engine's output in the readers that people use: the same values in each of them."""
 
 import json
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""No word of a line gets into the log or the records, whatever Spark, or Python on its executors, chokes on."""
+"""No data of a line gets into the log or the records, whatever fails in Spark or in Python on its executors."""
 
 import gzip
 import io

@@ -119,12 +119,13 @@ class EngineWorkspace:
 
     def parquet_rows(self, uri: str) -> list[dict[str, Any]]:
         """The rows of one file, read without any of the compactor's own reading."""
-        return pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(self.app.store.read(uri))).to_pylist()
+        return rows
 
     def check(self) -> VerifyReport:
-        """Hold ledger, outputs, rejects and inputs against each other, value by value."""
+        """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
-        report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+        report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report

@@ -18,7 +18,7 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter, RecentCommit
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
 from compactor.ops.verify.verifier import VerifyReport
 from compactor.settings.settings import parse_settings

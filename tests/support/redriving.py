@@ -9,7 +9,7 @@ from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_cras
 from compactor.core.manifest import ManifestFile
 from compactor.core.records import Commit, FileStatus
 from compactor.ndjson.lines import Limits
-from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes
 from tests.support.fakes import FailingEngine

@@ -111,6 +111,8 @@ class ReportDay:
             outputs=outputs,
             rejects=rejects,
             files=reports,
+            max_line_bytes=1 << 24,
+            max_decompressed_bytes=1 << 33,
             started_at=started_at,
             decided_at=done_at - timedelta(seconds=2),
         )

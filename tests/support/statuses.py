@@ -1,24 +1,24 @@
-"""How the job may stand: one status a scene, for the tests that look at the screen."""
+"""One status per scene: every state of the job, for tests of the screen and of JSON."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from compactor.core.records import DeadLetter, RecentCommit
+from compactor.control.health import Condition, finding
+from compactor.control.snapshot import LivingRun
+from compactor.core.records import DeadLetter, FileStatus, RecentCommit
 from compactor.cost.prices import JobSize
+from compactor.ledger.backlog import Backlog
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import drain
 from compactor.ops.status.health import Facts, Rules, health
 from compactor.ops.status.values import (
-    Backlog,
     DeadLetters,
     FilesQuarantined,
     Latency,
-    LivingRun,
-    QuarantinedFile,
     Rates,
     Rejects,
     SchemaSeen,
     Spent,
-    State,
     Status,
 )
 from tests.support.recent_commits import recent_commit
@@ -75,10 +75,20 @@ RATES = Rates(900, 44_100_000, 76_300_000, 86_600_000)
 COST = Spent("", JobSize("G.2X", 10, "6.0"), 18_245, 31.22, 147.84, 6.16, 22.4)
 RUNNING = Status(
     as_of=NOW,
-    state=State("running", ""),
+    state=finding(Condition.RUNNING, ""),
     runs=(RUN,),
-    last_sign_at=None,
-    backlog=Backlog(3, 3, 3_221_225_472, 41.0, 2, "2026-01-02-00000041", 9.0, 1, 20.0),
+    last_heartbeat_at=None,
+    backlog=Backlog(
+        manifests=3,
+        oldest_seconds=41.0,
+        input_bytes=3_221_225_472,
+        manifests_read=3,
+        begun_manifests=2,
+        oldest_begun="2026-01-02-00000041",
+        oldest_begun_seconds=9.0,
+        pending_parts=1,
+        oldest_pending_seconds=20.0,
+    ),
     rates=RATES,
     drain=drain(Backlog(), RATES, is_running=True),
     latency=Latency(16, 4_576, 48.2, 91.0),
@@ -104,49 +114,62 @@ EMPTY = replace(
     ratio=None,
     cost=Spent("not on Glue"),
 )
-LATE = Backlog(214, 200, 229_780_750_336, 1_321.0, 2, "2026-01-02-00000041", 9.0, 12, 31.0)
+LATE = replace(
+    RUNNING.backlog,
+    manifests=214,
+    oldest_seconds=1_321.0,
+    input_bytes=229_780_750_336,
+    manifests_read=200,
+    pending_parts=12,
+    oldest_pending_seconds=31.0,
+)
 OLD = replace(LATE, oldest_seconds=7_400.0, oldest_begun_seconds=7_200.0, oldest_begun="2026-01-02-00000040")
+MISSING_FILE = QuarantinedFile(
+    manifest_id="2026-01-02-00000040",
+    uri="s3://raw/2026-01-02/part-000017.ndjson.gz",
+    status=FileStatus.MISSING,
+    detail="it is gone",
+    committed_at=ago(1_200),
+    redriven=False,
+)
 QUARANTINED = FilesQuarantined(
-    64,
-    3,
-    {"missing": 2, "unreadable": 1},
-    (QuarantinedFile("2026-01-02-00000040", "s3://raw/2026-01-02/part-000017.ndjson.gz", "missing", "it is gone"),),
+    64, 3, {"missing": 2, "unreadable": 1}, (MISSING_FILE, replace(MISSING_FILE, redriven=None))
 )
 
 
-def stood(found: Status, rules: Rules = RULES) -> Status:
+def judged(found: Status, rules: Rules = RULES) -> Status:
     """A status with the state and the time to drain that follow from the rest of it."""
     to_drain = drain(found.backlog, found.rates, is_running=bool(found.runs))
     last_commit_at = found.recent[-1].decided_at if found.recent else None
     facts = Facts(
-        found.as_of,
-        found.runs,
-        found.last_sign_at,
-        last_commit_at,
-        found.backlog,
-        to_drain,
-        found.dead_letters,
-        found.quarantined_files,
+        now=found.as_of,
+        runs=found.runs,
+        last_heartbeat_at=found.last_heartbeat_at,
+        last_commit_at=last_commit_at,
+        backlog=found.backlog,
+        drain=to_drain,
+        dead_letters=found.dead_letters,
+        quarantined_files=found.quarantined_files,
     )
     return replace(found, state=health(facts, rules), drain=to_drain)
 
 
-STATUSES = {
-    "empty": stood(EMPTY, ON_A_LAPTOP),
-    "idle": stood(replace(RUNNING, backlog=Backlog())),
-    "running": stood(RUNNING),
-    "stopping": stood(replace(RUNNING, runs=(replace(RUN, asked_to_stop_at=ago(25)),))),
-    "behind": stood(replace(RUNNING, backlog=LATE)),
-    "losing": stood(replace(RUNNING, backlog=LATE, rates=replace(RATES, arriving_bytes_per_second=194_000_000))),
-    "dead_letters": stood(
+SCENES = {
+    "empty": judged(EMPTY, ON_A_LAPTOP),
+    "idle": judged(replace(RUNNING, backlog=Backlog())),
+    "running": judged(RUNNING),
+    "stopping": judged(replace(RUNNING, runs=(replace(RUN, asked_to_stop_at=ago(25)),))),
+    "behind": judged(replace(RUNNING, backlog=LATE)),
+    "losing": judged(replace(RUNNING, backlog=LATE, rates=replace(RATES, arriving_bytes_per_second=194_000_000))),
+    "dead_letters": judged(
         replace(
             RUNNING,
             dead_letters=DeadLetters(61, 50, 4, {"bad_uri": 2, "not_json": 1, "retries_exhausted": 1}, LETTERS),
             quarantined_files=QUARANTINED,
         )
     ),
-    "files": stood(replace(RUNNING, quarantined_files=QUARANTINED)),
-    "stuck": stood(replace(RUNNING, backlog=OLD, recent=OLD_COMMITS, rates=Rates(900, 44_100_000, 0, 86_600_000))),
-    "stopped": stood(replace(RUNNING, runs=(), backlog=LATE, cost=Spent("not known: Glue job x: access denied"))),
-    "died": stood(replace(RUNNING, runs=(), last_sign_at=ago(754), backlog=LATE), ON_A_LAPTOP),
+    "files": judged(replace(RUNNING, quarantined_files=QUARANTINED)),
+    "stuck": judged(replace(RUNNING, backlog=OLD, recent=OLD_COMMITS, rates=Rates(900, 44_100_000, 0, 86_600_000))),
+    "stopped": judged(replace(RUNNING, runs=(), backlog=LATE, cost=Spent("not known: Glue job x: access denied"))),
+    "died": judged(replace(RUNNING, runs=(), last_heartbeat_at=ago(754), backlog=LATE), ON_A_LAPTOP),
 }

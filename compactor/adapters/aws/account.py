@@ -1,4 +1,4 @@
-"""Whether what the settings name is there, at AWS or a stand-in. Reads only, and gives up soon."""
+"""Asks AWS, or a stand-in, for what the settings name. Reads only, and gives up soon."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -10,10 +10,8 @@ from botocore.parsers import ResponseParserError
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import error_code, translated
-from compactor.adapters.aws.sqs_queue import SqsQueue
-from compactor.control.snapshot import QueueDepth
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
-from compactor.ops.doctor.ports import Absent, JobShape, TableShape
+from compactor.ops.doctor.ports import Absent
 
 _MISSING = {
     "404",
@@ -34,42 +32,41 @@ _REFUSED = {
     "TokenRefreshRequired",
     "RequestTimeTooSkewed",
 }
-"""How S3 says that it does not take the credentials themselves [S3 API, error responses]."""
-
+"""The codes with which S3 refuses the credentials themselves [S3 API, error responses]."""
 
 _CRASHED = "500"
-"""S3 itself may answer so, and a stand-in that minds a request without signature."""
+"""S3 itself may answer so, and so does a stand-in that cannot handle a request without signature."""
 
 
 class AwsAccount:
-    """An account, by way of the credentials that AWS tools find.
+    """The account of the credentials that boto3 finds.
 
     Args:
-        region: None to take it from the surroundings.
+        region: None to take it from the environment.
         endpoint_url: A server other than AWS; None for AWS itself.
-        timeout_seconds: How long to wait for the answer to one request.
-        attempts: How often a request is sent at most.
+        timeout_seconds: The longest wait for the answer to one request.
+        attempts: How often one request is sent at most.
     """
 
     def __init__(self, region: str | None, endpoint_url: str | None, *, timeout_seconds: float, attempts: int) -> None:
-        self._where = (region, endpoint_url)
-        self._patience: dict[str, Any] = {"attempts": attempts, "timeout_seconds": timeout_seconds}
+        self._server = (region, endpoint_url)
+        self._limits: dict[str, Any] = {"attempts": attempts, "timeout_seconds": timeout_seconds}
         self._session = Session()
         self._clients: dict[tuple[str, bool], Any] = {}
 
     @property
     def endpoint(self) -> str:
-        return str(self._of("s3", is_signed=False).meta.endpoint_url)
+        return str(self._client("s3", is_signed=False).meta.endpoint_url)
 
     def server_time(self, bucket: str) -> datetime:
-        client = self._of("s3", is_signed=False)
+        client = self._client("s3", is_signed=False)
         try:
             with translated(f"S3 at {self.endpoint}"):
                 answer = client.list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ResponseParserError as exc:
             raise self._no_s3("its answer is no XML") from exc
         except CompactorError as exc:
-            # Refused is answered too, and that is all that is wanted.
+            # A refusal is an answer too, and it has a date.
             if not isinstance(exc.__cause__, ClientError):
                 raise
             answer = exc.__cause__.response
@@ -83,7 +80,7 @@ class AwsAccount:
 
     def region(self) -> str | None:
         with translated("region"):
-            found = self._where[0] or self._session.region_name
+            found = self._server[0] or self._session.region_name
         return str(found) if found else None
 
     def credentials(self) -> str | None:
@@ -93,65 +90,15 @@ class AwsAccount:
 
     def refusal(self, bucket: str) -> str:
         try:
-            self._of("s3").list_objects_v2(Bucket=bucket, MaxKeys=1)
+            self._client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1)
         except ClientError as exc:
             return error_code(exc) if error_code(exc) in _REFUSED else ""
         return ""
 
-    def bucket(self, name: str) -> Absent | None:
-        found = self._ask(f"s3://{name}", lambda: self._of("s3").head_bucket(Bucket=name))
-        return found if isinstance(found, Absent) else None
-
-    def table(self, name: str) -> TableShape | Absent:
-        client = self._of("dynamodb")
-        found = self._ask(f"table {name}", lambda: client.describe_table(TableName=name))
-        if isinstance(found, Absent):
-            return found
-        lifetime = self._ask(f"table {name}", lambda: client.describe_time_to_live(TableName=name))
-        if isinstance(lifetime, Absent):
-            return lifetime
-        table, ttl = found["Table"], lifetime.get("TimeToLiveDescription", {})
-        types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
-        keys = ((each["AttributeName"], each["KeyType"]) for each in table["KeySchema"])
-        is_on = ttl.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}
-        return TableShape(
-            tuple((key, kind, types.get(key, "")) for key, kind in keys),
-            str(table["TableStatus"]),
-            str(ttl.get("AttributeName", "")) if is_on else "",
-        )
-
-    def queue(self, url: str) -> QueueDepth | Absent:
-        found = self._ask(f"queue {url}", SqsQueue(self._of("sqs"), None, url).depth)
-        return found if isinstance(found, Absent | QueueDepth) else Absent.MISSING
-
-    def topic(self, arn: str) -> Absent | None:
-        found = self._ask(f"topic {arn}", lambda: self._of("sns").get_topic_attributes(TopicArn=arn))
-        return found if isinstance(found, Absent) else None
-
-    def job(self, name: str) -> JobShape | Absent:
-        found = self._ask(f"Glue job {name}", lambda: self._of("glue").get_job(JobName=name))
-        if isinstance(found, Absent):
-            return found
-        job = found["Job"]
-        return JobShape(
-            kind=str(job.get("Command", {}).get("Name", "")),
-            max_concurrent_runs=int(job.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)),
-            max_retries=int(job.get("MaxRetries", 0)),
-            arguments=dict(job.get("DefaultArguments", {})),
-        )
-
-    def metrics(self, namespace: str) -> Absent | None:
-        asked = self._ask("CloudWatch", lambda: self._of("cloudwatch").list_metrics(Namespace=namespace))
-        return asked if isinstance(asked, Absent) else None
-
-    def _no_s3(self, why: str) -> AccessError:
-        return AccessError(f"S3 at {self.endpoint}: something else answers there, a proxy perhaps ({why})")
-
-    def _ask(self, what: str, call: Any) -> Any:
-        """What a call answers, or why there is nothing to be seen."""
+    def describe(self, service: str, call: str, **arguments: Any) -> dict[str, Any] | Absent:
         try:
-            with translated(what):
-                return call()
+            with translated(f"{service} {next(iter(arguments.values()))}"):
+                answer: dict[str, Any] = getattr(self._client(service), call)(**arguments)
         except StoreUnavailable:
             raise
         except CompactorError as exc:
@@ -161,10 +108,14 @@ class AwsAccount:
             if code in _DENIED:
                 return Absent.DENIED
             raise
+        return answer
 
-    def _of(self, service: str, *, is_signed: bool = True) -> Any:
+    def _no_s3(self, why: str) -> AccessError:
+        return AccessError(f"S3 at {self.endpoint}: something else answers there, a proxy perhaps ({why})")
+
+    def _client(self, service: str, *, is_signed: bool = True) -> Any:
         found = self._clients.get((service, is_signed))
         if found is None:
-            found = aws_client(service, *self._where, **self._patience, is_signed=is_signed, session=self._session)
+            found = aws_client(service, *self._server, **self._limits, is_signed=is_signed, session=self._session)
             self._clients[service, is_signed] = found
         return found

@@ -35,6 +35,7 @@ class S3Writer:
         self._filling = BytesIO()
         self._upload: _Upload | None = None
         self._has_hole = False
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         return self
@@ -49,12 +50,15 @@ class S3Writer:
             self._filling.write(rest[:room])
             rest = rest[room:]
 
+    def abort(self) -> None:
+        self._is_aborted = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with ExitStack() as abandoning:
             abandoning.callback(self._abandon)
-            if kind is None:
+            if kind is None and not self._is_aborted:
                 self._finish()
                 abandoning.pop_all()
 

@@ -1,4 +1,4 @@
-"""The kernel in Rust: the only module that imports `compactor_native`, which is a wheel of its own."""
+"""The kernel in Rust: the only module that imports `compactor_native`, which is a separate wheel."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_installed() -> bool:
-    """Whether the module is there, and this system can load it."""
+    """Whether this system can load the module."""
     try:
         importlib.import_module("compactor_native")
     except ImportError:
@@ -29,12 +29,12 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the output, as the module reads it by the names of these fields.
+    """A column of the output. The module reads these fields by name.
 
     Attributes:
         role: `key`, `rescued`, `source`, `text` or `timestamp`.
-        text: The key, or the text of all rows.
-        micros: The time of all rows, since 1970.
+        text: The key, or the value of every row in a `text` column.
+        micros: The value of every row in a `timestamp` column, in microseconds since 1970.
         kind: The type of a key's values.
     """
 
@@ -49,7 +49,7 @@ class _Column:
 
 
 class _Writer(Protocol):
-    """The class `BinWriter` of the module, as far as it is used here. Its errors are those of the module."""
+    """The parts of the module's class `BinWriter` that are used here. It raises the module's errors."""
 
     output_bytes: int
     lacks_columns: bool
@@ -65,10 +65,10 @@ class _Writer(Protocol):
 
 
 class NativeKernel:
-    """`compactor.engines.kernel.Kernel` in Rust. Python's lock is free while it works.
+    """`compactor.engines.kernel.Kernel` in Rust. It releases Python's global lock while it works.
 
     Raises:
-        StagingError: The module takes the plan for wrong.
+        StagingError: The module rejects the plan.
     """
 
     def __init__(self, plan: RowPlan) -> None:
@@ -80,8 +80,8 @@ class NativeKernel:
             self._writer: _Writer = native.BinWriter(
                 _columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS, plan.held_bytes
             )
-        except (ValueError, TypeError) as exc:  # the latter: the wheel is of another release
-            raise StagingError(f"the native kernel: {exc}; expected it to know the plan of this release") from exc
+        except (ValueError, TypeError) as exc:  # TypeError: the wheel is of another release
+            raise StagingError(f"the native kernel: {exc}; expected it to accept the plan of this release") from exc
 
     @property
     def output_bytes(self) -> int:
@@ -127,7 +127,7 @@ class NativeKernel:
         except self._native.TooManyKeysError:
             raise too_many_keys() from None
         except self._native.KernelError as exc:
-            raise StagingError(f"the native kernel: {exc}; expected it to take what inspection takes") from exc
+            raise StagingError(f"the native kernel: {exc}; expected it to accept what inspection accepts") from exc
 
 
 def _columns(plan: RowPlan) -> list[_Column]:

@@ -138,6 +138,7 @@ class LocalWriter:
         self._file = placed(_path(uri))
         self._handle = -1
         self._has_hole = False
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         with translated(self._uri, writing=True):
@@ -154,12 +155,17 @@ class LocalWriter:
             self._has_hole = True
             raise
 
+    def abort(self) -> None:
+        self._is_aborted = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._has_hole:
+        if kind is None and (self._has_hole or self._is_aborted):
             error = StoreUnavailable(f"{self._uri}: a write failed, so no object was created")
             self._file.__exit__(type(error), error, None)
+            if self._is_aborted:
+                return
             raise error
         # The error of the block is not about this file, so it is not translated.
         with translated(self._uri, writing=True):

@@ -1,4 +1,4 @@
-"""Does the tasks of the native engine in threads of this process: without Spark, for tests and small jobs."""
+"""Runs the tasks of the native engine in threads of this process, without Spark."""
 
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -9,11 +9,11 @@ from compactor.engines.bin_task import BinResult, BinTask, write_bin
 
 
 class ThreadBinWorkers:
-    """`compactor.engines.native_engine.BinWorkers` in threads. The kernel does not hold Python's lock while it works.
+    """`compactor.engines.native_engine.BinWorkers` in threads. The kernel releases Python's global lock.
 
     Args:
-        store: Where everything is.
-        threads: How many tasks at once, of however many manifests.
+        store: Holds the input files and receives the staged ones.
+        threads: Number of tasks to run at once, of all manifests together.
     """
 
     def __init__(self, store: ObjectStore, *, threads: int = 2) -> None:
@@ -27,9 +27,9 @@ class ThreadBinWorkers:
         finally:
             for call in calls:
                 call.cancel()
-            wait(calls)  # whoever gives an attempt up may do away with what it stages
-        # In the tasks' order; if some were cancelled, the error that did it comes before them.
+            wait(calls)  # the caller may delete the staging folder of a failed attempt
+        # In the order of the tasks. A failed task comes before the ones that it cancelled, so that its error is raised.
         return [call.result() for call in sorted(calls, key=lambda call: call.cancelled())]
 
-    def are_well(self) -> bool:
+    def are_healthy(self) -> bool:
         return True

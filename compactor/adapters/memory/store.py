@@ -137,6 +137,7 @@ class MemoryWriter:
     def __init__(self, put: Callable[[bytes], None]) -> None:
         self._put = put
         self._gathered = BytesIO()
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         return self
@@ -144,10 +145,13 @@ class MemoryWriter:
     def write(self, data: bytes) -> None:
         self._gathered.write(data)
 
+    def abort(self) -> None:
+        self._is_aborted = True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None and not self._is_aborted:
             self._put(self._gathered.getvalue())
 
 

@@ -1,1 +1,1 @@
-"""The only importers of pyspark: the session, the engine that converts on it, and the stream of manifests."""
+"""The adapters for Spark, which alone import pyspark: the session, the engine, and the stream of manifests."""

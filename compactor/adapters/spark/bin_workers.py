@@ -1,6 +1,7 @@
-"""Does the tasks of the native engine on Spark's executors: Spark places the work, and touches no byte of it."""
+"""Runs the tasks of the native engine on Spark's executors. Spark schedules them and touches no data."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -13,24 +14,23 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinResult, BinTask, write_bin
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkBinWorkers:
     """`compactor.engines.native_engine.BinWorkers` on Spark.
 
-    Args:
-        session: Where to run.
+    Attributes:
         store_spec: How executors open the store.
     """
 
-    def __init__(self, session: SparkSession, store_spec: StoreSpec) -> None:
-        self._session = session
-        self._store_spec = store_spec
+    session: SparkSession
+    store_spec: StoreSpec
 
     def write_bins(self, manifest_id: str, tasks: Sequence[BinTask]) -> list[BinResult]:
         with translated(manifest_id):
-            return run_tasks(self._session, self._store_spec, tasks, _write, description=f"compact {manifest_id}")
+            return run_tasks(self.session, self.store_spec, tasks, _write, description=f"compact {manifest_id}")
 
-    def are_well(self) -> bool:
-        return runs_tasks(self._session, is_installed)
+    def are_healthy(self) -> bool:
+        return runs_tasks(self.session, is_installed)
 
 
 def _write(store: ObjectStore, task: BinTask) -> BinResult:

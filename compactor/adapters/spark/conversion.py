@@ -1,4 +1,4 @@
-"""Runs the convert step in Spark's JVM: one read of JSON text, a select, one write of Parquet."""
+"""Converts in Spark's JVM: one read of JSON text, one select, one write of Parquet."""
 
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,25 +19,25 @@ from compactor.ndjson.inspection import BLANK
 from compactor.schema.schema import Column, SchemaVersion
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
-"""Lines on which two parsers disagree are brought to the driver; more than this is no exception but a fault."""
+"""The most bytes of unparsable lines that the driver collects. More of them mean a fault rather than odd lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # files differ by one split at most
+_SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
 _MISFITS = "misfits"
-_MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that is no JSON to it
+_MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertTask:
-    """What to convert, and into what.
+    """One conversion.
 
     Attributes:
-        manifest_id: For the column `_manifest_id`.
-        sources: What to read, with the URI each stands for: itself, or the original of a repaired copy.
+        manifest_id: The value of the column `_manifest_id`.
+        sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
         overflow_keys: Keys without a column, which go to the rescued data.
-        target: The folder to write to; it ends with `/`.
-        files: How many files to write.
-        partitioning: How rows are brought together.
+        target: The folder to write to; ends with `/`.
+        files: Number of files to write.
+        partitioning: How rows are distributed to the files.
     """
 
     manifest_id: str
@@ -54,11 +54,11 @@ class ConvertTask:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What came of a conversion.
+    """The result of a conversion.
 
     Attributes:
-        rows: How many rows Spark's JSON reader made.
-        rescued_values: Values that do not fit the type of their column.
+        rows: Number of rows that Spark's JSON reader made.
+        rescued_values: Number of values that do not fit the type of their column.
     """
 
     rows: int
@@ -68,18 +68,18 @@ class Converted:
 def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     """Convert the sources of a manifest in one pass.
 
-    Measured: to fail at the first line that Spark cannot parse costs a fifth less than to mark such lines.
+    Measured: failing at the first line that Spark cannot parse costs a fifth less than marking such lines.
 
     Returns:
-        What came of it; None if Spark could not parse some line. Nothing is to be used then.
+        The result; None if Spark could not parse some line, and the output must not be used.
 
     Raises:
-        StagingError: The files of some rows could not be told.
+        StagingError: The source file of some rows is unknown.
     """
     keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
     columns = [f"c{number}" for number in range(len(keys))]
     raw = _reader(session, keys).option("mode", "FAILFAST").json(_paths(task.sources))
-    # Keys may hold anything, or differ in case only: from here on columns go by position.
+    # Keys may contain any character, or differ only in case: from here on columns are named by position.
     observed = [F.count(F.lit(1)).alias("rows")]
     if "_source_file" in task.metadata_columns:
         with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"]).toDF(*columns, "path")
@@ -93,19 +93,19 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
         observed.append(F.sum(_MISFITS).alias("rescued_values"))
     observation = Observation()
     selected = rows.observe(observation, *observed).select(*_output_columns(task, keys))
-    gathered = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
+    partitioned = selected.coalesce(task.files) if _coalesces(task, raw) else selected.repartition(task.files)
     session.sparkContext.setLocalProperty("spark.job.description", f"convert {task.manifest_id}")
     try:
-        gathered.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
+        partitioned.write.option("compression", task.compression).parquet(spark_path(task.target.rstrip("/")))
     except Exception as exc:
         if _MALFORMED in str(exc):
             return None
         raise
     seen = observation.get
     if seen.get("rows_of_known_files", seen["rows"]) != seen["rows"]:
-        strangers = seen["rows"] - seen["rows_of_known_files"]
+        unknown = seen["rows"] - seen["rows_of_known_files"]
         raise StagingError(
-            f"manifest {task.manifest_id}: {strangers} rows come from files that Spark calls otherwise than expected"
+            f"manifest {task.manifest_id}: Spark reports {unknown} rows from files under unexpected names"
         )
     return Converted(rows=int(seen["rows"]), rescued_values=int(seen.get("rescued_values") or 0))
 
@@ -117,10 +117,10 @@ def _typed_positions(schema: SchemaVersion, keys: Sequence[str]) -> dict[int, Co
 
 
 def _with_values(rows: DataFrame, typed_positions: Mapping[int, Column]) -> DataFrame:
-    """The rows with the values of their typed columns, and how many texts stand for none."""
+    """The rows with the values of their typed columns, and the number of texts that do not fit."""
     values = [typed(F.col(f"c{at}"), column.column_type).alias(f"v{at}") for at, column in typed_positions.items()]
     misfits = reduce(operator.add, [_is_misfit(at).cast("int") for at in typed_positions])
-    # Two steps: Spark works the values out once only if they have names before they are used twice.
+    # In two steps: Spark computes the values only once if they have names before they are used twice.
     return rows.select("*", *values).withColumn(_MISFITS, misfits)
 
 
@@ -129,7 +129,7 @@ def _is_misfit(at: int) -> SparkColumn:
 
 
 def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
-    """Whether coalescing was asked for, and brings files of like size about: it moves whole splits only."""
+    """Whether to coalesce: if requested, and if files will be of even size although it cannot divide splits."""
     if task.partitioning != "coalesce" or task.files == 1:
         return task.partitioning == "coalesce"
     return raw.rdd.getNumPartitions() >= task.files * _SPLITS_PER_FILE
@@ -138,10 +138,13 @@ def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
-    """The lines that Spark's JSON reader cannot parse, by the source they are in, without white space around them.
+    """Find the lines that Spark's JSON reader cannot parse.
+
+    Returns:
+        For each source with such lines: the lines, stripped of white space.
 
     Raises:
-        StagingError: They are too many to be an exception.
+        StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.
     """
     reader = _reader(session, keys, (_unused_name(keys),)).option("mode", "PERMISSIVE")
     raw = reader.json(_paths(sources))
@@ -150,7 +153,7 @@ def corrupt_lines(
     by_path = {shown: source for source in sources for shown in _shown(source)}
     found: dict[str, set[bytes]] = {}
     total_bytes = 0
-    # With all columns: Spark refuses to look for corrupt records where no other column of the data is asked for.
+    # Select all columns: Spark refuses to return corrupt records without any other column of the data.
     for row in rows.where(F.col("corrupt").isNotNull()).toLocalIterator():
         line = row["corrupt"].encode().strip(BLANK)
         total_bytes += len(line)
@@ -165,10 +168,10 @@ def corrupt_lines(
 def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = ()) -> DataFrameReader:
     return (
         session.read.schema(StructType([StructField(key, StringType()) for key in (*keys, *more_columns)]))
-        # Spark never reads the key of this name, so it must be nobody's.
+        # Spark ignores a key of this name, so no key may have it.
         .option("columnNameOfCorruptRecord", _unused_name(keys))
         .option("lineSep", "\n")
-        # Spark's own limits would refuse long but valid values; inspection has limits of its own.
+        # Spark's defaults would refuse long but valid values; inspection applies limits of its own.
         .option("maxNestingDepth", 5_000)
         .option("maxNumLen", 2_000_000_000)
         .option("maxStringLen", 2_000_000_000)
@@ -194,7 +197,7 @@ def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
 
 
 def _shown(source: str) -> set[str]:
-    """What the column `path` may show for a source: on local disks Spark writes one slash, or three."""
+    """The values that the column `path` may have for a source: for local files Spark writes one slash or three."""
     encoded = hadoop_encoded(source)
     return {encoded, encoded.replace("file:///", "file:/", 1)}
 
@@ -219,7 +222,7 @@ def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int
 
 
 def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
-    """What has no column of its own: keys beyond the limit, and texts that are no value of their column's type."""
+    """The rescued data: keys beyond the limit, and texts that do not fit the type of their column."""
     overflow = [(key, F.col(f"c{position[key]}")) for key in task.overflow_keys]
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
@@ -227,7 +230,7 @@ def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
         if column.key is not None and column.is_typed
     ]
     if not overflow:
-        # Seldom is there any: no map is built for a row where all values fit.
+        # Misfits are rare: build no map for a row in which all values fit.
         return F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast("map<string,string>")
     present = _present([*overflow, *misfits])
     return F.when(F.size(present) > 0, present)

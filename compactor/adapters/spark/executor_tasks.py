@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class TaskFailed(Exception):
-    """A task met what nobody foresaw. Spark writes its text into logs, so it holds nothing of the data."""
+    """A task failed unexpectedly. Spark logs the message, so it contains none of the data."""
 
 
 def run_tasks(
@@ -26,32 +26,32 @@ def run_tasks(
     *,
     description: str,
 ) -> list[R]:
-    """Do tasks on the executors, as many at once as there are cores.
+    """Run tasks on the executors, as many at once as there are cores.
 
     Args:
-        session: Where to run.
-        store: How executors reach the store.
-        tasks: What to do, one Spark task each.
-        work: How; a function of a module.
-        description: What Spark's pages call it.
+        session: The Spark session.
+        store: How executors open the store.
+        tasks: The arguments of `work`, one Spark task each.
+        work: Does one task; a function at module level, so that it can be pickled.
+        description: The name of the job in Spark's UI.
 
     Returns:
         The results, in the order of the tasks.
 
     Raises:
-        CompactorError: What a task raised on purpose, as it raised it.
-        PySparkException: What nobody foresaw, as `TaskFailed` in Spark's words.
+        CompactorError: The error of a task, unchanged.
+        PySparkException: An unexpected error of a task; its text has the `TaskFailed`.
     """
     context = session.sparkContext
     context.setLocalProperty("spark.job.description", description)
 
     def attempt(task: T) -> R | CompactorError:
-        # Spark would turn an exception into the text of a stack trace; as a value it keeps its kind.
+        # Spark would turn an exception into the text of a stack trace; as a value it keeps its type.
         try:
             return work(store.open(), task)
         except CompactorError as exc:
             return exc
-        except Exception as exc:  # noqa: BLE001 - Spark is to try it again, whatever it is
+        except Exception as exc:  # noqa: BLE001 - Spark retries the task after any error
             raise TaskFailed(described(exc)).with_traceback(exc.__traceback__) from None
 
     results: list[R] = []

@@ -1,4 +1,4 @@
-"""Whether a Spark session can do anything at all. Nothing here raises."""
+"""Checks whether a Spark session still works. Nothing here raises."""
 
 from collections.abc import Callable
 
@@ -6,22 +6,22 @@ from pyspark.sql import SparkSession
 
 
 def runs_tasks(session: SparkSession, probe: Callable[[], bool] = lambda: True) -> bool:
-    """Whether its executors run Python.
+    """Whether the executors run Python.
 
     Args:
-        session: Whose.
-        probe: What must be true of an executor; a function of a module.
+        session: The Spark session.
+        probe: Must return true on an executor; a function at module level, so that it can be pickled.
     """
     return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda _: probe()).collect() == [True])
 
 
 def runs_queries(session: SparkSession) -> bool:
-    """Whether its executors run queries."""
+    """Whether the executors run queries."""
     return _is_true(lambda: session.range(1).count() == 1)
 
 
 def _is_true(ask: Callable[[], bool]) -> bool:
     try:
         return ask()
-    except Exception:  # noqa: BLE001 - whatever it is, the answer is no
+    except Exception:  # noqa: BLE001 - after any error, the answer is no
         return False

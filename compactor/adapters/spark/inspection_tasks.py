@@ -1,4 +1,4 @@
-"""Runs the inspect step on Spark's executors: plain Python tasks that read the files themselves."""
+"""Inspects files on Spark's executors, in plain Python tasks that read the files themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,21 +9,49 @@ from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.manifest import Manifest
 from compactor.core.packing import spread
-from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
 from compactor.ndjson.file_walk import OnChangedFile
-from compactor.ndjson.inspection import Discovery
+from compactor.ndjson.inspection import Discovery, check_keys
 from compactor.ndjson.lines import Limits
+from compactor.schema.schema import first_sources
 
 TASKS_PER_CORE = 3
-"""More tasks than cores even out files of different cost; many more would only cost task starts."""
+"""More tasks than cores balance files of different cost; many more would only add task starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectRules:
-    """The settings that inspection depends on."""
+    """The settings of inspection."""
 
     limits: Limits
     on_changed_file: OnChangedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """All inspected files of a manifest.
+
+    Attributes:
+        rejects: URIs of the staged Parquet files of rejects.
+        keys: In first-seen order, with the URI of the first file that has each.
+    """
+
+    files: tuple[InspectedFile, ...]
+    rejects: tuple[str, ...]
+    keys: Mapping[str, str]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The URIs for Spark to read, each with the URI of its input file."""
+        return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
+
+    @property
+    def records(self) -> int:
+        return sum(file.report.records for file in self.files)
+
+    @property
+    def decoded_bytes(self) -> int:
+        return sum(file.report.decoded_bytes for file in self.files if file.readable_uri is not None)
 
 
 def inspect_on_executors(
@@ -35,20 +63,21 @@ def inspect_on_executors(
     *,
     discovery: Discovery,
     refused: Mapping[int, frozenset[bytes]],
-) -> list[InspectTaskResult]:
+) -> Inspection:
     """Inspect all files of a manifest.
 
     Args:
-        session: Where to run.
-        store: How executors reach the store.
-        manifest: What to inspect.
-        staging: The folder for rejects and repaired copies; it ends with `/`.
-        rules: Limits.
-        discovery: Whether lines are parsed, or only counted.
-        refused: Lines to be rejected although inspection would take them, by the index of their file.
+        session: The Spark session.
+        store: How executors open the store.
+        manifest: Names the files.
+        staging: The folder for rejects and repaired copies; ends with `/`.
+        rules: The settings of inspection.
+        discovery: Whether to parse every line.
+        refused: By file index, lines to reject although inspection would accept them.
 
     Raises:
-        CompactorError: What a task raised on purpose, as it raised it.
+        CompactorError: The error of a task, unchanged.
+        ManifestError: The manifest has more keys than any table can have columns.
     """
     numbered = list(enumerate(manifest.files))
     shares = spread(
@@ -68,4 +97,9 @@ def inspect_on_executors(
         for number, share in enumerate(shares)
     ]
     description = f"inspect {manifest.manifest_id}"
-    return run_tasks(session, store, tasks, inspect_files, description=description)
+    results = run_tasks(session, store, tasks, inspect_files, description=description)
+    files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
+    keys = first_sources((file.report.uri, file.keys) for file in files)
+    check_keys(manifest.manifest_id, keys)
+    rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
+    return Inspection(files=files, rejects=rejects, keys=keys)

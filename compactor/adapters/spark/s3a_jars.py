@@ -1,4 +1,4 @@
-"""Fetches the jars of S3A once, so that no later start needs Maven: `python -m compactor.adapters.spark.s3a_jars`."""
+"""Downloads the jars of S3A, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`."""
 
 import shutil
 import subprocess
@@ -13,10 +13,10 @@ from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
 
 
 def fetch() -> int:
-    """Resolve the pinned packages and copy their jars into the folder of this Python environment.
+    """Resolve the pinned packages and copy their jars into the folder of this Python environment, unless it has jars.
 
     Returns:
-        How many jars are there.
+        The number of jars in the folder.
     """
     target = s3a_jars_folder()
     found = list(target.glob("*.jar"))
@@ -36,7 +36,7 @@ def fetch() -> int:
         jars = list((Path(work) / "jars").glob("*.jar"))
         if finished.returncode or not jars:
             sys.stderr.write(finished.stderr[-4000:])
-            raise SystemExit("the jars of S3A could not be fetched from Maven Central")
+            raise SystemExit("cannot download the jars of S3A from Maven Central")
         target.mkdir(parents=True, exist_ok=True)
         for jar in jars:
             shutil.copy2(jar, target / jar.name)

@@ -1,4 +1,4 @@
-"""Makes the Spark session, with every property set before it exists."""
+"""Opens the Spark session with all its properties, and closes it."""
 
 import locale
 import os
@@ -19,16 +19,16 @@ from compactor.core.errors import EngineLost
 from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
 
 JVM_END_SECONDS = 30.0
-"""Time for a JVM whose session was stopped to run its shutdown hooks; it takes about one."""
+"""The longest wait for the shutdown hooks of a JVM, which take about one second."""
 
 
 def s3a_jars_folder() -> Path:
-    """Where `python -m compactor.adapters.spark.s3a_jars` puts the jars of S3A: beside this Python environment."""
+    """The folder in this Python environment for the jars that `compactor.adapters.spark.s3a_jars` downloads."""
     return Path(sys.prefix) / "share" / "compactor" / "s3a-jars"
 
 
 def s3a_jar_properties() -> dict[str, str]:
-    """How a session finds S3A: nothing to do where Spark brings it, else the jars at hand, else Maven coordinates."""
+    """The properties by which Spark finds S3A: none if Spark includes it, else downloaded jars, else Maven packages."""
     shipped = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
     if any(shipped.glob("hadoop-aws-*.jar")):
         return {}
@@ -42,16 +42,16 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     """Start Spark, or join the session that spark-submit or Glue has started.
 
     Args:
-        master: The Spark master; empty for that of the environment, or `local[*]` where there is none.
-        properties: All properties, as `compactor.settings.spark_conf.spark_properties` gives them.
-        uses_s3: Whether S3A has to be at hand.
+        master: The Spark master; if empty, that of the environment, else `local[*]`.
+        properties: All properties, from `compactor.settings.spark_conf.spark_properties`.
+        uses_s3: Whether to provide S3A.
     """
-    # Workers run the very Python of the driver, whatever `python3` is on the path.
+    # Workers must run the Python of the driver, whichever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    _speak_utf8()
+    _use_utf8()
     quiet = Path(__file__).with_name("log4j2.properties")
-    if not is_submitted(os.environ) and quiet.exists():  # it does not where the package is shipped as an archive
-        # Read as the JVM starts, before any property could say so: it keeps Spark's greetings off the screen.
+    if not is_submitted(os.environ) and quiet.exists():  # it is missing if the package is shipped as an archive
+        # The JVM reads this file as it starts, before it knows any property. It silences Spark's startup messages.
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     builder = SparkSession.builder.appName("compactor")
     if master:
@@ -66,24 +66,24 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     return session
 
 
-def _speak_utf8() -> None:
-    """Let the JVM find files whose names are not ASCII, whatever the locale: Java takes their encoding from it."""
+def _use_utf8() -> None:
+    """Set a UTF-8 locale for the JVM: Java takes the encoding of file names from it."""
     if locale.getpreferredencoding(do_setlocale=False).upper() not in {"UTF-8", "UTF8"} or _locale_is_plain():
         os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def _locale_is_plain() -> bool:
-    # Python itself takes the plain locale for UTF-8, and Java does not.
+    # Python uses UTF-8 in the plain C locale; Java does not.
     named = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "C")
     return named in {"C", "POSIX"}
 
 
 @contextmanager
-def loss_told() -> Iterator[None]:
-    """Tell trouble of a JVM that is gone from any other trouble with Spark.
+def loss_reported() -> Iterator[None]:
+    """Distinguish the loss of the JVM from other errors of Spark, which pass through.
 
     Raises:
-        EngineLost: The JVM is gone, whatever it was that came of it here.
+        EngineLost: The JVM is gone.
     """
     try:
         yield
@@ -99,12 +99,12 @@ def _jvm_is_gone() -> bool:
         return False
     try:
         return gateway.jvm.System.nanoTime() is None
-    except Exception:  # noqa: BLE001 - whatever keeps it from telling the time
+    except Exception:  # noqa: BLE001 - a JVM that cannot tell the time is gone
         return True
 
 
 def close_session() -> None:
-    """Stop Spark, and wait for the JVM that it was started in; a JVM that others started is left to them."""
+    """Stop Spark and wait for its JVM to end, unless the JVM was started by spark-submit or Glue."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - pyspark has no public way to end its JVM
     if gateway is None:
         return
@@ -114,11 +114,11 @@ def close_session() -> None:
     process = getattr(gateway, "proc", None)
     if process is None:
         return
-    with suppress(Py4JError, OSError):  # from a JVM that is gone
+    with suppress(Py4JError, OSError):  # raised if the JVM is gone
         gateway.shutdown()
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - so that a next session starts its own
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts a new JVM
     with suppress(OSError):
-        process.stdin.close()  # which the JVM takes for its end
+        process.stdin.close()  # the JVM exits at the end of its input
     try:
         process.wait(JVM_END_SECONDS)
     except subprocess.TimeoutExpired:

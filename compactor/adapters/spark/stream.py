@@ -1,4 +1,4 @@
-"""The watched prefix as a Spark file stream: tells which manifests are new, and nothing more about them."""
+"""Watches the manifest prefix with a Spark file stream, which reports the names of new manifests only."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 
 from compactor.adapters.spark.failures import summarised
-from compactor.adapters.spark.session import loss_told
+from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import EngineLost
 from compactor.core.layout import canonical, folder
 from compactor.engines.spark_names import spark_path
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _NEVER = "36500d"
-"""Older than any manifest: the file source must not skip one because a newer one was seen before it."""
+"""100 years: the file source must not skip a manifest because it saw a newer one first."""
 
 
 class SparkManifestSource:
-    """Micro-batches of new manifests, by Structured Streaming's file source.
+    """Delivers new manifests in micro-batches, with Structured Streaming's file source.
 
-    The checkpoint is one run's scratch: whatever is in the prefix is open, so a new run looks at all of it again, and
-    the ledger tells what needs doing.
+    The checkpoint belongs to one run. A new run lists the whole prefix again, and the ledger says what is left to do.
 
     Args:
         session: The Spark session.
         manifests: The watched prefix.
-        new_checkpoint: Gives the place of a checkpoint that nobody used before.
-        max_manifests_per_trigger: How many manifests a micro-batch holds at most.
-        trigger_interval_seconds: How often the prefix is listed.
+        new_checkpoint: Returns the URI of a new checkpoint folder.
+        max_manifests_per_trigger: The most manifests in a micro-batch.
+        trigger_interval_seconds: The interval between listings of the prefix.
     """
 
     def __init__(
@@ -49,15 +48,17 @@ class SparkManifestSource:
         self._max_manifests_per_trigger = max_manifests_per_trigger
         self._trigger_interval_seconds = trigger_interval_seconds
         self._query: StreamingQuery | None = None
+        self._batch_error: Exception | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        """Begin delivering micro-batches; see `compactor.job.service.ManifestSource`."""
-        with loss_told():
+        """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
+        self._batch_error = None
+        with loss_reported():
             self._query = self._started(on_batch, once=once)
 
     def _started(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> "StreamingQuery":
         stream = (
-            # Opens no file as long as no content is asked for: a name that Hadoop cannot open must not end the stream.
+            # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
             self._session.readStream.format("binaryFile")
             .schema("path string, modificationTime timestamp, length long, content binary")
             .option("maxFilesPerTrigger", self._max_manifests_per_trigger)
@@ -65,12 +66,17 @@ class SparkManifestSource:
             # Another driver may have archived a manifest between the listing and the read.
             .option("ignoreMissingFiles", True)
             .load(spark_path(self._manifests.rstrip("/")))
-            # Only the name is taken from here: the bytes are read, exactly, through the store.
+            # Only the name comes from Spark; the store reads the exact bytes.
             .select("_metadata.file_path")
         )
 
         def deliver(batch: DataFrame, _batch_id: int) -> None:
-            on_batch([self._uri(row["file_path"]) for row in batch.collect()])
+            uris = [self._uri(row["file_path"]) for row in batch.collect()]
+            try:
+                on_batch(uris)
+            except Exception as exc:
+                self._batch_error = exc  # Spark wraps it in a text that holds a stack trace
+                raise
 
         writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self._new_checkpoint())
         if once:
@@ -78,28 +84,32 @@ class SparkManifestSource:
         return writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether the stream has ended; raises what ended it."""
+        """Wait for the stream to end; raises the error that ended it, a batch's own error without Spark's wrapping."""
         if self._query is None:
             return True
-        with summarised(), loss_told():
-            return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats as well
+        try:
+            with summarised(), loss_reported():
+                return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats
+        except Exception as exc:  # noqa: BLE001 - raised below, where it is no context of the batch's own error
+            error = self._batch_error or exc
+        raise error
 
     def is_idle(self) -> bool:
         """Whether the last trigger found nothing new."""
         if self._query is None:
             return False
-        with loss_told():
+        with loss_reported():
             status = self._query.status
         return not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def stop(self) -> None:
-        """End the stream; a batch in flight is not waited for."""
+        """Stop the stream without waiting for a batch in flight."""
         if self._query is not None:
-            with suppress(EngineLost), loss_told():  # with the JVM, its streams are gone
+            with suppress(EngineLost), loss_reported():  # a lost JVM has lost its streams
                 self._query.stop()
             self._query = None
 
     def _uri(self, file_path: str) -> str:
-        """The URI of a manifest as the rest of the compactor spells it."""
+        """The canonical URI of a manifest."""
         name = unquote(file_path).rsplit("/", 1)[-1]
         return canonical(self._manifests) + name

@@ -1,7 +1,7 @@
-"""Spark expressions that give a text the value of a column's type, by the rules of `compactor.schema.column_types`.
+"""Spark expressions that convert text to a column's type by the rules of `compactor.schema.column_types`.
 
-A pattern decides first, for Spark's own casts take more than the rules do: white space, `1d`, times without offset.
-No user-defined function: rows stay in the JVM.
+Each cast follows a pattern, because Spark's casts accept more than the rules: white space, `1d`, times without offset.
+There is no user-defined function, so rows stay in the JVM.
 """
 
 import math
@@ -35,7 +35,7 @@ from compactor.schema.column_types import (
     plain_decimal,
 )
 
-# What nearly all values look like. These need no second look: their result is within range whatever they hold.
+# Nearly all values match one of these patterns, whose values are always in range, so the result needs no check.
 _FINITE = r"-?(?:0|[1-9][0-9]{0,199})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
 _TIMESTAMP_OF_INNER_YEARS = rf"(?!0001|9999){TIMESTAMP}"
 _WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
@@ -45,7 +45,7 @@ _WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
 
 
 def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
-    """The value that a text stands for; null where it is none of this type, or null itself."""
+    """The value of a text; null if the text is null or does not fit the type."""
     match column_type.kind:
         case "long" | "date" as kind:
             pattern, result = (LONG, LongType()) if kind == "long" else (DATE, DateType())
@@ -54,7 +54,7 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
             return F.when(text == "true", F.lit(True)).when(text == "false", F.lit(False))
         case "double":
             return F.when(_is(text, _FINITE), text.try_cast(DoubleType())).when(
-                _is(text, NUMBER), _seldom(text, _double)
+                _is(text, NUMBER), _uncommon(text, _double)
             )
         case "decimal":
             return _decimal(text, column_type.precision, column_type.scale)
@@ -64,14 +64,14 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
 
 
 def _is(text: SparkColumn, pattern: str) -> SparkColumn:
-    return text.rlike(rf"^(?:{pattern})\z")  # not $, which stands before a last line feed as well
+    return text.rlike(rf"^(?:{pattern})\z")  # not $, which also matches before a final line feed
 
 
-def _seldom(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
-    """What a rule makes of a text that few rows hold.
+def _uncommon(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
+    """Apply a rule for texts that few rows have.
 
-    Java code is generated for every expression, and a method of more than 8,000 bytes runs many times slower. Of a
-    function that is applied to an array no code is generated.
+    Spark generates Java code for every expression, and a method of more than 8,000 bytes runs many times slower. For a
+    function applied to an array it generates none.
     """
     return F.transform(F.array(text), rule)[0]
 
@@ -83,21 +83,21 @@ def _double(text: SparkColumn) -> SparkColumn:
 
 def _decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
     exact = F.when(_is(text, plain_decimal(precision, scale)), text.try_cast(DecimalType(precision, scale)))
-    return exact.when(_is(text, NUMBER), _seldom(text, lambda each: _shifted_decimal(each, precision, scale)))
+    return exact.when(_is(text, NUMBER), _uncommon(text, lambda each: _shifted_decimal(each, precision, scale)))
 
 
 def _shifted_decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
-    """The value of any number, by way of its digits without outer zeros and how far to shift them.
+    """The value of any number, from its significant digits and their exponent.
 
-    Spark's own cast would round, and take for ever to shift the digits of 1e-99999999.
+    Spark's cast would round, and would take forever for 1e-99999999.
     """
     digits = F.regexp_replace(F.regexp_replace(text, "[eE].*", ""), "[-.]", "")
     fraction_digits = F.length(F.regexp_extract(text, r"\.([0-9]+)", 1))
     exponent = F.regexp_extract(text, r"[eE]([+-]?[0-9]+)\z", 1)
     exponent = F.when(exponent == "", F.lit(0)).otherwise(exponent.try_cast(IntegerType()))
-    without_end = F.rtrim(digits, F.lit("0"))
-    significant = F.ltrim(without_end, F.lit("0"))
-    shift = exponent.cast(LongType()) - fraction_digits + F.length(digits) - F.length(without_end)
+    without_zeros = F.rtrim(digits, F.lit("0"))
+    significant = F.ltrim(without_zeros, F.lit("0"))
+    shift = exponent.cast(LongType()) - fraction_digits + F.length(digits) - F.length(without_zeros)
     fits = (shift >= -scale) & (F.length(significant) + shift <= precision - scale)
     sign = F.when(text.startswith("-"), F.lit("-")).otherwise(F.lit(""))
     written = F.concat(sign, significant, F.lit("e"), shift.cast(StringType()))
@@ -113,13 +113,13 @@ def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
         whole = F.timestamp_micros(text.try_cast(LongType()) * F.lit(unit_micros))
         moment = moment.when(_is(text, _WHOLE_SINCE_EPOCH[epoch]), whole)
         unusual.append(NUMBER)
-    return moment.when(_is(text, "|".join(unusual)), _seldom(text, lambda each: _any_timestamp(each, epoch)))
+    return moment.when(_is(text, "|".join(unusual)), _uncommon(text, lambda each: _any_timestamp(each, epoch)))
 
 
 def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
-    """The value of any timestamp, which may be of no year that counts."""
-    behind_minute = text.substr(F.lit(MINUTE_CHARACTERS + 1), F.length(text))
-    with_seconds = F.concat(F.substring(text, 1, MINUTE_CHARACTERS), F.lit(":00"), behind_minute)
+    """The value of any timestamp; null if it is outside the years 0001 to 9999."""
+    after_minute = text.substr(F.lit(MINUTE_CHARACTERS + 1), F.length(text))
+    with_seconds = F.concat(F.substring(text, 1, MINUTE_CHARACTERS), F.lit(":00"), after_minute)
     moment = F.when(_is(text, TIMESTAMP), text.try_cast(TimestampType())).when(
         _is(text, TIMESTAMP_WITHOUT_SECONDS), with_seconds.try_cast(TimestampType())
     )

@@ -1,5 +1,6 @@
-"""`compactor clean`: removes by age what nobody needs any more."""
+"""`compactor clean`: deletes expired archives, staging and checkpoints."""
 
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
 
 SHOWN_KEPT = 20
+SHOW_SECONDS = 1.0  # between two updates of the progress
 NAMES = {
     Kind.ARCHIVED: "archived manifests",
     Kind.REDRIVEN: "redriven inputs",
@@ -22,24 +24,24 @@ NAMES = {
 
 
 @click.command("clean")
-@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would go.")
+@click.option("--dry-run", is_flag=True, help="Delete nothing; show what would be deleted.")
 @click.option(
     "--archive-days",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Age from which archived manifests may go; else retention.archive_days.",
+    help="Delete archived manifests that are older than N days; default: retention.archive_days.",
 )
-@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints of all stopped runs, whatever their age.")
-@click.option("--force", is_flag=True, help="With --checkpoints: also those that were written to a moment ago.")
+@click.option("--checkpoints", is_flag=True, help="Delete the checkpoints of all stopped runs, of any age.")
+@click.option("--force", is_flag=True, help="With --checkpoints: delete also those that were written to a moment ago.")
 @json_option
 @body
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
 ) -> ExitCode:
-    """Remove what nobody needs any more.
+    """Delete expired archives, staging and checkpoints.
 
-    Archived manifests and put-back lines once they are old enough, orphaned staging after a day, checkpoints of dead
-    runs after 15 days. Never anything of a manifest that is not committed and done: that is kept and named.
+    Archived manifests and redriven lines expire after retention.archive_days, orphaned staging after a day, and
+    checkpoints of dead runs after 15 days. Files of a manifest that is not committed and done are kept and listed.
 
     A run does the same once a day.
     """
@@ -56,26 +58,34 @@ def clean(
 
 
 def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:
-    report = CleaningReport()
     if checkpoints:
         app.cleaner.check_checkpoints(force=force)
+    report = None
     with Console(stderr=True).status("cleaning") as progress:
-        steps = app.cleaner.clean(report, archive_days=archive_days, all_checkpoints=checkpoints, dry_run=dry_run)
-        for _ in steps:
+        while report is None or report.position is not None:
+            report = app.cleaner.clean(
+                app.clock.now() + timedelta(seconds=SHOW_SECONDS),
+                archive_days=archive_days,
+                all_checkpoints=checkpoints,
+                dry_run=dry_run,
+                resumed=report,
+            )
             progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
     return report
 
 
 def _document(report: CleaningReport, archive_days: int, *, dry_run: bool) -> dict[str, Any]:
     removed = {kind: report.removed[kind] for kind in Kind}
-    return {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
+    document = {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
+    del document["position"]  # it is None: all is done
+    return document
 
 
 def _show(report: CleaningReport, *, dry_run: bool) -> None:
     found = [(NAMES[kind], f"{report.removed[kind]:,}") for kind in Kind]
     total = f"{count(sum(report.removed.values()), 'object')}, {size(report.removed_bytes)}"
     kept = f"{sum(report.kept.values()):,}" + (f": {by_name(report.kept)}" if report.kept else "")
-    print_fields([*found, ("would remove" if dry_run else "removed", total), ("kept", kept)])
+    print_fields([*found, ("would delete" if dry_run else "deleted", total), ("kept", kept)])
     for each in report.kept_named[:SHOWN_KEPT]:
         click.echo(f"\n  {each.where}\n    {each.reason}")
     if sum(report.kept.values()) > SHOWN_KEPT:

@@ -1,4 +1,4 @@
-"""`compactor control`: one look at the job, as the control plane takes it every minute."""
+"""`compactor control`: one check of the control plane."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.control.actions import ActionKind
-from compactor.control.plane import Step
-from compactor.control.snapshot import Snapshot
+from compactor.control.plane import Check
+from compactor.control.snapshot import Heartbeats, Snapshot
 from compactor.core.formatting import count, duration
 from compactor.core.ports import FLUSH_SECONDS
 from compactor.wiring.control import ControlComponents
@@ -18,81 +18,78 @@ _SHOWN_RUNS = 5
 
 
 @click.command("control")
-@click.option("--dry-run", is_flag=True, help="Show what is seen and what would be done, and do nothing.")
-@click.option("--close-breaker", is_flag=True, help="Have the failures up to now count no more, and do nothing else.")
+@click.option("--dry-run", is_flag=True, help="Show what the check would do, and do nothing.")
+@click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
 @json_option
 @body
 def control(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json: bool) -> ExitCode:
-    """Keep the Glue job as the settings want it.
+    """Run one control-plane check now.
 
-    Looks at Glue's runs, signs of life, queues and backlog, decides, and starts, drains or stops the job, as the
-    control plane does every minute.
+    Reads Glue's runs, heartbeats, queues and backlog, decides, and starts, drains or stops the job. The control plane
+    does the same every minute.
 
-    Exit codes: 1 if something could not be done; 3 if something is wrong that a person should know of.
+    Exit codes: 1 if an action failed; 3 if there is an alarm.
     """
     if dry_run and close_breaker:
         raise click.UsageError("--dry-run and --close-breaker exclude each other")
-    parts = ControlComponents(invocation.settings())
+    components = ControlComponents(invocation.settings())
     if close_breaker:
-        return _close_breaker(parts, as_json=as_json)
-    step = parts.plane.look() if dry_run else parts.plane.step()
-    parts.metrics.flush(FLUSH_SECONDS)
+        return _close_breaker(components, as_json=as_json)
+    checked = components.plane.preview() if dry_run else components.plane.check()
+    components.metrics.flush(FLUSH_SECONDS)
     if as_json:
-        print_json(_document(step))
+        print_json(_document(checked))
     else:
-        _show(step, dry_run=dry_run)
-    if step.failed:
+        _show(checked, dry_run=dry_run)
+    if checked.failed:
         return ExitCode.FAILED
-    return ExitCode.NEEDS_OPERATOR if step.alarms else ExitCode.DONE
+    return ExitCode.NEEDS_OPERATOR if checked.alarms else ExitCode.DONE
 
 
-def _close_breaker(parts: ControlComponents, *, as_json: bool) -> ExitCode:
-    now = parts.clock.now()
-    parts.sources.close_breaker(now)
+def _close_breaker(components: ControlComponents, *, as_json: bool) -> ExitCode:
+    now = components.clock.now()
+    components.sources.close_breaker(now)
     if as_json:
         print_json({"closed_at": now})
     else:
-        click.echo("The breaker is closed: failures up to now count no more.")
+        click.echo("The breaker is closed: failures up to now no longer count.")
     return ExitCode.DONE
 
 
-def _document(step: Step) -> dict[str, Any]:
+def _document(checked: Check) -> dict[str, Any]:
+    snapshot = checked.snapshot
+    backlog = snapshot.backlog
     return {
         "snapshot": {
-            **shallow(step.snapshot),
-            "unknown": {str(key): why for key, why in step.snapshot.unknown.items()},
+            **shallow(snapshot),
+            "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
+            "unknown": {str(key): why for key, why in snapshot.unknown.items()},
         },
-        "actions": [shallow(action) for action in step.actions],
-        "done": list(step.done),
-        "failed": list(step.failed),
+        "actions": [shallow(action) for action in checked.actions],
+        "done": list(checked.done),
+        "failed": list(checked.failed),
     }
 
 
-def _show(step: Step, *, dry_run: bool) -> None:
-    print_fields(_seen(step.snapshot))
+def _show(checked: Check, *, dry_run: bool) -> None:
+    print_fields(_seen(checked.snapshot))
     click.echo()
     would = "would " if dry_run else ""
-    for action in step.actions:
+    for action in checked.actions:
         quiet = action.kind in {ActionKind.WAIT, ActionKind.ALARM, ActionKind.ADVISE}
         click.echo(f"{'' if quiet else would}{action.kind.value.replace('_', ' ')}: {action.reason}")
-    for words in step.done:
+    for words in checked.done:
         click.echo(f"done: {words}")
-    for words in step.failed:
+    for words in checked.failed:
         click.echo(f"failed: {words}")
 
 
 def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
-    signs, queue, backlog = snapshot.signs, snapshot.queue, snapshot.backlog
-    runs = [f"{run.run_id} {run.state}, since {run.started_at:%m-%d %H:%M:%S}" for run in snapshot.runs or ()]
-    alive = [f"{each.run_id}, last at {each.heartbeat_at:%m-%d %H:%M:%S}" for each in signs.living] if signs else []
+    queue, backlog = snapshot.queue, snapshot.backlog
     waiting = count(backlog.manifests, "manifest") if backlog else "unknown"
     if backlog and backlog.manifests:
         waiting += f", the oldest for {duration(backlog.oldest_seconds)}"
-    rows = [
-        ("Glue's runs", "unknown" if snapshot.runs is None else "\n".join(runs[:_SHOWN_RUNS]) or "none"),
-        ("signs of life", "unknown" if signs is None else "\n".join(alive) or "none"),
-        ("manifests", waiting),
-    ]
+    rows = [("Glue's runs", _runs(snapshot)), ("heartbeats", _living(snapshot.heartbeats)), ("manifests", waiting)]
     if queue:
         rows.append(("queue", f"{count(queue.waiting, 'message')}, {queue.in_flight:,} in flight"))
     if snapshot.queue_oldest_seconds is not None:
@@ -100,3 +97,17 @@ def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
     if snapshot.dead_letters is not None:
         rows.append(("dead letters", count(snapshot.dead_letters, "message")))
     return rows
+
+
+def _runs(snapshot: Snapshot) -> str:
+    if snapshot.runs is None:
+        return "unknown"
+    shown = [f"{run.run_id} {run.state}, since {run.started_at:%m-%d %H:%M:%S}" for run in snapshot.runs[:_SHOWN_RUNS]]
+    return "\n".join(shown) or "none"
+
+
+def _living(heartbeats: Heartbeats | None) -> str:
+    if heartbeats is None:
+        return "unknown"
+    shown = [f"{each.run_id}, last at {each.heartbeat_at:%m-%d %H:%M:%S}" for each in heartbeats.living]
+    return "\n".join(shown) or "none"

@@ -1,4 +1,4 @@
-"""`compactor cost`: what a load costs by list prices, and what the latest runs did."""
+"""`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,12 +6,11 @@ from typing import Any, get_args
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
-from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, needs_document, show_needs
+from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, figures_table, needs_document, show_needs
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.records import RecentCommit
 from compactor.cost.bench_result import BenchResult, read_bench_result
@@ -21,44 +20,43 @@ from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 LAST_BENCH = Path(".bench/last.json")
-"""Where `python -m bench` leaves its result, below the folder that it is run in."""
+"""The result of `python -m bench`, below the folder that it ran in."""
 
 COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
-_PER = {1: "", 1000: " / k", 1_000_000: " / M"}
 NOT_COUNTED = (
     "storage",
     "logs",
-    "what producers and readers ask of S3",
+    "requests of producers and readers",
     "KMS",
     "failed attempts",
     "free tiers and discounts",
 )
+_PER = {1: "", 1000: " / k", 1_000_000: " / M"}
+_NAMES, _FIGURES = ("service", "item", "basis"), ("quantity", "price", "$ an hour", "$ a month")
+_DOLLARS = ("dollars_per_hour", "dollars_per_month")
+_TIMES = ("at_work", "elapsed")
+_MEASURED = (*(f"dollars_{time}" for time in _TIMES), *(f"dollars_per_terabyte_{time}" for time in _TIMES))
 
 
-@click.command("cost")
-@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, show_default=True)
-@click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, show_default=True, help="Of one file.")
-@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, show_default=True)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=2),
-    default=COMMON_WORKERS,
-    show_default=True,
-    help="All workers; one is the driver.",
-)
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.command("cost", context_settings={"show_default": True})
+@click.option("--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000)
+@click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
+@click.option("--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE)
+@click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
-    help="Else that of the settings; without any, native if its wheel is installed here.",
+    help="Default: the engine of the settings, else native if its wheel is installed.",
 )
 @click.option(
     "--bench",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"Result of `python -m bench`; without it {LAST_BENCH}, if there is one.",
+    help=f"Result of `python -m bench`; default: {LAST_BENCH}, if it exists.",
 )
 @json_option
 @body
@@ -74,50 +72,42 @@ def cost(
     bench: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Estimate what a load costs; with settings, also what the latest runs did.
+    """Estimate the cost of a load; with settings, also show that of the latest commits.
 
-    Prices are list prices of us-east-1: check them before quoting. Whether the workers that are named are enough is not
-    asked; with the result of a benchmark, it says how many of each type the load needs at that speed.
+    Prices are list prices of us-east-1: check them before quoting. The named workers are taken to be enough. With the
+    result of a benchmark, the command shows how many workers of each type the load needs at that speed.
     """
-    bench_result = _bench_result(bench)
-    job = JobSize(worker_type, workers, glue_version)
+    result = read_bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
+    job, common = (
+        JobSize(*size, glue_version) for size in ((worker_type, workers), (COMMON_WORKER_TYPE, COMMON_WORKERS))
+    )
     recent, shape = _of_settings(invocation, engine)
-    found = estimate(Load(files_per_hour, file_bytes), job, shape)
-    measured = measured_cost(recent, job)
-    common = JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, glue_version)
+    found, measured = (
+        estimate(Load(files_per_hour, file_bytes), job, shape),
+        measured_cost(recent, job.dollars_per_hour),
+    )
     if as_json:
-        needs = None if bench_result is None else needs_document(bench_result, found.load, common)
-        print_json({**_document(found, shape, measured, common), "needed": needs})
-        return ExitCode.DONE
-    _show(found, shape, measured, common)
-    if bench_result is not None:
-        click.echo()
-        show_needs(bench_result, found.load, common)
+        needed = None if result is None else needs_document(result, found.load, common)
+        print_json({**_document(found, shape, measured, common), "needed": needed})
     else:
-        print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
+        _show(found, shape, measured, common)
+        _show_needs(result, found.load, common)
     return ExitCode.DONE
 
 
-def _bench_result(named: Path | None) -> BenchResult | None:
-    """What was named, else the last one of this folder, if any."""
-    if named is None and not LAST_BENCH.is_file():
-        return None
-    return read_bench_result(named or LAST_BENCH)
-
-
 def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
-    """The latest commits and how the work is cut; defaults where nobody named settings, or an engine."""
+    """The latest commits, and how the work is divided; defaults without settings."""
     if not invocation.has_settings:
         return [], shape_of(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
     app = App(invocation.settings())
     recent, settings = app.ledger.recent(), app.settings
-    # Not `App.engine_name`: where costs are asked for, the wheel that the job has need not be installed.
+    # Not `App.engine_name`: the wheel that the job has need not be installed here.
     engine = engine or engine_of(settings.convert)
     return recent, shape_of(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
 
 
 def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
-    """How settings cut the work; the usual ratio where none is known yet."""
+    """How settings divide the work; the usual ratio where none is known yet."""
     shape = Shape(
         engine=engine,
         target_manifest_bytes=builder.target_manifest_bytes,
@@ -130,97 +120,69 @@ def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Strea
 
 def _document(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> dict[str, Any]:
     return {
-        "load": shallow(found.load),
-        "job": {**shallow(found.job), "dpu": found.job.dpu},
-        "shape": shallow(shape),
-        "manifests_per_hour": found.manifests_per_hour,
-        "outputs_per_manifest": found.outputs_per_manifest,
-        "lines": [_line(line) for line in found.lines],
-        "dollars_per_hour": found.dollars_per_hour,
-        "dollars_per_month": found.dollars_per_month,
-        "dollars_per_terabyte": found.dollars_per_terabyte,
-        "compared": {
-            **shallow(common),
-            "dollars_per_hour": common.dollars_per_hour,
-            "dollars_per_month": common.dollars_per_hour * HOURS_A_MONTH,
-        },
-        "measured": None if measured is None else _measured(measured),
+        **shallow(found, *_DOLLARS, "dollars_per_terabyte"),
+        "job": shallow(found.job, "dpu"),
+        "shape": shape,
+        "lines": [shallow(line, "quantity_per", *_DOLLARS) for line in found.lines],
+        "compared": shallow(common, *_DOLLARS),
+        "measured": measured and shallow(measured, "elapsed_seconds", *_MEASURED),
         "not_counted": NOT_COUNTED,
-        "prices": {name: shallow(price) for name, price in PRICES.items()},
-    }
-
-
-def _line(line: CostLine) -> dict[str, Any]:
-    dollars = {"dollars_per_hour": line.dollars_per_hour, "dollars_per_month": line.dollars_per_month}
-    per = "month" if line.price.is_monthly else "hour"
-    return {**shallow(line), "price": shallow(line.price), "quantity_per": per, **dollars}
-
-
-def _measured(found: MeasuredCost) -> dict[str, Any]:
-    return {
-        **shallow(found),
-        "elapsed_seconds": found.elapsed_seconds,
-        "dollars_at_work": found.dollars_at_work,
-        "dollars_elapsed": found.dollars_elapsed,
-        "dollars_per_terabyte_at_work": found.per_terabyte(found.dollars_at_work),
-        "dollars_per_terabyte_elapsed": found.per_terabyte(found.dollars_elapsed),
+        "prices": PRICES,
     }
 
 
 def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> None:
     load, job = found.load, found.job
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
+    hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
     print_fields(
         [
-            ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {_a_hour(load)}"),
+            ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
             ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
-            ("engine", f"{shape.engine}; name the other one by --engine"),
+            ("engine", f"{shape.engine}; choose the other one with --engine"),
             ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
         ]
     )
     click.echo()
-    Console(highlight=False).print(_table(found))
+    Console(highlight=False).print(figures_table(_NAMES, _FIGURES, map(_row, found.lines)))
     click.echo()
-    per_terabyte = f"{dollars(found.dollars_per_terabyte)} a terabyte of input"
-    share = f"these workers are {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
+    share = f"these workers cost {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
     print_fields(
         [
-            ("total", f"{_a_month(found.dollars_per_hour)}, {per_terabyte}"),
+            ("total", f"{_a_month(found.dollars_per_hour)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
             ("compared", f"{common} around the clock, workers alone: {_a_month(common.dollars_per_hour)};\n{share}"),
             *([] if measured is None else _measured_fields(measured, job)),
             ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
-            ("quantities", "given: by the options; counted: from the code; assumed: nobody has counted them yet"),
+            ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
             ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
             ("not counted", ", ".join(NOT_COUNTED)),
         ]
     )
 
 
-def _a_hour(load: Load) -> str:
-    return f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
+def _show_needs(result: BenchResult | None, load: Load, common: JobSize) -> None:
+    if result is None:
+        print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
+        return
+    click.echo()
+    show_needs(result, load, common)
 
 
 def _a_month(dollars_per_hour: float) -> str:
     return f"{dollars(dollars_per_hour)} an hour, {dollars(dollars_per_hour * HOURS_A_MONTH)} a month"
 
 
-def _table(found: Estimate) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in ("service", "item", "basis"):
-        table.add_column(name, no_wrap=True)
-    for name in ("quantity", "price", "$ an hour", "$ a month"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in found.lines:
-        table.add_row(
-            line.service,
-            line.item,
-            line.basis,
-            f"{line.quantity:,.0f} / {'month' if line.price.is_monthly else 'h'}",
-            f"{line.price.dollars:.6g}{_PER[line.price.per]}",
-            f"{line.dollars_per_hour:,.3f}",
-            f"{line.dollars_per_month:,.2f}",
-        )
-    return table
+def _row(line: CostLine) -> tuple[str, ...]:
+    price = line.price
+    return (
+        line.service,
+        line.item,
+        line.basis,
+        f"{line.quantity:,.0f} / {'month' if price.is_monthly else 'h'}",
+        f"{price.dollars:.6g}{_PER[price.per]}",
+        f"{line.dollars_per_hour:,.3f}",
+        f"{line.dollars_per_month:,.2f}",
+    )
 
 
 def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:
@@ -231,7 +193,7 @@ def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]
     speed = rate(found.input_bytes, found.at_work_seconds)
     return [
         ("measured", f"{count(found.commits, 'latest commit')}, {span}: {what},\n{speed} while at work"),
-        ("cost of it", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
+        ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`compactor demo`: the whole job on this machine, without an AWS account."""
+"""`compactor demo`: runs the whole job on this machine, without an AWS account."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ _UNIT_BYTES = {"mb": 1_000_000, "gb": 1_000_000_000}
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size such as `100mb` or `1gb`, in decimal units.
+    """Parse a size such as `100mb` or `1gb` (decimal units) into bytes.
 
     Raises:
-        ValueError: It is no such size.
+        ValueError: It is not such a size.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None or int(found.group(1)) == 0:
-        raise ValueError(f"{text!r} is no size; expected one such as 100mb or 1gb")
+        raise ValueError(f"{text!r} is not a size; expected one such as 100mb or 1gb")
     return int(found.group(1)) * _UNIT_BYTES[found.group(2).lower()]
 
 
@@ -33,19 +33,21 @@ def _size(_context: click.Context, _option: click.Parameter, value: str) -> int:
 
 
 @click.command("demo")
-@click.option("--size", "total_bytes", default="100mb", show_default=True, callback=_size, help="Of the input.")
+@click.option("--size", "total_bytes", default="100mb", show_default=True, callback=_size, help="Make this much input.")
 @click.option(
     "--local",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Use plain folders below DIR instead of the stand-in for AWS. What came out stays there, to be looked at.",
+    help="Use folders below DIR in place of the AWS emulator, and keep the output there.",
 )
 @body
 def demo(_invocation: Invocation, *, total_bytes: int, folder: Path | None) -> ExitCode:
-    """Make a day of events, compact it, prove that nothing is lost.
+    """Make a day of events, compact it, and prove that no row is lost.
 
-    Runs against a local stand-in for S3 and DynamoDB. Ends with 1 if what came out is not what went in.
+    The demo runs against a local AWS emulator.
+
+    Exit codes: 1 if the output differs from the input.
     """
     from compactor.demo.run import run_demo  # noqa: PLC0415 - only this command needs it
 

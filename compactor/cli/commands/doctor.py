@@ -1,4 +1,4 @@
-"""`compactor doctor`: looks at everything the compactor needs, and says what to do about what is wrong."""
+"""`compactor doctor`: checks everything that the compactor needs, and says what to do about each fault."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -11,9 +11,9 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json, shallow
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.formatting import count
-from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings, skipped
+from compactor.ops.doctor.findings import Finding, settings_findings
 from compactor.settings.settings import Settings
-from compactor.wiring.doctor import ANSWER_SECONDS, ATTEMPTS, look_around
+from compactor.wiring.doctor import ANSWER_SECONDS, ATTEMPTS, examine
 
 _COLOURS = {"ok": "green", "warning": "yellow", "fault": "red", "skipped": "bright_black"}
 _STATE_CHARACTERS = 9
@@ -21,31 +21,34 @@ _NAME_CHARACTERS = 13
 
 
 @click.command("doctor")
-@click.option("--elsewhere", is_flag=True, help="The job runs elsewhere, as on Glue: leave this machine out.")
+@click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, as on Glue.")
 @json_option
 @body
 def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCode:
     """Check settings, machine, AWS and every place.
 
-    It really tries each place, with objects that nobody takes for data and that are deleted again. Without settings it
-    looks at the machine alone.
+    Each place is tried with small objects, which no command takes for data and which are deleted at the end. Without
+    settings only the machine is checked.
 
-    Exit codes: 2 if anything is at fault; a warning is no fault.
+    Exit codes: 2 if there is a fault. A warning is not a fault.
     """
     findings = _findings(invocation, is_job_here=not elsewhere)
     if as_json:
         found = list(findings)
         print_json(_document(found))
     else:
-        found = [finding for alike in _alike(findings) for finding in _shown(alike)]
+        found = []
+        for group in _grouped(findings):
+            _show(group)
+            found += group
         click.echo(_summary(found))
     return ExitCode.WRONG_USAGE if _number(found, "fault") else ExitCode.DONE
 
 
-def _alike(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
-    """Findings as they come; those that were skipped for the same reason together."""
-    for state, group in groupby(findings, key=lambda each: (each.state, each.found)):
-        if state[0] == "skipped":
+def _grouped(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Yields each finding alone, but those that were skipped for the same reason together."""
+    for (state, _), group in groupby(findings, key=lambda each: (each.state, each.found)):
+        if state == "skipped":
             yield list(group)
         else:
             yield from ([each] for each in group)
@@ -54,22 +57,22 @@ def _alike(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
 def _findings(invocation: Invocation, *, is_job_here: bool) -> Iterator[Finding]:
     settings, about_settings = _settings(invocation)
     yield from about_settings
-    yield from look_around(settings, invocation.place, is_job_here=is_job_here)
+    yield from examine(settings, invocation.place, is_job_here=is_job_here)
     if settings is None:
-        yield skipped("places", "first the settings")
+        yield Finding("places", "skipped", "fix the settings first")
 
 
 def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     if not invocation.has_settings:
-        move = "write some with compactor init, or name them with --config FILE"
-        return None, [skipped("settings", "none are named, so only the machine is looked at", move)]
+        move = "run compactor init, or give --config FILE"
+        return None, [Finding("settings", "skipped", "no settings, so only the machine is checked", move)]
     try:
         settings = invocation.settings(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
     except SettingsError as exc:
         return None, settings_findings(exc.faults, invocation.place)
     except CompactorError as exc:
-        return None, [fault("settings", " ".join(str(exc).split()), "name settings that can be read")]
-    return settings, [ok("settings", invocation.place or "from COMPACTOR_ variables")]
+        return None, [Finding("settings", "fault", " ".join(str(exc).split()), "give settings that can be read")]
+    return settings, [Finding("settings", "ok", invocation.place or "from COMPACTOR_ variables")]
 
 
 def _document(found: list[Finding]) -> dict[str, Any]:
@@ -84,22 +87,20 @@ def _number(found: list[Finding], state: str) -> int:
     return sum(each.state == state for each in found)
 
 
-def _shown(alike: list[Finding]) -> list[Finding]:
-    """Print findings that are alike as one."""
-    first = alike[0]
+def _show(group: list[Finding]) -> None:
+    first = group[0]
     word = "FAULT" if first.state == "fault" else first.state
     state = click.style(f"{word:{_STATE_CHARACTERS}}", fg=_COLOURS[first.state], bold=first.state == "fault")
-    name = first.name if len(alike) == 1 else f"{len(alike)} looks"
-    others = "" if len(alike) == 1 else f": {', '.join(each.name for each in alike)}"
+    name = first.name if len(group) == 1 else f"{len(group)} checks"
+    others = "" if len(group) == 1 else f": {', '.join(each.name for each in group)}"
     click.echo(f"{state}{name:{_NAME_CHARACTERS}} {first.found}{others}")
     if first.next_move:
         click.echo(f"{'':{_STATE_CHARACTERS + _NAME_CHARACTERS - 2}}-> {first.next_move}")
-    return alike
 
 
 def _summary(found: list[Finding]) -> str:
     faults, warnings = _number(found, "fault"), _number(found, "warning")
     said = f" ({count(warnings, 'warning')})" if warnings else ""
     if faults:
-        return f"{count(faults, 'fault')}{said}: do what the arrows say, then look again."
-    return f"No fault{said}."
+        return f"{count(faults, 'fault')}{said}: follow the arrows, then run doctor again."
+    return f"No faults{said}."

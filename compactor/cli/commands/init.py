@@ -19,17 +19,17 @@ from compactor.settings.template import Answers, draft, read_answer, read_answer
 _DEFAULT_FILE = "compactor.toml"
 _QUESTIONS = {
     "input": "Where is the input?",
-    "output": "Where shall the Parquet files go?",
-    "state": "Where may the compactor keep manifests and state?",
+    "output": "Where should the Parquet files go?",
+    "state": "Where should manifests and state be kept?",
 }
 
 
 @click.command("init")
 @click.argument("file", required=False)
-@click.option("--input", "inputs", multiple=True, metavar="PLACE", help="Where the input is; may be given repeatedly.")
-@click.option("--output", metavar="PLACE", help="Where the Parquet files shall go.")
-@click.option("--state", metavar="PLACE", help="Where the compactor may keep manifests and state.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--input", "inputs", multiple=True, metavar="PLACE", help="Read input from this place; repeatable.")
+@click.option("--output", metavar="PLACE", help="Write the Parquet files to this place.")
+@click.option("--state", metavar="PLACE", help="Keep manifests and state in this place.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @body
 def init(
     invocation: Invocation,
@@ -42,20 +42,21 @@ def init(
 ) -> ExitCode:
     """Write a commented settings file: FILE, or compactor.toml.
 
-    On a terminal it asks three questions; with one of --input, --output and --state it asks none and takes all three.
+    On a terminal it asks for three places. With one of --input, --output and --state it asks nothing and needs all
+    three.
 
-    A place is s3://bucket/prefix or a folder. Nothing but the file is made.
+    A place is s3://bucket/prefix or a folder. init creates nothing but the settings file.
     """
     name = file or invocation.config or _DEFAULT_FILE
     if is_s3(name):
         raise click.UsageError(f"{name}: expected a local file; copy it to S3 when it is right")
     path = Path(name)
     if path.exists() and not force:
-        raise click.UsageError(f"{name} is there already; --force writes over it, or name another file")
+        raise click.UsageError(f"{name} already exists; use --force to overwrite it, or name another file")
     asks = not (inputs or output or state) and _is_terminal()
     answers = _ask() if asks else _given(inputs, output or "", state or "")
     text = draft(answers)
-    parse_settings(parse_toml(text.encode(), name))  # whatever the answers were: what is written can be used
+    parse_settings(parse_toml(text.encode(), name))  # any answers give settings that load
     _write(path, text, over=force)
     _show(name, answers)
     return ExitCode.DONE
@@ -66,10 +67,10 @@ def _is_terminal() -> bool:
 
 
 def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
-    """The answers that flags give.
+    """Read the answers from the options.
 
     Raises:
-        click.UsageError: Some are missing, or will not do; all of that at once.
+        click.UsageError: Options are missing or invalid; it names all of them.
     """
     flags = {"--input": inputs, "--output": output, "--state": state}
     missing = [f"{flag} PLACE" for flag, value in flags.items() if not value]
@@ -82,7 +83,7 @@ def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
 
 
 def _ask() -> Answers:
-    """The answers of whoever sits at the terminal; a question is asked until its answer will do."""
+    """Ask the user on the terminal. An invalid answer is asked for again."""
     found: dict[str, str] = {}
     click.echo(f"A place is {EXPECTED}.", err=True)
     for name, question in _QUESTIONS.items():
@@ -95,14 +96,14 @@ def _asked(name: str, question: str, others: Mapping[str, str]) -> str:
         try:
             return read_answer(name, text, others)
         except ValueError as exc:
-            raise click.UsageError(f"{text!r} will not do: expected {exc}") from exc
+            raise click.UsageError(f"{text!r} is invalid: expected {exc}") from exc
 
     place: str = click.prompt(question, prompt_suffix=" ", value_proc=read, err=True)
     return place
 
 
 def _write(path: Path, text: str, *, over: bool) -> None:
-    """Write a file whole or not at all; only where there is none, unless it is to be written over."""
+    """Write a file whole or not at all. Without `over` it must not exist."""
     try:
         if not over:
             with path.open("x") as file:
@@ -112,15 +113,13 @@ def _write(path: Path, text: str, *, over: bool) -> None:
         temporary.write_text(text)
         temporary.replace(path)
     except OSError as exc:
-        raise AccessError(
-            f"{path}: cannot be written ({exc.strerror}); expected a folder that may be written to"
-        ) from exc
+        raise AccessError(f"{path}: cannot be written ({exc.strerror}); expected a writable folder") from exc
 
 
 def _show(name: str, answers: Answers) -> None:
     command = f"compactor --config {shlex.quote(name)}"
     click.echo(f"Wrote {name}. Next:")
     if answers.is_on_s3:
-        click.echo('  name a DynamoDB table in builder.claims, which plan needs ("@journal" will do for back-fills)')
+        click.echo('  set builder.claims to a DynamoDB table, which plan needs ("@journal" is enough for back-fills)')
     for rest in ("doctor", *(f"plan {shlex.quote(each)}" for each in answers.inputs), "run --once"):
         click.echo(f"  {command} {rest}")

@@ -21,7 +21,7 @@ SHOWN_MANIFESTS = 20
 
 def _date(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     if value is not None and not is_date(value):
-        raise click.BadParameter(f"{value!r} is no calendar day; expected yyyy-mm-dd")
+        raise click.BadParameter(f"{value!r} is not a calendar day; expected yyyy-mm-dd")
     return value
 
 
@@ -32,7 +32,7 @@ def _place(_context: click.Context, _argument: click.Parameter, value: str) -> s
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 
 
-date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date, help="Only this day.")
+date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date, help="Take only this day.")
 
 
 @click.command("plan")
@@ -40,16 +40,16 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
-    "--since", metavar="TIME", callback=moment, help="Only files written then or later (ISO 8601; UTC if not said)."
+    "--since", metavar="TIME", callback=moment, help="Plan only files written at TIME or later (ISO 8601, default UTC)."
 )
 @json_option
 @body
 def plan(
     invocation: Invocation, *, prefix: str, dry_run: bool, day: str | None, since: datetime | None, as_json: bool
 ) -> ExitCode:
-    """Write manifests for all files below PREFIX that are in none.
+    """Write manifests for the files below PREFIX that are in none.
 
-    For back-fills, and for files whose events never came. Running it again writes nothing twice.
+    Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
     """
     app = App(invocation.settings())
     made = app.planner.plan(prefix, date=day, since=since, dry_run=dry_run)
@@ -64,7 +64,7 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "manifests": [
-            # A dry run claims no id, so the one it would have is none to show.
+            # A dry run claims no id, so it has none to show.
             {
                 "manifest_id": None if dry_run else each.manifest_id,
                 "date": each.date,

@@ -1,4 +1,4 @@
-"""`compactor redrive`: puts back what was set aside."""
+"""`compactor redrive`: processes dead letters, quarantined files or rejected lines again."""
 
 import sys
 from typing import Any, cast
@@ -12,7 +12,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json, shallow
 from compactor.core.formatting import by_name, count
 from compactor.core.layout import MANIFEST_ID
-from compactor.ops.redrive.redriver import RedriveReport
+from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import ScanResult
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
 from compactor.wiring.app import App
@@ -25,17 +25,17 @@ def _manifest_ids(_context: click.Context, _argument: click.Parameter, values: t
     for value in values:
         if not MANIFEST_ID.fullmatch(value):
             form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-            raise click.BadParameter(f"{value!r} is no manifest id; expected {form}")
+            raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
     return values
 
 
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
 @click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, callback=_manifest_ids)
-@click.option("--reason", metavar="REASON", help="Only what was set aside for this reason.")
+@click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
-@click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be done.")
-@click.option("--yes", is_flag=True, help=f"Do not ask before more than {ASKED_ABOVE:,} manifests, files or lines.")
+@click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
+@click.option("--yes", is_flag=True, help=f"Do not prompt above {ASKED_ABOVE:,} manifests, files or lines.")
 @json_option
 @body
 def redrive(
@@ -49,17 +49,17 @@ def redrive(
     yes: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Put back dead letters, files or rejected lines.
+    """Process dead letters, quarantined files or rejected lines again.
 
-    Takes those of the manifests that are named, else all that were not redriven yet. What is put back becomes a new
-    manifest <id>-r<n>. Nothing that has a row already is taken.
+    Redrives those of the named manifests, or all that were not redriven yet. Each redrive is a new manifest <id>-r<n>.
+    Files and lines that have rows already are left out.
 
-    Exit codes: 0 done; 1 not wanted after all; 3 something was refused.
+    Exit codes: 0 done; 1 cancelled at the prompt; 3 something was refused.
     """
     scope = _scope(kind, manifest_ids, reason, day)
     app = App(invocation.settings())
-    # On anything but a terminal it shows nothing.
-    with Console(stderr=True).status("looking"):
+    # It shows nothing unless stderr is a terminal.
+    with Console(stderr=True).status("searching"):
         scan = app.redrive_scan.scan(scope)
     if not (dry_run or yes) and scan.things > ASKED_ABOVE:
         refusal = _asked(scan)
@@ -83,10 +83,10 @@ def _scope(kind: str, manifest_ids: tuple[str, ...], reason: str | None, day: st
 
 
 def _asked(scan: ScanResult) -> ExitCode | None:
-    """Ask whether so much is meant; how to end if it is not."""
+    """Ask for confirmation; returns the exit code if it is not given."""
     things = f"{count(scan.things, THINGS[scan.scope.kind])} of {count(len(scan.sources), 'manifest')}"
     if not _is_terminal():
-        say(f"redrive: {things} -> expected --yes, as there is no terminal to ask at")
+        say(f"redrive: {things} -> expected --yes: there is no terminal for a prompt")
         return ExitCode.WRONG_USAGE
     if click.confirm(f"Redrive {things}?", err=True):
         return None

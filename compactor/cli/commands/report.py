@@ -18,7 +18,8 @@ from compactor.ops.report.reader import ReportReader
 from compactor.ops.report.report import Report
 from compactor.ops.report.spending import Spending, service_costs
 from compactor.ops.report.verdict import judge
-from compactor.wiring.app import App, engine_of
+from compactor.wiring.app import App
+from compactor.wiring.engine_components import engine_of
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
@@ -43,7 +44,13 @@ STDOUT = "-"
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", show_default=True)
+@click.option(
+    "--glue-version",
+    type=click.Choice(GLUE_VERSIONS),
+    default="6.0",
+    show_default=True,
+    help="Assume this version of Glue.",
+)
 @json_option
 @body
 def report(

@@ -1,4 +1,4 @@
-"""`compactor run`: the streaming job."""
+"""`compactor run`: runs the streaming job."""
 
 import os
 import sys
@@ -15,27 +15,27 @@ from compactor.cli.ui.progress import LiveLine, log_result
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError, StuckError, TryAgainError
 from compactor.core.formatting import count, duration, rate, size
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ops.doctor.java import java_fault
 from compactor.settings.spark_conf import is_submitted
 from compactor.wiring.app import App
 
 
 @click.command("run")
-@click.option("--once", is_flag=True, help="Process all that is there, and end.")
+@click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
 @body
 def run(invocation: Invocation, *, once: bool) -> ExitCode:
-    """Compact manifests as they come.
+    """Compact manifests as they arrive.
 
-    SIGTERM and Ctrl-C end it after the batch in flight; a second one ends it at once, and the next run goes on.
+    SIGTERM or Ctrl-C stops the job after the batch in flight; a second one stops it at once. The next run continues
+    there.
 
-
-    Exit codes: 3 if manifests or files were set aside.
+    Exit codes: 3 if manifests became dead letters or files were quarantined.
     """
     settings = invocation.settings()
     if not sys.stderr.isatty() or invocation.log_format != "auto":
         return run_job(App(settings, on_result=log_result), once=once)
-    # The line says what the log's everyday events would say.
+    # The live line shows what the info events of the log would say.
     invocation.start_log(level="warning")
     say("starting Spark ...")
     line = LiveLine()
@@ -49,15 +49,15 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
 def run_job(
     app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]] = nullcontext
 ) -> ExitCode:
-    """Run the job from Spark's start to its end, and say what it did.
+    """Start Spark, run the job to its end, and print what it did.
 
     Args:
-        app: Its parts.
-        once: Process all that is there, and end.
-        session_context: What is to hold from when Spark is up until it goes.
+        app: The components of the job.
+        once: Process what is waiting, then end.
+        session_context: Entered when Spark is up, left before it closes.
 
     Raises:
-        SettingsError: Spark cannot start, or the schema file is wrong.
+        SettingsError: Spark cannot start, or the schema file has faults.
         CompactorError: The job failed.
     """
     check_java()
@@ -68,12 +68,12 @@ def run_job(
 
 
 def check_java() -> None:
-    """Make sure that Spark can start.
+    """Check that Spark can start.
 
     Raises:
-        SettingsError: There is no Java, or one that Spark does not run on.
+        SettingsError: There is no Java, or a version that Spark does not support.
     """
-    # A driver that spark-submit or Glue has started runs in a JVM already.
+    # spark-submit and Glue start the driver from a JVM.
     fault = None if is_submitted(os.environ) else java_fault(os.environ)
     if fault:
         raise SettingsError([fault])
@@ -86,7 +86,7 @@ def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractConte
         signals = stack.enter_context(StopSignals())
         stack.callback(close_session)
         service = app.service()
-        stack.enter_context(session_context(app))  # from now on: as Spark starts, the JVM writes to the terminal itself
+        stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)
 
@@ -95,7 +95,7 @@ def _show(report: RunReport, seconds: float) -> None:
     print_fields(
         [
             ("manifests", f"{report.committed:,} committed, {report.dead_lettered:,} dead letters"),
-            ("in", size(report.input_bytes) + _aside(report.quarantined_files)),
+            ("in", size(report.input_bytes) + _quarantined(report.quarantined_files)),
             ("rows", f"{report.records:,}"),
             ("rejects", f"{report.rejected_lines:,}"),
             ("out", f"{count(report.output_files, 'file')}, {size(report.output_bytes)}"),
@@ -105,16 +105,16 @@ def _show(report: RunReport, seconds: float) -> None:
     for manifest_id, error in report.failures.items():
         say(f"manifest {manifest_id} is not done: {error}")
     for manifest_id, fault in report.stuck.items():
-        say(f"manifest {manifest_id} waits for somebody to put it right: {fault}")
+        say(f"manifest {manifest_id} waits for an operator: {fault}")
     for left, kind in ((report.failures, TryAgainError), (report.stuck, StuckError)):
         if left:
             say_next(kind.next_move)
     if report.dead_lettered or report.quarantined_files:
-        say("something was set aside: `compactor verify` counts it, `compactor trace URI` says why")
+        say("not all input became rows: `compactor verify` counts what did not, `compactor trace URI` says why")
 
 
-def _aside(files: int) -> str:
-    return f", {count(files, 'file')} set aside" if files else ""
+def _quarantined(files: int) -> str:
+    return f", {count(files, 'file')} quarantined" if files else ""
 
 
 def _exit_code(report: RunReport) -> ExitCode:

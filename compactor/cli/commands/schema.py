@@ -1,4 +1,4 @@
-"""`compactor schema`: which columns there are, since when, and where each of them came from."""
+"""`compactor schema`: shows the columns, the version that added each, and the file it came from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SHOWN_COLUMNS = 40  # of each version
 def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
     """Show the schema versions and what each added.
 
-    A column never changes its name, type or place. --json shows all that the screen shortens.
+    A column never changes its name, type or position. --json shows what the text form leaves out.
     """
     app = App(invocation.settings())
     changes = [_change(version) for version in app.registry.versions()]
@@ -40,7 +40,7 @@ def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a version added; all of its columns are too many to hold for every version."""
+    """What one version added. The columns of all versions together may not fit into memory."""
 
     version: int
     created_at: datetime
@@ -74,13 +74,11 @@ def _show(changes: Sequence[_Change]) -> None:
 
 
 def _origin(column: Column) -> str:
-    """Type, key and first file of a column, in one line."""
+    """Describe type, key and first file of a column in one line."""
     said = [column.type if column.epoch is None else f"{column.type} (numbers are {column.epoch})"]
     if column.key is not None and column.key != column.name:
         said.append(f"key {shown(column.key)}")
-    if column.source_uri is not None:
-        said.append(f"from {column.source_uri or 'the schema file'}")
-    return ", ".join(said)
+    return ", ".join([*said, f"from {column.source_uri or 'the schema file'}"])
 
 
 def _printable(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`compactor status`: how the job stands, on one screen."""
+"""`compactor status`: the state of the job on one screen."""
 
 import sys
 from typing import Any
@@ -25,20 +25,20 @@ WATCH_SECONDS = 5.0
     is_flag=False,
     flag_value=WATCH_SECONDS,
     metavar="[SECONDS]",
-    help=f"Look again every so many seconds, else every {WATCH_SECONDS:g}, until Ctrl-C.",
+    help=f"Repeat every SECONDS, by default {WATCH_SECONDS:g}, until Ctrl-C.",
 )
 @json_option
 @body
 def status(invocation: Invocation, *, interval_seconds: float | None, as_json: bool) -> ExitCode:
-    """Show how the job stands and what to do next.
+    """Show the state of the job and the next action.
 
-    One screen: state, jobs, backlog and when it is drained, rates, latency, rejects, dead letters, files set aside,
-    schema, cost, latest commits.
+    One screen: state, jobs, backlog and when it will be empty, rates, latency, rejects, dead letters, quarantined
+    files, schema, cost, latest commits.
     """
     reader = App(invocation.settings()).status_reader
     if interval_seconds is not None:
-        seen = JsonWatch(document) if as_json else LiveWatch() if sys.stdout.isatty() else PlainWatch()
-        watch(reader.read, seen, interval_seconds)
+        shown = JsonWatch(document) if as_json else LiveWatch() if sys.stdout.isatty() else PlainWatch()
+        watch(reader.read, shown, interval_seconds)
     elif as_json:
         print_json(document(reader.read()))
     else:
@@ -50,12 +50,20 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
 
 def document(found: Status) -> dict[str, Any]:
     """The status as JSON."""
-    backlog, cost = found.backlog, found.cost
+    state, backlog, cost = found.state, found.backlog, found.cost
+    of_backlog = shallow(backlog)
+    del of_backlog["left_to_others"]  # only `compact` leaves manifests to others
     return {
         **shallow(found),
-        "state": shallow(found.state),
+        "state": {
+            "word": state.word,
+            "severity": state.severity,
+            "condition": state.condition,
+            "reason": state.reason,
+            "next_move": state.next_move,
+        },
         "runs": [shallow(run) for run in found.runs],
-        "backlog": {**shallow(backlog), "is_extrapolated": backlog.is_extrapolated},
+        "backlog": {**of_backlog, "is_extrapolated": backlog.is_extrapolated},
         "rates": shallow(found.rates),
         "drain": shallow(found.drain),
         "latency": None if found.latency is None else shallow(found.latency),

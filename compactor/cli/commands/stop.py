@@ -1,4 +1,4 @@
-"""`compactor stop`: ends running jobs after the batch they are in."""
+"""`compactor stop`: stops running jobs after the batch in flight."""
 
 import time
 
@@ -21,23 +21,22 @@ _POLL_SECONDS = 1.0
     type=click.FloatRange(min=0),
     default=0,
     metavar="SECONDS",
-    help="Wait so long for their end.",
+    help="Wait up to SECONDS for them to end.",
 )
 @json_option
 @body
 def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitCode:
-    """End running jobs after the batch in flight.
+    """Stop running jobs after the batch in flight.
 
-    Asks every job that works on this state, wherever it runs.
-
-    It looks for the request every few seconds. What it leaves undone, the next run does.
+    The request reaches every job that works on this state, on any machine, within a few seconds. The next run
+    continues where they stopped.
 
     Exit codes: 1 if a job still runs after --wait.
     """
     app = App(invocation.settings())
     asked = app.runs.living()
-    for beat in asked:
-        app.runs.ask_to_stop(beat.run_id)
+    for heartbeat in asked:
+        app.runs.ask_to_stop(heartbeat.run_id)
     left = _left(app, asked, wait_seconds) if wait_seconds else []
     if as_json:
         print_json({"asked": asked, "running": left})
@@ -47,27 +46,21 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitC
 
 
 def _left(app: App, asked: list[RunHeartbeat], wait_seconds: float) -> list[RunHeartbeat]:
-    """Those that did not end in time."""
+    """Wait for the runs to end; returns those that did not end in time."""
     deadline = time.monotonic() + wait_seconds
     while True:
-        living = app.runs.living_among(beat.run_id for beat in asked)
+        living = app.runs.living_among(heartbeat.run_id for heartbeat in asked)
         if not living or time.monotonic() >= deadline:
-            return [beat for beat in asked if beat.run_id in living]
+            return [heartbeat for heartbeat in asked if heartbeat.run_id in living]
         time.sleep(_POLL_SECONDS)
 
 
 def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
     if not asked:
-        click.echo("No job runs.")
-    for beat in asked:
-        since = f"{beat.started_at:%Y-%m-%d %H:%M:%S} UTC"
-        end = (
-            "still runs"
-            if beat in left
-            else "has ended"
-            if waited
-            else f"was asked to end, within {HEARTBEAT_INTERVAL_SECONDS:g} s"
-        )
-        click.echo(f"run {beat.run_id}, since {since}: {end}")
+        click.echo("No job is running.")
+    asked_to_stop = f"was asked to stop; it sees the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
+    for heartbeat in asked:
+        end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
+        click.echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
     if left:
-        say("a batch in flight comes to its end first; ask again, or look at the job's log")
+        say("a job finishes the batch in flight first; run stop again, or see the job's log")

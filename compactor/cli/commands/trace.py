@@ -1,4 +1,4 @@
-"""`compactor trace`: where is my file, my manifest, or where does this output come from?"""
+"""`compactor trace`: tells where a file or a manifest is, and where an output comes from."""
 
 from collections import Counter
 from typing import Any
@@ -18,25 +18,25 @@ from compactor.wiring.app import App
 SHOWN_FILES = 20
 
 MEANINGS = {
-    TraceState.UNKNOWN: "nothing that was searched names it",
+    TraceState.UNKNOWN: "unknown: no record that was searched names it",
     TraceState.CLAIMED: "claimed for a manifest that is not written yet",
-    TraceState.PENDING: "announced; it waits in a pending part until there is enough for a manifest, or long enough",
-    TraceState.WAITING: "in a manifest that nobody began yet",
-    TraceState.IN_WORK: "in a manifest that was begun",
-    TraceState.DECIDED: "committed, and not all of it is in its final place yet",
+    TraceState.PENDING: "announced; waits in a pending part for more files, or for its time limit",
+    TraceState.WAITING: "waiting in a manifest without an attempt",
+    TraceState.IN_WORK: "in a manifest that has an attempt",
+    TraceState.DECIDED: "committed, but not all published yet",
     TraceState.DONE: "done: every line is in the output, in the rejects, or blank",
-    TraceState.QUARANTINED: "set aside whole; the rest of its manifest is done",
+    TraceState.QUARANTINED: "quarantined; the rest of its manifest is done",
     TraceState.DEAD_LETTERED: "its manifest is a dead letter",
 }
 MEANINGS_OF_MANIFESTS = {
-    TraceState.CLAIMED: "it is not written",
-    TraceState.WAITING: "nobody began it yet",
-    TraceState.IN_WORK: "it was begun",
-    TraceState.DECIDED: "committed, and not all of it is in its final place yet",
-    TraceState.DONE: "done: every line is in the output, in the rejects, or blank, but for files set aside",
-    TraceState.DEAD_LETTERED: "it is a dead letter",
+    TraceState.CLAIMED: "not written yet",
+    TraceState.WAITING: "waiting for its first attempt",
+    TraceState.IN_WORK: "has an attempt",
+    TraceState.DECIDED: "committed, but not all published yet",
+    TraceState.DONE: "done: every line is in the output, in the rejects, or blank, except in quarantined files",
+    TraceState.DEAD_LETTERED: "dead letter",
 }
-_NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "file of rejects"}
+_NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "rejects file"}
 
 
 @click.command("trace")
@@ -46,44 +46,44 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
     type=click.IntRange(min=1),
     default=SEARCHED_DAYS,
     show_default=True,
-    help="Days of the ledger to search for a file that has no claim: its own day, then the newest.",
+    help="Search this many dates of the ledger for a file without a claim: its own date, then the newest.",
 )
 @json_option
 @body
 def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
-    """Tell where a file, a manifest or an output is.
+    """Show where a file, a manifest or an output is.
 
-    Takes the URI of an input file, of a manifest, of an output or rejects file, or a manifest id.
+    Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
-    Exit codes: 0 found; 1 not found; 3 it was set aside, alone or with its manifest, and not redriven.
+    Exit codes: 0 found; 1 not found; 3 quarantined or a dead letter, and not redriven.
     """
     found = _found(App(invocation.settings()), thing, days)
     if as_json:
         print_json(_document(found))
-    elif found.trace_state is TraceState.UNKNOWN:
+    elif found.state is TraceState.UNKNOWN:
         say(_unknown(found))
     else:
         _show(found)
-    if found.trace_state is TraceState.UNKNOWN:
+    if found.state is TraceState.UNKNOWN:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if found.needs_operator else ExitCode.DONE
 
 
 def _found(app: App, thing: str, days: int) -> Trace:
-    """What is known of a thing: a name without `/` may be a manifest's id or a path."""
+    """Trace a thing; a name without `/` may be a manifest's id or a path."""
     if "/" in thing or not MANIFEST_ID.fullmatch(thing):
         return app.tracer.trace(_absolute(thing), days=days)
     found = app.tracer.trace_manifest(thing)
-    if found.trace_state is not TraceState.UNKNOWN:
+    if found.state is not TraceState.UNKNOWN:
         return found
     as_file = app.tracer.trace(_absolute(thing), days=days)
-    if as_file.trace_state is TraceState.UNKNOWN:
+    if as_file.state is TraceState.UNKNOWN:
         as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
     return as_file
 
 
 def _absolute(uri: str) -> str:
-    """The URI, literally; only a path that is none of these is one below the current working directory."""
+    """The URI as given; a relative path starts at the current working directory."""
     if canonical(uri).startswith(("s3://", "/")):
         return uri
     try:
@@ -97,21 +97,19 @@ def _document(found: Trace) -> dict[str, Any]:
 
 
 def _meaning(found: Trace) -> str:
-    return (MEANINGS if found.kind == "file" else MEANINGS_OF_MANIFESTS).get(
-        found.trace_state, MEANINGS[found.trace_state]
-    )
+    return (MEANINGS if found.kind == "file" else MEANINGS_OF_MANIFESTS).get(found.state, MEANINGS[found.state])
 
 
 def _unknown(found: Trace) -> str:
-    there = "" if found.exists else "there is no such object now, and "
-    move = f"; to take it in: {found.next_moves[0]}" if found.next_moves else ""
-    return f"{found.uri}: {there}nothing is known of it; searched: {found.searched}{move}"
+    there = "" if found.exists else "there is no such object, and "
+    move = f"; to plan it: {found.next_moves[0]}" if found.next_moves else ""
+    return f"{found.uri}: {there}no record names it; searched: {found.searched}{move}"
 
 
 def _show(found: Trace) -> None:
     fields = [
-        (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object now)")),
-        ("trace_state", _meaning(found)),
+        (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object)")),
+        ("state", _meaning(found)),
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),
         ("manifest" if found.manifest_id != found.uri else "kept at", "\n".join(_manifest(found))),
@@ -130,7 +128,7 @@ def _show(found: Trace) -> None:
 
 
 def _manifest(found: Trace) -> list[str]:
-    """The manifest's id, unless that is what was asked for, and where it is."""
+    """The manifest's id and place, without what was asked for."""
     return [each for each in (found.manifest_id, found.manifest_uri) if each and each != found.uri]
 
 
@@ -148,7 +146,7 @@ def _lines(found: Trace) -> str:
 
 
 def _files(found: Trace) -> str:
-    """How many input files of each status; those that are not compacted by name."""
+    """The number of input files of each status, and the names of those that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
     if len(others) > SHOWN_FILES:

@@ -23,25 +23,25 @@ SHOWN = 20  # of each list; --json shows all
 def _manifest_id(_context: click.Context, _argument: click.Parameter, value: str | None) -> str | None:
     if value is not None and not MANIFEST_ID.fullmatch(value):
         form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-        raise click.BadParameter(f"{value!r} is no manifest id; expected {form}")
+        raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
     return value
 
 
 @click.command("verify")
 @click.argument("manifest_id", required=False, callback=_manifest_id)
 @date_option
-@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Takes long.")
+@click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option
 @body
 def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, as_json: bool) -> ExitCode:
     """Prove that every line is where the ledger says.
 
-    Looks at one manifest, one day, or everything.
+    Verifies one manifest, one date, or everything.
 
-    Rows are counted from the footers of the output files, and set against lines, rejects and blank lines on record.
-    Files that no commit names and records that are missing or damaged are named as well.
+    The rows in the footers of the output files must equal the lines on record, without rejected and blank lines. Files
+    that no commit names and records that are missing or damaged are discrepancies, too.
 
-    Exit codes: 3 if something does not add up, or manifests or files were set aside.
+    Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file.
     """
     if manifest_id is not None and day is not None:
         raise click.UsageError("give a manifest id or --date, not both")
@@ -56,12 +56,12 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
 def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
     deep_check = app.deep_check if deep else None
-    # On anything but a terminal it shows nothing.
+    # It shows nothing unless stderr is a terminal.
     with Console(stderr=True).status("verifying") as progress:
         on_manifest = counter(progress.update)
         if manifest_id is not None:
             found = _found(app, manifest_id)
-            return app.verifier.verification([found], whole_days=False, deep_check=deep_check, on_manifest=on_manifest)
+            return app.verifier.verify([found], whole_dates=False, deep_check=deep_check, on_manifest=on_manifest)
         if day is not None:
             return app.verifier.verify_date(day, deep_check=deep_check, on_manifest=on_manifest)
         return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
@@ -75,15 +75,15 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
     waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
     if record is not None and not (waits and not app.ledger.record_names(record.key)):
         return record.key
-    for found in app.ledger.manifests():  # the record of its acceptance may be what is missing
+    for found in app.ledger.manifests():  # only the record of its acceptance may be missing
         if found.id == manifest_id:
             return found
-    state = "it is waiting, nothing was done yet" if waits else f"there is none on record in {app.layout.state}"
-    raise CompactorError(f"manifest {manifest_id}: {state}; expected one that was begun")
+    state = "it waits for its first attempt" if waits else f"{app.layout.state} has no record of it"
+    raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")
 
 
 def counter(show: Callable[[str], None]) -> Callable[[str], None]:
-    """Says how many manifests were verified, each time that one more was."""
+    """Shows how many manifests were verified, after each of them."""
     checked = 0
 
     def on_manifest(_manifest_id: str) -> None:
@@ -113,15 +113,15 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     if deep:
         fields.append(("compared", f"every value of {count(report.inputs_compared, 'input file')}"))
         if report.inputs_gone:
-            fields.append(("", f"{count(report.inputs_gone, 'input file')} gone or replaced by now, not compared"))
+            fields.append(("", f"{count(report.inputs_gone, 'input file')} deleted or replaced, not compared"))
     fields.append(("discrepancies", f"{len(report.discrepancies):,}" if report.discrepancies else "none"))
     print_fields(fields)
     _list("", [_shown(each) for each in report.discrepancies])
     letters = [each for each in report.dead_letter_manifests if not each.redriven]
     _list("dead letters", [f"{each.manifest_id}: {each.reason}\n    {each.message}" for each in letters])
-    aside = [each for each in report.quarantined_files if not each.redriven]
-    files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in aside]
-    _list("files set aside", files)
+    quarantined = [each for each in report.quarantined_files if not each.redriven]
+    files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in quarantined]
+    _list("quarantined files", files)
 
 
 def _shown(each: Discrepancy) -> str:
@@ -140,7 +140,7 @@ def _list(title: str, entries: Sequence[str]) -> None:
 
 def _redriven(report: VerifyReport) -> str:
     redriven = sum(each.redriven for each in report.dead_letter_manifests)
-    return f" ({redriven:,} of them put back since)" if redriven else ""
+    return f" ({redriven:,} redriven)" if redriven else ""
 
 
 def _in_brackets(text: str) -> str:

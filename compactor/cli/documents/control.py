@@ -23,9 +23,10 @@ class LivingRun(Document):
     """A run with a recent heartbeat."""
 
     run_id: str = Field(description="Id of the run.")
+    host: str = Field(description="Machine and boot that it runs on.")
     started_at: Time = Field(description="Start of the run.")
     heartbeat_at: Time = Field(description="Last heartbeat.")
-    asked_at: Time | None = Field(description="Time at which it was asked to stop; null if it was not.")
+    asked_to_stop_at: Time | None = Field(description="Time at which it was asked to stop; null if it was not.")
 
 
 class Heartbeats(Document):
@@ -53,7 +54,7 @@ class Snapshot(Document):
     """What the control plane saw. Null means unknown, never zero."""
 
     runs: list[GlueRun] | None = Field(description="Glue's runs of the last 15 days, newest first.")
-    signs: Heartbeats | None = Field(description="Heartbeats of all runs.")
+    heartbeats: Heartbeats | None = Field(description="Heartbeats of all runs.")
     queue: Queue | None = Field(description="The queue of S3 events; null also if there is none.")
     queue_oldest_seconds: float | None = Field(description="Age of the oldest message; null also if there is none.")
     dead_letters: int | None = Field(description="Messages in the dead-letter queue; null also if there is none.")

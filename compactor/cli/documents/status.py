@@ -5,14 +5,16 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import CountByReason, Date, Document, Job, RecentCommit, Run, Time
+from compactor.control.health import Condition, Severity, Word
 from compactor.core.records import FileStatus
-from compactor.ops.status.values import Word
 
 
 class State(Document):
     """How the job is doing."""
 
     word: Word = Field(description="State, as one word.")
+    severity: Severity = Field(description="Whether a person has to act, or to check.")
+    condition: Condition = Field(description="Condition behind the state, as alarms name it.")
     reason: str = Field(description="Reason for the state, as a sentence.")
     next_move: str = Field(description="Next action, often a command; empty if there is none.")
 
@@ -71,7 +73,7 @@ class Rejects(Document):
 
     commits: int = Field(description="Number of commits, at most 64.")
     lines: int = Field(description="Number of rejected lines in them.")
-    by_reason: CountByReason = Field(description="Those lines by reason; older commits have no reasons.")
+    by_reason: CountByReason = Field(description="Those lines by reason.")
 
 
 class DeadLetter(Document):
@@ -104,6 +106,8 @@ class QuarantinedFile(Document):
     manifest_id: str = Field(description="Manifest that names the file.")
     status: FileStatus = Field(description="Why the file was quarantined.")
     detail: str = Field(description="What was found, and what was expected.")
+    committed_at: Time = Field(description="Time at which its manifest was committed.")
+    redriven: bool | None = Field(description="False: only such files are listed; null if that could not be read.")
 
 
 class QuarantinedFiles(Document):
@@ -144,7 +148,7 @@ class Status(Document):
     as_of: Time = Field(description="Time at which all of this was read.")
     state: State = Field(description="Summary.")
     runs: list[StatusRun] = Field(description="Runs that sent a heartbeat in the last 40 seconds.")
-    last_sign_at: Time | None = Field(
+    last_heartbeat_at: Time | None = Field(
         description="Last heartbeat of a run that ended without signing off; null if there is none or a job runs."
     )
     backlog: Backlog = Field(description="Work that is not done.")

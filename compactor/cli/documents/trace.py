@@ -52,7 +52,7 @@ class Trace(Document):
 
     uri: str = Field(description="What was asked for: a URI or a manifest id.")
     kind: TracedKind = Field(description="What it is.")
-    trace_state: TraceState = Field(description="State, as one word.")
+    state: TraceState = Field(description="State, as one word.")
     meaning: str = Field(description="State, in words.")
     exists: bool = Field(description="Whether the object exists now.")
     manifest_id: str = Field(description="Manifest that names or wrote it; empty if none is known.")

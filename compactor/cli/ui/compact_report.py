@@ -1,6 +1,7 @@
-"""What `compactor compact` says at its end: figures, where everything is, and the next move."""
+"""The closing lines of `compactor compact`: figures, places, and the next action."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from compactor.cli.failures import ExitCode, say
 from compactor.cli.ui.output import print_fields, shallow
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
-from compactor.job.service import RunReport
+from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from compactor.ops.verify.report import VerifyReport
@@ -22,16 +23,16 @@ class Closing:
     """How a call ended.
 
     Attributes:
-        paths: Its places.
-        layout: All places.
-        plan: What was planned.
-        dry_run: Nothing was done.
-        is_deep: Every value was to be compared.
-        resumed: Manifests that waited before this call planned any.
-        run: What was done.
-        is_interrupted: A signal put an end to it.
-        left: What still waits; None in a dry run, which does not look.
-        verification: What was proved; None where the work is not at its end.
+        paths: The places of the call.
+        layout: All places below them.
+        plan: The manifests that it planned.
+        dry_run: It wrote nothing.
+        is_deep: It compared every value.
+        resumed: How many manifests of earlier calls it found waiting.
+        run: What it compacted.
+        is_interrupted: A signal stopped it.
+        left: What still waits; None in a dry run, which does not check.
+        verification: What it verified; None if work is left.
         seconds: From beginning to end.
     """
 
@@ -53,13 +54,13 @@ class Closing:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the same call again has something to go on with. What is stuck has not: it waits for a person."""
+        """Whether a second call has work to continue. A stuck manifest is none: it waits for an operator."""
         is_left = self.left is not None and not self.left.is_empty
         return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
 
     @property
     def needs_operator(self) -> bool:
-        """Whether a person has to look: something is stuck, was set aside, or does not add up."""
+        """Whether an operator has to act: a manifest is stuck, input was quarantined, or counts do not add up."""
         return bool(self.run.stuck) or (self.verification is not None and self.verification.needs_operator)
 
     @property
@@ -68,11 +69,11 @@ class Closing:
             return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
         if self.needs_operator:
             return ExitCode.NEEDS_OPERATOR
-        # Whoever goes by the code may do away with SRC, of which another planner has not put all into manifests.
+        # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
         return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """The call as JSON."""
         return {
             "source": self.paths.source,
             "output": self.paths.output,
@@ -99,19 +100,19 @@ class Closing:
 
 
 def _backlog_document(left: Backlog) -> dict[str, int]:
-    """Under the names of `status`."""
-    return {"manifests": left.manifests, "begun_manifests": left.begun, "input_bytes": left.size_bytes}
+    """The backlog, with the keys of `status`."""
+    return {"manifests": left.manifests, "begun_manifests": left.begun_manifests, "input_bytes": left.input_bytes or 0}
 
 
 def show(closing: Closing) -> None:
-    """Print it for people."""
+    """Print how the call ended."""
     if closing.dry_run:
         print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.paths.output)])
         return
     fields = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
     fields += _skipped(closing.plan)
     if closing.resumed:
-        fields.append(("taken up", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
+        fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
     run = closing.run
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
@@ -137,30 +138,34 @@ def _planned_bytes(plan: Plan) -> int:
 
 def _skipped(plan: Plan) -> list[tuple[str, str]]:
     found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
-    return [("left out", "\n".join(found))] if found else []
+    return [("skipped", "\n".join(found))] if found else []
 
 
 def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:
     accounted = verification.rows + verification.rejected_lines + verification.blank_lines
-    sign = "=" if accounted == verification.lines else "is not"
+    sign = "=" if accounted == verification.lines else "!="
     sums = f"{verification.rows:,} rows + {verification.rejected_lines:,} rejects + {verification.blank_lines:,} blank"
-    means = "counted from the footers of all output files"
+    means = "counted in the footers of all output files"
     if closing.is_deep:
-        gone = f"; {verification.inputs_gone:,} gone by now" if verification.inputs_gone else ""
+        gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""
         means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
-    fields = [("verified", f"{verification.lines:,} lines {sign} {sums}\n{means}, of this call and all before")]
+    fields = [("verified", f"{verification.lines:,} lines {sign} {sums}\n{means}, of this call and all earlier ones")]
     if verification.rejected_lines:
         fields.append(("rejects", f"{by_name(verification.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
-    if aside := [each for each in verification.quarantined_files if not each.redriven]:
-        fields.append(("set aside", f"{count(len(aside), 'file')}, such as {aside[0].uri}: {aside[0].status}"))
+    if files := [each for each in verification.quarantined_files if not each.redriven]:
+        fields.append(("quarantined", f"{files[0].uri} ({files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
-        fields.append(("dead letters", f"{len(letters):,}, such as {letters[0].manifest_id}: {letters[0].reason}"))
+        fields.append(("dead letters", f"{letters[0].manifest_id} ({letters[0].reason}){_and_more(letters)}"))
     if verification.discrepancies:
         found = verification.discrepancies[0]
-        many = f"{len(verification.discrepancies):,}, such as {found.where}"
-        text = f"{many}\nexpected {found.expected}\nfound {found.found}"
-        fields.append(("does not add up", text))
+        where = f"{found.where}{_and_more(verification.discrepancies)}"
+        fields.append(("does not add up", f"{where}\nexpected {found.expected}\nfound {found.found}"))
     return fields
+
+
+def _and_more(found: Sequence[object]) -> str:
+    """What follows the first one of several."""
+    return f" and {len(found) - 1:,} more" if len(found) > 1 else ""
 
 
 def _next_moves(closing: Closing) -> None:
@@ -168,22 +173,22 @@ def _next_moves(closing: Closing) -> None:
     for manifest_id, error in run.failures.items():
         say(f"manifest {manifest_id} is not done: {error}")
     for manifest_id, fault in run.stuck.items():
-        say(f"manifest {manifest_id} waits for somebody to put it right: {fault}")
+        say(f"manifest {manifest_id} waits for an operator: {fault}")
     if plan.replaced:
         files = count(plan.replaced, "file")
-        say(f"{files} replaced since taken before: all lines of them were taken again, the rows from before stay")
+        say(f"{files} replaced since an earlier call: all their lines were taken again; the earlier rows stay")
     if plan.held:
-        say(f"{count(plan.held, 'file')} held by another planner: the same call takes them later")
-    if closing.left is not None and closing.left.of_others:
-        say(f"{count(closing.left.of_others, 'manifest')} of other sources left to the calls that planned them")
+        say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
+    if closing.left is not None and closing.left.left_to_others:
+        say(f"{count(closing.left.left_to_others, 'manifest')} of other sources left to the calls that planned them")
     if closing.is_unfinished:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
-        say(f"not all is done: {left}the same call again goes on there")
+        say(f"not finished: {left}run this command again to continue")
         return
     command = f"compactor --config {shlex.quote(paths.settings_file)}"
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
         click.echo(f"\nsee why     {command} verify")
-        click.echo(f"put back    {command} redrive files   (or: redrive manifests), then the same call again")
+        click.echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
         return
     glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
     click.echo(f"\nread it     duckdb -c \"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10\"")

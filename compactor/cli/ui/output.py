@@ -21,9 +21,9 @@ def print_json_line(document: Mapping[str, Any]) -> None:
     click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS).decode())
 
 
-def shallow(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name; `dataclasses.asdict` would take the counters in it apart wrongly."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+def shallow(record: Any, *properties: str) -> dict[str, Any]:
+    """The fields of a dataclass by name, and these properties; `dataclasses.asdict` would break the counters in it."""
+    return {name: getattr(record, name) for name in (*(field.name for field in fields(record)), *properties)}
 
 
 def _plain(value: Any) -> Any:

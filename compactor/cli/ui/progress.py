@@ -1,29 +1,44 @@
-"""What a run shows while it works: one live line on a terminal, an event for each manifest in the log elsewhere."""
+"""What is shown while a job works: a live line or a bar on a terminal, log events for each manifest elsewhere."""
 
 import threading
 import time
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Self
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.spinner import Spinner
 from rich.text import Text
 
+from compactor.adapters.stores import StoreSpec
+from compactor.adapters.watched_reads import WatchedReads
 from compactor.core.crash_points import CrashPoint
 from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 from compactor.telemetry.logs import log_event
 
-_DOING = {
+_PHASES = {
     CrashPoint.ACCEPTED: "accepted",
     CrashPoint.ATTEMPTED: "inspecting",
     CrashPoint.INSPECTED: "converting",
     CrashPoint.CONVERTED: "verifying",
     CrashPoint.DECIDED: "publishing",
 }
-"""What a manifest is at after a step; steps that are not named change nothing that a person would notice."""
+"""The phase of a manifest after a crash point. Other crash points begin no phase that a user would notice."""
+
+_ONLY_TASK = TaskID(0)
 
 
 def log_result(result: CompactionResult) -> None:
@@ -52,16 +67,16 @@ def log_result(result: CompactionResult) -> None:
 
 @dataclass
 class LiveLine:
-    """The line on a terminal. Told of steps and results from many threads.
+    """The line that `run` shows on a terminal. Its methods are called from many threads.
 
     Attributes:
         started: When the run began, by the monotonic clock.
     """
 
     started: float = field(default_factory=time.monotonic)
-    _doing: dict[str, str] = field(default_factory=dict)
+    _phases: dict[str, str] = field(default_factory=dict)
     _committed: int = 0
-    _set_aside: int = 0
+    _dead_lettered: int = 0
     _rows: int = 0
     _input_bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -79,40 +94,93 @@ class LiveLine:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def on_crash_point(self, step: CrashPoint, manifest_id: str) -> None:
-        """Follow one manifest."""
+    def on_crash_point(self, point: CrashPoint, manifest_id: str) -> None:
+        """Show the phase that a manifest enters."""
         with self._lock:
-            if step in _DOING:
-                self._doing[manifest_id] = _DOING[step]
-            elif step is CrashPoint.CLOSED:
-                self._doing.pop(manifest_id, None)
+            if point in _PHASES:
+                self._phases[manifest_id] = _PHASES[point]
+            elif point is CrashPoint.CLOSED:
+                self._phases.pop(manifest_id, None)
 
     def on_result(self, result: CompactionResult) -> None:
-        """Count one manifest; a dead letter also goes to the log."""
+        """Count a manifest and log how it ended."""
         outcome = result.outcome
         with self._lock:
-            self._doing.pop(result.manifest_id, None)
+            self._phases.pop(result.manifest_id, None)
             if isinstance(outcome, Commit):
                 self._committed += 1
                 self._rows += sum(file.records for file in outcome.files)
                 self._input_bytes += sum(file.size_bytes for file in outcome.files)
             else:
-                self._set_aside += 1
+                self._dead_lettered += 1
         log_result(result)
 
     def text(self) -> str:
         """The line as it is now."""
         seconds = time.monotonic() - self.started
         with self._lock:
-            doing: dict[str, int] = {}
-            for what in self._doing.values():
-                doing[what] = doing.get(what, 0) + 1
-            parts = [f"{count(self._committed, 'manifest')} committed"]
-            if self._set_aside:
-                parts.append(f"{self._set_aside:,} set aside")
-            parts += [count(self._rows, "row"), rate(self._input_bytes, seconds), duration(seconds)]
-            return " | ".join([*parts, by_name(doing) or "waiting"])
+            figures = [f"{count(self._committed, 'manifest')} committed"]
+            if self._dead_lettered:
+                figures.append(count(self._dead_lettered, "dead letter"))
+            figures += [count(self._rows, "row"), rate(self._input_bytes, seconds), duration(seconds)]
+            return " | ".join([*figures, by_name(Counter(self._phases.values())) or "waiting"])
 
     def _renderable(self) -> Spinner:
         self._spinner.update(text=Text(self.text(), no_wrap=True, overflow="ellipsis"))
         return self._spinner
+
+
+class CompactProgress:
+    """What `compact` shows: a bar on a terminal, log events elsewhere. Its methods are called from many threads.
+
+    Args:
+        on_terminal: Whether to show the bar.
+    """
+
+    def __init__(self, *, on_terminal: bool) -> None:
+        self._on_terminal = on_terminal
+        self._bar: Progress | None = None
+        self._store: WatchedReads | None = None
+        self._rows = 0
+
+    def store(self, spec: StoreSpec, source: str) -> WatchedReads:
+        """Open the store. Reads of the source advance the bar."""
+        self._store = WatchedReads(spec, source, self._on_read)
+        return self._store
+
+    def shown(self, total_bytes: int) -> AbstractContextManager[object]:
+        """Show the bar for this much input while the context is open."""
+        if not self._on_terminal:
+            return nullcontext()
+        self._bar = _byte_bar()
+        self._bar.add_task("compacting", total=total_bytes)
+        return self._bar
+
+    def on_result(self, result: CompactionResult) -> None:
+        """Show that a manifest has ended, and log how."""
+        if isinstance(result.outcome, Commit):
+            if self._store is not None:
+                for file in result.outcome.files:  # an engine in other processes reads past this store
+                    self._store.note(file.uri, file.size_bytes)
+            self._rows += sum(file.records for file in result.outcome.files)
+            if self._bar is not None:
+                self._bar.update(_ONLY_TASK, description=count(self._rows, "row"))
+        log_result(result)
+
+    def _on_read(self, length_bytes: int) -> None:
+        if self._bar is not None:
+            self._bar.advance(_ONLY_TASK, length_bytes)
+
+
+def _byte_bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f}%"),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+        speed_estimate_period=30,
+    )

@@ -1,4 +1,4 @@
-"""The fields of the screen of `compactor status`: each a name and a few lines of words."""
+"""The fields of the screen of `compactor status`: a name and a few lines each."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "latency", [_latency(found)], ""
     yield "rejects", _rejects(found), ""
     yield "dead", _letters(found), "red" if letters.open else ""
-    yield "set aside", _files(found), "red" if files.open else ""
+    yield "files", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
     if found.ratio is not None:
         yield "size", [f"{found.ratio:.3f} Parquet bytes for each decoded input byte"], ""
@@ -32,11 +32,11 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
 
 def _jobs(found: Status) -> list[str]:
     if not found.runs:
-        last = found.last_sign_at
-        return ["none" if last is None else f"none; the last sign of one that did not end: {ago(last, found)} ago"]
+        last = found.last_heartbeat_at
+        return ["none" if last is None else f"none; the last heartbeat of one that died: {ago(last, found)} ago"]
     return [
         f"{run.run_id}, up for {ago(run.started_at, found)}"
-        + (f", asked to end {ago(run.asked_to_stop_at, found)} ago" if run.asked_to_stop_at else "")
+        + (f", asked to stop {ago(run.asked_to_stop_at, found)} ago" if run.asked_to_stop_at else "")
         for run in found.runs
     ]
 
@@ -96,9 +96,9 @@ def _rejects(found: Status) -> list[str]:
 def _letters(found: Status) -> list[str]:
     letters = found.dead_letters
     redriven = letters.looked_at - letters.open
-    notes = [f"{redriven:,} put back since"] if redriven else []
+    notes = [f"{redriven:,} redriven since"] if redriven else []
     if letters.manifests > letters.looked_at:
-        notes.append(f"{letters.manifests - letters.looked_at:,} older ones not looked at")
+        notes.append(f"{letters.manifests - letters.looked_at:,} older ones not checked")
     if not letters.open:
         return [f"none, {', '.join(notes)}" if notes else "none"]
     lines = [f"{count(letters.open, 'manifest')}: {by_name(letters.by_reason)}", *([", ".join(notes)] if notes else [])]
@@ -110,10 +110,11 @@ def _letters(found: Status) -> list[str]:
 
 def _files(found: Status) -> list[str]:
     files = found.quarantined_files
+    commits = f" in the latest {count(files.commits, 'commit')}" if files.commits else ""
     if not files.open:
-        return [f"none in the latest {count(files.commits, 'commit')}" if files.commits else "none"]
-    of = f"{count(files.open, 'file')} of the latest {count(files.commits, 'commit')}: {by_name(files.by_status)}"
-    return [of, *(short(each.uri, VALUE_WIDTH) for each in files.latest[:1])]
+        return [f"none quarantined{commits}"]
+    words = f"{count(files.open, 'file')} quarantined{commits}: {by_name(files.by_status)}"
+    return [words, *(short(each.uri, VALUE_WIDTH) for each in files.latest[:1])]
 
 
 def _schema(found: Status) -> list[str]:
@@ -150,7 +151,7 @@ def ago(moment: datetime, found: Status) -> str:
 
 
 def short(text: str, length: int = 48) -> str:
-    """A name that fits, its end kept: that is where names differ."""
+    """A name that fits. Its end is kept, as names differ there."""
     if len(text) <= length:
         return text
     head = (length - 3) // 3

@@ -1,16 +1,17 @@
-"""The screen of `compactor status`, made of values: what to do first, then what it is based on."""
+"""The screen of `compactor status`: the next action first, then what it is based on."""
 
 import textwrap
 
 from rich.text import Text
 
 from compactor.cli.ui.status_fields import INDENT, LEAST_WIDTH, fields, rough, short
+from compactor.control.health import Word
 from compactor.core.records import RecentCommit
 from compactor.ops.status.values import Status
 
 MOST_WIDTH = 120
 _LEAST_COMMITS, _MOST_COMMITS = 1, 10
-_STYLES = {
+_STYLES: dict[Word, str] = {
     "empty": "bold",
     "idle": "bold green",
     "running": "bold green",
@@ -21,22 +22,22 @@ _STYLES = {
     "stuck": "bold red",
 }
 _COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("rows", 10), ("rejects", 7), ("took", 6))
-"""Of the table of commits, with their widths; the manifest, which has no heading here, gets what is left."""
+"""Headings and widths of the table of commits. The column of manifests gets the width that is left."""
 
 
-def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, trouble: str = "") -> Text:
+def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
     """The whole screen.
 
     Args:
-        found: What it shows.
-        width: Of the terminal, in columns; less than 80 is taken for 80.
-        height: Of the terminal, in rows; the list of commits is cut to it.
-        trouble: Why nothing newer is known, if so.
+        found: The status.
+        width: Columns of the terminal; at least 80 are used.
+        height: Rows of the terminal; the list of commits is cut to fit.
+        error: Why nothing newer could be read; empty if it could.
     """
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     text = _head(found, width)
-    if trouble:
-        text.append("\n".join([*_wrapped(f"Cannot look now: {trouble}", width), ""]), "bold red")
+    if error:
+        text.append("\n".join([*_wrapped(f"Cannot read the status: {error}", width), ""]), "bold red")
     text.append("\n")
     for name, lines, style in fields(found):
         wrapped = [part for line in lines for part in _wrapped(line, width - INDENT)]
@@ -104,5 +105,5 @@ def _row(cells: list[str], manifest: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most this width; what has no spaces is left whole, so that it can be copied."""
+    """Lines of at most this width. A word is never broken, so that commands can be copied."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -1,4 +1,4 @@
-"""Looks again and again until Ctrl-C, and shows each look: in place on a terminal, one after the other elsewhere."""
+"""Repeats `status` until Ctrl-C: redrawn in place on a terminal, one screen after the other elsewhere."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from compactor.ops.status.values import Status
 
 
 class Watch(Protocol):
-    """Shows one look after the other. A context manager."""
+    """Shows one status after the other. A context manager."""
 
     def __enter__(self) -> Self: ...
 
@@ -27,10 +27,10 @@ class Watch(Protocol):
     ) -> None: ...
 
     def show(self, found: Status) -> None:
-        """Show what was found."""
+        """Show a status."""
 
-    def tell(self, words: str) -> None:
-        """Show why nothing was found this time."""
+    def fail(self, error: str) -> None:
+        """Show why the status could not be read."""
 
 
 def watch(
@@ -40,12 +40,12 @@ def watch(
     *,
     sleep: Callable[[float], None] | None = None,
 ) -> None:
-    """Look until Ctrl-C. Trouble of the store is shown, and looked past at the next time.
+    """Read and show the status until Ctrl-C. An error of the store is shown in its place.
 
     Args:
-        read: Takes one look.
+        read: Reads the status.
         shown: Shows it.
-        interval_seconds: The pause between two looks.
+        interval_seconds: The pause between two readings.
         sleep: Waits; `time.sleep` if none is given.
     """
     try:
@@ -54,14 +54,14 @@ def watch(
                 try:
                     shown.show(read())
                 except CompactorError as exc:
-                    shown.tell(" ".join(str(exc).split()))
+                    shown.fail(" ".join(str(exc).split()))
                 (sleep or time.sleep)(interval_seconds)
     except KeyboardInterrupt:
         return  # the way to end it
 
 
 class _Context:
-    """What has nothing to open and nothing to close."""
+    """A context manager that does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +72,7 @@ class _Context:
 
 
 class LiveWatch:
-    """One screen on a terminal, redrawn in place; the last one stays.
+    """One screen on a terminal, redrawn in place. The last one stays.
 
     Args:
         console: The terminal.
@@ -96,15 +96,15 @@ class LiveWatch:
         self._last = found
         self._draw("")
 
-    def tell(self, words: str) -> None:
-        self._draw(words)
+    def fail(self, error: str) -> None:
+        self._draw(error)
 
-    def _draw(self, words: str) -> None:
+    def _draw(self, error: str) -> None:
         if self._last is None:
-            drawn = Text(f"Cannot look now: {words}", "bold red")
+            drawn = Text(f"Cannot read the status: {error}", "bold red")
         else:
             size = self._console.size
-            drawn = screen(self._last, width=size.width, height=size.height, trouble=words)
+            drawn = screen(self._last, width=size.width, height=size.height, error=error)
         self._live.update(drawn, refresh=True)
 
 
@@ -114,15 +114,15 @@ class PlainWatch(_Context):
     def show(self, found: Status) -> None:
         click.echo(screen(found).plain + "\n")
 
-    def tell(self, words: str) -> None:
-        click.echo(f"Cannot look now: {words}\n")
+    def fail(self, error: str) -> None:
+        click.echo(f"Cannot read the status: {error}\n")
 
 
 class JsonWatch(_Context):
     """One JSON document a line.
 
     Args:
-        document: What a look becomes.
+        document: Makes the document of a status.
     """
 
     def __init__(self, document: Callable[[Status], Mapping[str, Any]]) -> None:
@@ -131,10 +131,10 @@ class JsonWatch(_Context):
     def show(self, found: Status) -> None:
         print_json_line(self._document(found))
 
-    def tell(self, words: str) -> None:
-        print_json_line(trouble(words, datetime.now(UTC)))
+    def fail(self, error: str) -> None:
+        print_json_line(failure(error, datetime.now(UTC)))
 
 
-def trouble(words: str, now: datetime) -> dict[str, Any]:
-    """What stands in place of a status that could not be read."""
-    return {"as_of": now, "error": words}
+def failure(error: str, now: datetime) -> dict[str, Any]:
+    """The document in place of a status that could not be read."""
+    return {"as_of": now, "error": error}

@@ -1,34 +1,34 @@
-"""Removes by age what nobody needs any more: archived manifests, put-back lines, orphaned staging, checkpoints."""
+"""Deletes what has expired: archived manifests, redriven lines, orphaned staging, checkpoints of dead runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
 from compactor.core.errors import CompactorError
-from compactor.core.layout import Layout
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.job.retention.retention import Retention
+from compactor.ledger.state import State
 
 ORPHAN_AGE_SECONDS = 24 * 3600.0
-"""Staging that nobody wrote to for so long belongs to no living attempt."""
+"""Staging that nothing was written to for so long belongs to no living attempt."""
 
 CHECKPOINT_AGE_SECONDS = 15 * 24 * 3600.0
 """Glue ends a streaming run after 14 days at the latest, so an older checkpoint belongs to no living run."""
 
 STILL_SECONDS = 600.0
-"""A checkpoint that was written to so lately may belong to a run at work."""
+"""A checkpoint that was written to more recently may belong to a living run."""
 
 KEPT_NAMED = 100  # more of what had to be kept is counted, but not named
-_CHUNK = 200  # objects that are judged and deleted between two chances to stop
-_TICK = 1_000  # objects that are passed over between two chances to stop
+_CHUNK = 200  # objects that are judged and deleted between two checks of the deadline
+_TICK = 1_000  # objects that are passed over between two checks of the deadline
 
 
 class Kind(StrEnum):
-    """What is cleaned up."""
+    """What expires, in the order of cleaning."""
 
     ARCHIVED = "archived_manifests"
     REDRIVEN = "redriven_inputs"
@@ -44,21 +44,31 @@ class Kept:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where cleaning goes on: behind the object at `after`, in the folder of a kind."""
+
+    kind: Kind
+    after: str
+
+
 @dataclass(slots=True)
 class CleaningReport:
-    """What was cleaned up.
+    """What was deleted.
 
     Attributes:
         removed: Objects by kind; in a dry run, those that would go.
-        removed_bytes: Their length in all.
-        kept: What was old enough to go and had to stay, by reason.
+        removed_bytes: Their total length.
+        kept: How many were old enough to go and had to stay, by reason.
         kept_named: The first of them.
+        position: Where the next call goes on; None when all is done.
     """
 
     removed: Counter[str] = field(default_factory=Counter)
     removed_bytes: int = 0
     kept: Counter[str] = field(default_factory=Counter)
     kept_named: list[Kept] = field(default_factory=list)
+    position: Position | None = None
 
     def keep(self, where: str, reason: str) -> None:
         """Count something that had to stay."""
@@ -68,137 +78,150 @@ class CleaningReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    """Objects that go together or not at all, old enough to go.
-
-    Attributes:
-        owner: What `Retention` knows them by.
-    """
+class _Expiry:
+    """When objects of a kind may go. Those of one owner go together or not at all."""
 
     kind: Kind
-    where: str
+    folder: str
+    age_seconds: float
+    why_keep: Callable[[str], str]
+
+    def owner(self, info: ObjectInfo) -> str:
+        """What `Retention` knows an object by."""
+        return info.uri if self.kind is Kind.ARCHIVED else info.uri.removeprefix(self.folder).partition("/")[0]
+
+    def where(self, owner: str) -> str:
+        return owner if self.kind is Kind.ARCHIVED else f"{self.folder}{owner}/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """Objects of one owner that are old enough to go; no owner for objects that were only passed over."""
+
     owner: str
     objects: tuple[ObjectInfo, ...]
 
 
-Candidates = Iterator[_Candidate | None]
-"""None comes now and then, for a chance to stop."""
-
-
+@dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Finds what is old enough, and removes it. Memory does not grow with the number of objects.
+    """Deletes what is old enough and need not stay. Memory does not grow with the number of objects."""
 
-    Args:
-        store: Where everything is.
-        layout: The places.
-        clock: Tells the age.
-        retention: Knows what has to stay, whatever its age.
-    """
-
-    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, retention: Retention) -> None:
-        self._store = store
-        self._layout = layout
-        self._clock = clock
-        self._retention = retention
+    state: State
+    retention: Retention
 
     def clean(
-        self, report: CleaningReport, *, archive_days: float, all_checkpoints: bool = False, dry_run: bool = False
-    ) -> Iterator[None]:
-        """Remove what is old enough, a little for each item of the iterator.
+        self,
+        deadline: datetime | None = None,
+        *,
+        archive_days: float,
+        all_checkpoints: bool = False,
+        dry_run: bool = False,
+        resumed: CleaningReport | None = None,
+    ) -> CleaningReport:
+        """Delete what has expired, until all is done or the deadline has passed.
 
         Args:
-            report: Takes the figures.
+            deadline: Stop at the first chunk of objects that ends later; a call deletes at least one chunk.
             archive_days: Age from which archived manifests and redriven inputs may go.
             all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
-            dry_run: Only say what would go.
+            dry_run: Only report what would go.
+            resumed: The report of an earlier call that met its deadline: go on from there, and add to it.
         """
-        keep, age_seconds = self._retention, archive_days * 24 * 3600.0
-        redriven = self._groups(Kind.REDRIVEN, self._layout.redriven_folder, age_seconds)
-        yield from self._remove(self._archived(age_seconds), keep.why_keep_archived, report, dry_run=dry_run)
-        yield from self._remove(redriven, keep.why_keep_redriven, report, dry_run=dry_run)
-        yield from self._sweep(report, 0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS, dry_run=dry_run)
+        layout, keep, age_seconds = self.state.layout, self.retention, archive_days * 24 * 3600.0
+        expiries = [
+            _Expiry(Kind.ARCHIVED, layout.archive_folder, age_seconds, keep.why_keep_archived),
+            _Expiry(Kind.REDRIVEN, layout.redriven_folder, age_seconds, keep.why_keep_redriven),
+            *self._orphans(0.0 if all_checkpoints else CHECKPOINT_AGE_SECONDS),
+        ]
+        return self._clean(expiries, deadline, resumed or CleaningReport(), dry_run=dry_run)
 
     def sweep(self) -> CleaningReport:
-        """Remove old staging, and checkpoints of dead runs, once they are old enough."""
-        report = CleaningReport()
-        for _ in self._sweep(report, CHECKPOINT_AGE_SECONDS, dry_run=False):
-            pass
-        return report
-
-    def _sweep(self, report: CleaningReport, checkpoint_age_seconds: float, *, dry_run: bool) -> Iterator[None]:
-        staged = self._groups(Kind.STAGED, self._layout.staging_folder, ORPHAN_AGE_SECONDS)
-        checkpoints = self._groups(Kind.CHECKPOINT, self._layout.checkpoints_folder, checkpoint_age_seconds)
-        yield from self._remove(staged, self._retention.why_keep_staged, report, dry_run=dry_run)
-        yield from self._remove(checkpoints, self._retention.why_keep_checkpoint, report, dry_run=dry_run)
+        """Delete old staging, and old checkpoints of dead runs."""
+        return self._clean(self._orphans(CHECKPOINT_AGE_SECONDS), None, CleaningReport(), dry_run=False)
 
     def check_checkpoints(self, *, force: bool = False) -> None:
         """Make sure that all checkpoints may go.
 
         Args:
-            force: Also those that were written to lately; never those of a run that gives signs of life.
+            force: Also those that were written to recently; never those of a run with a heartbeat.
 
         Raises:
-            CompactorError: The run of one of them may be at work.
+            CompactorError: The run of one of them may be alive.
         """
-        for found in self._groups(Kind.CHECKPOINT, self._layout.checkpoints_folder, 0.0):
-            if found is not None:
+        for found in self._candidates(self._orphans(0.0)[-1], None):
+            if found.owner:
                 self._check_still(found, force=force)
 
     def _check_still(self, checkpoint: _Candidate, *, force: bool) -> None:
-        if self._retention.why_keep_checkpoint(checkpoint.owner):
-            raise CompactorError(f"checkpoint {checkpoint.where}: its run is at work; expected it to be stopped first")
+        where = f"{self.state.layout.checkpoints_folder}{checkpoint.owner}/"
+        if self.retention.why_keep_checkpoint(checkpoint.owner):
+            raise CompactorError(f"checkpoint {where}: its run is at work; expected it to be stopped first")
         newest = max(info.modified_at for info in checkpoint.objects)
-        age_seconds = (self._clock.now() - newest).total_seconds()
+        age_seconds = (self.state.clock.now() - newest).total_seconds()
         if age_seconds < STILL_SECONDS and not force:
             raise CompactorError(
-                f"checkpoint {checkpoint.where}: written to {age_seconds:.0f} s ago, so its run may be at work; "
+                f"checkpoint {where}: written to {age_seconds:.0f} s ago, so its run may be at work; "
                 f"expected nothing for {STILL_SECONDS:.0f} s, or --force"
             )
 
-    def _archived(self, age_seconds: float) -> Candidates:
-        limit = self._clock.now() - timedelta(seconds=age_seconds)
-        for number, info in enumerate(self._store.list(self._layout.archive_folder), start=1):
-            if info.modified_at <= limit and not info.uri.endswith("/"):
-                yield _Candidate(Kind.ARCHIVED, info.uri, info.uri, (info,))
-            if number % _TICK == 0:
-                yield None
+    def _orphans(self, checkpoint_age_seconds: float) -> list[_Expiry]:
+        layout, keep = self.state.layout, self.retention
+        return [
+            _Expiry(Kind.STAGED, layout.staging_folder, ORPHAN_AGE_SECONDS, keep.why_keep_staged),
+            _Expiry(Kind.CHECKPOINT, layout.checkpoints_folder, checkpoint_age_seconds, keep.why_keep_checkpoint),
+        ]
 
-    def _groups(self, kind: Kind, folder: str, age_seconds: float) -> Candidates:
-        """The sub-folders in which nothing was written for so long."""
-        limit = self._clock.now() - timedelta(seconds=age_seconds)
+    def _clean(
+        self, expiries: Sequence[_Expiry], deadline: datetime | None, report: CleaningReport, *, dry_run: bool
+    ) -> CleaningReport:
+        begin, report.position = report.position, None
+        for expiry in expiries:
+            if begin is not None and expiry.kind is not begin.kind:
+                continue  # done by an earlier call
+            after, begin = begin.after if begin else None, None
+            report.position = self._clean_kind(expiry, after, deadline, report, dry_run=dry_run)
+            if report.position is not None:
+                break
+        return report
 
-        def owner_of(info: ObjectInfo) -> str:
-            return info.uri.removeprefix(folder).partition("/")[0]
-
-        for owner, objects in groupby(self._store.list(folder), key=owner_of):
-            found = tuple(objects)
-            is_old = max(info.modified_at for info in found) <= limit
-            yield _Candidate(kind, f"{folder}{owner}/", owner, found) if is_old and owner else None
-
-    def _remove(
-        self,
-        candidates: Candidates,
-        why_keep: Callable[[str], str],
-        report: CleaningReport,
-        *,
-        dry_run: bool,
-    ) -> Iterator[None]:
+    def _clean_kind(
+        self, expiry: _Expiry, after: str | None, deadline: datetime | None, report: CleaningReport, *, dry_run: bool
+    ) -> Position | None:
+        """Delete the expired objects of one kind; returns where to go on if the deadline came first."""
         doomed: list[str] = []
-        judged = map_ordered(lambda each: (each, why_keep(each.owner) if each else ""), candidates)
-        for number, (candidate, reason) in enumerate(judged, start=1):
-            if candidate is not None and reason:
-                report.keep(candidate.where, reason)
-            elif candidate is not None:
-                doomed += [info.uri for info in candidate.objects]
-                report.removed[candidate.kind] += len(candidate.objects)
-                report.removed_bytes += sum(info.size_bytes for info in candidate.objects)
-            if candidate is None or len(doomed) >= _CHUNK or number % _CHUNK == 0:
+
+        def judged(found: _Candidate) -> tuple[_Candidate, str]:
+            return found, expiry.why_keep(found.owner) if found.owner else ""
+
+        for number, (found, reason) in enumerate(map_ordered(judged, self._candidates(expiry, after)), start=1):
+            if reason:
+                report.keep(expiry.where(found.owner), reason)
+            elif found.owner:
+                doomed += [info.uri for info in found.objects]
+                report.removed[expiry.kind] += len(found.objects)
+                report.removed_bytes += sum(info.size_bytes for info in found.objects)
+            if not found.owner or len(doomed) >= _CHUNK or number % _CHUNK == 0:
                 self._delete(doomed, dry_run=dry_run)
-                yield
+                if deadline is not None and self.state.clock.now() >= deadline:
+                    return Position(expiry.kind, found.objects[-1].uri)
         self._delete(doomed, dry_run=dry_run)
-        yield
+        return None
+
+    def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
+        """The owners whose objects are all old enough, and now and then the objects that were passed over last."""
+        limit = self.state.clock.now() - timedelta(seconds=expiry.age_seconds)
+        passed = 0
+        for owner, objects in groupby(self.state.store.list(expiry.folder, start_after=after), key=expiry.owner):
+            found = tuple(objects)
+            if owner and not owner.endswith("/") and max(info.modified_at for info in found) <= limit:
+                yield _Candidate(owner, found)
+            else:
+                passed += len(found)
+            if passed >= _TICK:
+                passed = 0
+                yield _Candidate("", found)
 
     def _delete(self, doomed: list[str], *, dry_run: bool) -> None:
         if doomed and not dry_run:
-            self._store.delete(doomed)
+            self.state.store.delete(doomed)
         doomed.clear()

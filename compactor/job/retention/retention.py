@@ -1,63 +1,52 @@
 """Says why something that is old enough to go has to stay: nothing goes that is not committed and done."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import Layout, redriven_owner
+from compactor.core.layout import redriven_owner
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, DeadLetter, FileStatus
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 
 
+@dataclass(frozen=True, slots=True)
 class Retention:
-    """Knows what has to stay. Each answer is a reason in words, or empty if nothing speaks for keeping it.
+    """Decides what has to stay. Each answer is the reason in words, or empty if there is none.
 
-    Args:
-        store: Where the open markers are.
-        layout: The places.
-        ledger: Knows what is committed and done.
-        living_runs: Those of some runs that are at work.
+    Attributes:
+        living_runs: Returns which of some runs have a heartbeat.
     """
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        layout: Layout,
-        ledger: Ledger,
-        living_runs: Callable[[Iterable[str]], frozenset[str]],
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._living_runs = living_runs
+    state: State
+    living_runs: Callable[[Iterable[str]], frozenset[str]]
 
     def why_keep_archived(self, uri: str) -> str:
-        """About an archived manifest."""
-        owner = self._layout.archived_key(uri)
-        if owner is None:
-            return "its name is that of no archived manifest"
-        found = self._done_commit(owner)
+        """Why an archived manifest has to stay."""
+        key = self.state.layout.archived_key(uri)
+        if key is None:
+            return "its name is not that of an archived manifest"
+        found = self._done_commit(key)
         return found if isinstance(found, str) else ""
 
     def why_keep_redriven(self, manifest_id: str) -> str:
-        """About the lines that were put back for a manifest."""
+        """Why the lines that were redriven as a manifest have to stay."""
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
             return accepted
         commit = self._done_commit(accepted.key)
         if isinstance(commit, str):
             return commit
-        place = self._layout.redriven_folder
-        aside = any(
+        place = self.state.layout.redriven_folder
+        is_quarantined = any(
             file.status != FileStatus.COMPACTED and redriven_owner(file.uri, place) == manifest_id
             for file in commit.files
         )
-        return "files of it were set aside" if aside else ""
+        return "some of its files are quarantined" if is_quarantined else ""
 
     def why_keep_staged(self, manifest_id: str) -> str:
-        """About the staging of a manifest, to which nobody wrote for long."""
-        if self._store.stat(self._layout.open_marker(manifest_id)) is not None:
+        """Why the old staging of a manifest has to stay."""
+        if self.state.store.stat(self.state.layout.open_marker(manifest_id)) is not None:
             return "its manifest is open"
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
@@ -65,32 +54,32 @@ class Retention:
         outcome = self._outcome(accepted.key)
         if isinstance(outcome, str):
             return outcome
-        is_done = self._ledger.is_done(accepted.key)
+        is_done = self.state.ledger.is_done(accepted.key)
         return "its commit is not done" if isinstance(outcome, Commit) and not is_done else ""
 
     def why_keep_checkpoint(self, name: str) -> str:
-        """About the checkpoint of a run, by the name of its folder."""
+        """Why the checkpoint of a run has to stay, by the name of its folder."""
         run_id = name.rpartition("-")[0]  # a run numbers its checkpoints
-        return "its run is at work" if self._living_runs([run_id]) else ""
+        return "its run is at work" if self.living_runs([run_id]) else ""
 
     def _accepted(self, manifest_id: str) -> Accepted | str:
         try:
-            accepted = self._ledger.accepted(manifest_id)
+            accepted = self.state.ledger.accepted(manifest_id)
         except RecordUnreadable:
             return "the record of its acceptance cannot be read"
         return accepted or "its manifest is not on record"
 
     def _outcome(self, key: ManifestKey) -> Commit | DeadLetter | str | None:
         try:
-            return self._ledger.outcome(key)
+            return self.state.ledger.outcome(key)
         except ObjectNotFound:
             return None
         except RecordUnreadable:
             return "its outcome cannot be read"
 
     def _done_commit(self, key: ManifestKey) -> Commit | str:
-        """The commit of a manifest of which everything is in its final place, or why there is none."""
+        """The commit of a manifest whose output is all in its final place, or why there is none."""
         outcome = self._outcome(key)
         if isinstance(outcome, Commit):
-            return outcome if self._ledger.is_done(key) else "its commit is not done"
+            return outcome if self.state.ledger.is_done(key) else "its commit is not done"
         return outcome if isinstance(outcome, str) else "its manifest is not committed"

@@ -1,8 +1,7 @@
 """Seals pending parts into manifests, by size or by age, so that no announced file waits for ever.
 
-A part is fenced first: its id is tied to it, where its builder died before that, so that whoever finds its claims
-lapsed cannot give it up any more. Then it is claimed for the manifest, as files are, and the manifest is written and
-tied. Last, the part is removed.
+The sealer first binds each part, in case its builder died before that, so that it cannot be revoked any more. Then it
+claims the parts for a manifest, as builders claim files, writes the manifest and binds it. Last, it deletes the parts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,11 +9,12 @@ from dataclasses import dataclass, field
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
-from compactor.core.layout import Layout, base_name
+from compactor.core.layout import base_name
 from compactor.core.manifest import Manifest
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import read_record
+from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimed, Claimer, part_key
 from compactor.manifests.partitioning import due, new_manifest_id
 from compactor.telemetry.logs import log_event
@@ -28,12 +28,12 @@ class SealReport:
     """What one call of the sealer did.
 
     Attributes:
-        manifests: That were written.
-        sealed_parts: That went into them.
-        waiting_parts: That go on waiting.
+        manifests: Manifests that were written.
+        sealed_parts: How many parts went into them.
+        waiting_parts: How many parts go on waiting.
         oldest_seconds: Age of the oldest of these; 0 if there is none.
-        discarded: Parts whose files others had taken over before.
-        unreadable: Objects among the parts that are none, by place; they stay for a person to look at.
+        discarded: How many parts were deleted because their ids were revoked.
+        unreadable: Objects that are no pending parts, each URI with what is wrong; a person has to check them.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -44,50 +44,34 @@ class SealReport:
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sealer:
-    """Ends the waiting of pending parts. Safe to run twice at once.
+    """Seals pending parts. Safe to run twice at once.
 
-    Args:
-        store: Where parts and manifests are.
-        layout: Their places.
-        claimer: Claims parts for manifests, and ties both.
-        clock: Tells their age.
-        target_bytes: Says how many stored bytes a manifest should name by now.
+    Attributes:
+        target_bytes: Returns how many stored bytes a manifest should name.
         max_wait_seconds: How long a part may wait.
-        on_crash_point: Told of each step.
+        on_crash_point: Called at each crash point.
     """
 
-    def __init__(
-        self,
-        *,
-        store: ObjectStore,
-        layout: Layout,
-        claimer: Claimer,
-        clock: Clock,
-        target_bytes: Callable[[], float],
-        max_wait_seconds: float,
-        on_crash_point: OnBuildCrashPoint = ignore_build_crash_point,
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._claimer = claimer
-        self._clock = clock
-        self._target_bytes = target_bytes
-        self._wait_seconds = max_wait_seconds - SEAL_INTERVAL_SECONDS
-        self._on_crash_point = on_crash_point
+    state: State
+    claimer: Claimer
+    target_bytes: Callable[[], float]
+    max_wait_seconds: float
+    on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
 
     def seal(self) -> SealReport:
-        """Seal what is enough, or waited long enough."""
+        """Seal the parts that are large enough together, or have waited long enough."""
         report = SealReport()
-        now = self._clock.now()
-        by_day: dict[str, list[Manifest]] = {}
+        now = self.state.clock.now()
+        by_date: dict[str, list[Manifest]] = {}
         for part in self._pending(report):
-            by_day.setdefault(part.date, []).append(part)
-        target_bytes = self._target_bytes() if by_day else 0
-        waiting = {part.manifest_id: part for parts in by_day.values() for part in parts}
-        for day, parts in sorted(by_day.items()):
-            for group in due(parts, target_bytes, now=now, wait_seconds=self._wait_seconds):
-                for part_id in self._tried(day, group, report):
+            by_date.setdefault(part.date, []).append(part)
+        target_bytes = self.target_bytes() if by_date else 0
+        waiting = {part.manifest_id: part for parts in by_date.values() for part in parts}
+        for date, parts in sorted(by_date.items()):
+            for group in due(parts, target_bytes, now=now, wait_seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS):
+                for part_id in self._tried(date, group, report):
                     del waiting[part_id]
         report.waiting_parts = len(waiting)
         ages = ((now - part.created_at).total_seconds() for part in waiting.values())
@@ -95,7 +79,9 @@ class Sealer:
         return report
 
     def _pending(self, report: SealReport) -> Iterator[Manifest]:
-        listed = (info for info in self._store.list(self._layout.pending_folder) if info.uri.endswith(".json"))
+        listed = (
+            info for info in self.state.store.list(self.state.layout.pending_folder) if info.uri.endswith(".json")
+        )
         for info, part in map_ordered(self._read, listed):
             if isinstance(part, Manifest):
                 yield part
@@ -105,7 +91,7 @@ class Sealer:
 
     def _read(self, info: ObjectInfo) -> tuple[ObjectInfo, Manifest | RecordUnreadable | None]:
         try:
-            data = self._store.read(info.uri)
+            data = self.state.store.read(info.uri)
             part = read_record(Manifest.model_validate_json, data, info.uri, expected="a pending part")
         except ObjectNotFound:  # another sealer was faster
             return info, None
@@ -116,42 +102,42 @@ class Sealer:
             return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
         return info, part
 
-    def _tried(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
-        """Seal parts together; trouble that should pass leaves them to the next call, and stops no others."""
+    def _tried(self, date: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
+        """Seal parts together; passing trouble leaves them to the next call, and stops no other group."""
         try:
-            return self._seal_group(day, parts, report)
+            return self._seal_group(date, parts, report)
         except (TryAgainError, StuckError) as exc:
-            log_event("group.not_sealed", date=day, parts=len(parts), error=exc)
+            log_event("group.not_sealed", date=date, parts=len(parts), error=exc)
             return ()
 
-    def _seal_group(self, day: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
-        """Seal parts together; returns the ids of those that wait no longer."""
-        fenced = [part for part in parts if self._is_fenced(part)]
-        given_up = {part.manifest_id for part in parts} - {part.manifest_id for part in fenced}
-        manifest_id = new_manifest_id(day)
-        claimed = self._claimer.claim([part_key(part.manifest_id) for part in fenced], manifest_id)
-        self._on_crash_point(BuildCrashPoint.GATHERED, manifest_id)
-        won = [part for part in fenced if part_key(part.manifest_id) in claimed.won]
+    def _seal_group(self, date: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
+        """Seal parts together; returns the ids of those that no longer wait."""
+        bound = [part for part in parts if self._is_bound(part)]
+        revoked = {part.manifest_id for part in parts} - {part.manifest_id for part in bound}
+        manifest_id = new_manifest_id(date)
+        claimed = self.claimer.claim([part_key(part.manifest_id) for part in bound], manifest_id)
+        self.on_crash_point(BuildCrashPoint.PARTS_CLAIMED, manifest_id)
+        won = [part for part in bound if part_key(part.manifest_id) in claimed.won]
         if won:
             files = tuple(file for part in won for file in part.files)
-            manifest = Manifest(manifest_id=manifest_id, date=day, created_at=self._clock.now(), files=files)
-            self._store.create(self._layout.manifest(manifest_id), manifest.to_json())
-            self._on_crash_point(BuildCrashPoint.SEALED, manifest_id)
-            if not self._claimer.tie(manifest, "manifest"):
-                self._store.delete([self._layout.manifest(manifest_id)])
+            manifest = Manifest(manifest_id=manifest_id, date=date, created_at=self.state.clock.now(), files=files)
+            self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
+            self.on_crash_point(BuildCrashPoint.SEALED, manifest_id)
+            if not self.claimer.bind(manifest, "manifest"):
+                self.state.store.delete([self.state.layout.manifest(manifest_id)])
                 raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
             report.manifests.append(manifest)
-        settled = given_up | {part.manifest_id for part in fenced if _is_settled(part, claimed)}
-        self._store.delete([self._layout.pending_part(part_id) for part_id in settled])
-        self._on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
+        settled = revoked | {part.manifest_id for part in bound if _is_settled(part, claimed)}
+        self.state.store.delete([self.state.layout.pending_part(part_id) for part_id in settled])
+        self.on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
         report.sealed_parts += len(won)
-        report.discarded += len(given_up)
+        report.discarded += len(revoked)
         return settled
 
-    def _is_fenced(self, part: Manifest) -> bool:
-        """Make sure that a part takes effect; False if it was given up, and its files are in other hands."""
-        is_bound = self._claimer.tie(part, "part")
-        self._on_crash_point(BuildCrashPoint.FENCED, part.manifest_id)
+    def _is_bound(self, part: Manifest) -> bool:
+        """Bind a part; False if its id was revoked, so that its files went elsewhere."""
+        is_bound = self.claimer.bind(part, "part")
+        self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
         return is_bound
 
 

@@ -1,1 +1,1 @@
-"""Looks at everything the compactor needs around it, and says of each whether it is there or what to do next."""
+"""Checks everything that the compactor needs around it, and says of each fault what to do next."""

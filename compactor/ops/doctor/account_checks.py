@@ -1,32 +1,35 @@
-"""Looks at AWS: does it answer, agree on the time, take the credentials, and have what the settings name."""
+"""Judges AWS: whether it answers, agrees on the time, accepts the credentials, and has what the settings name."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from compactor.core.errors import CompactorError
+from compactor.core.formatting import count
 from compactor.core.ports import Clock
 from compactor.ledger.heartbeat import LIFE_SECONDS
 from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.ports import Absent, Account
 
 SIGNATURE_SECONDS = 300.0
-"""A clock that is further off has its requests refused: signatures hold for five minutes [AWS: Signature Version 4]."""
+"""A request whose clock is further off is refused: signatures hold for five minutes [AWS: Signature Version 4]."""
 
-SIGNS_SECONDS = LIFE_SECONDS / 2
-"""A clock that is further off than this leaves a run one late sign of life before it is taken for dead."""
+HEARTBEAT_SECONDS = LIFE_SECONDS / 2
+"""With a clock that is further off, one late heartbeat is enough for a run to be taken for dead."""
 
 _DEPLOY = "deploy it as deploy/README.md says"
 
 
 def endpoint(account: Account, bucket: str) -> Finding:
-    """Whether anybody answers where S3 should be."""
+    """Whether S3 answers."""
     try:
         account.server_time(bucket)
     except CompactorError as exc:
         found = " ".join(str(exc).split())
-        return fault(
-            "endpoint", found, "look at the network, HTTP_PROXY and NO_PROXY, VPC endpoints, and aws.endpoint_url"
-        )
-    return ok("endpoint", f"{account.endpoint} answers")
+        return fault(found, "check the network, HTTP_PROXY and NO_PROXY, VPC endpoints, and aws.endpoint_url")
+    return ok(f"{account.endpoint} answers")
 
 
 def clock(account: Account, bucket: str, here: Clock) -> Finding:
@@ -37,154 +40,181 @@ def clock(account: Account, bucket: str, here: Clock) -> Finding:
 
 
 def clock_finding(before: datetime, there: datetime, after: datetime) -> Finding:
-    """What a clock is worth.
-
-    Args:
-        before: This machine's time before it asked.
-        there: The answer.
-        after: This machine's time then.
-    """
+    """Compares the time of the server with the time of this machine before the request and after the answer."""
     off = min(abs((there - here).total_seconds()) for here in (before, after))
     if before <= there <= after:
         off = 0.0
     way = "behind" if there > after else "ahead"
-    mend = "let the machine keep time: timedatectl set-ntp true (or chronyc makestep)"
+    move = "synchronize the clock: timedatectl set-ntp true (or chronyc makestep)"
     if off > SIGNATURE_SECONDS:
-        found = f"{off / 60:,.0f} min {way} of the server: AWS refuses requests that are more than 5 min off"
-        return fault("clock", found, mend)
-    if off > SIGNS_SECONDS:
-        found = f"{off:.0f} s {way} of the server: other runs may take one here for dead after {LIFE_SECONDS:.0f} s"
-        return warning("clock", found, mend)
-    return ok("clock", f"agrees with the server within {SIGNS_SECONDS:.0f} s")
+        return fault(f"{off / 60:,.0f} min {way} of the server: AWS refuses requests that are over 5 min off", move)
+    if off > HEARTBEAT_SECONDS:
+        risk = f"other runs may take a run here for dead after {LIFE_SECONDS:.0f} s"
+        return warning(f"{off:.0f} s {way} of the server: {risk}", move)
+    return ok(f"agrees with the server within {HEARTBEAT_SECONDS:.0f} s")
 
 
 def region(account: Account) -> Finding:
-    """Whether there is a region, without which only S3 can be asked."""
+    """Whether a region is set, which every service but S3 needs."""
     found = account.region()
-    if found is None:
-        return fault("region", "none is named", "set aws.region, or AWS_REGION in the environment")
-    return ok("region", found)
+    return ok(found) if found else fault("no AWS region", "set aws.region, or AWS_REGION in the environment")
 
 
 def credentials(account: Account, bucket: str) -> Finding:
-    """Whether there are credentials, and S3 takes them."""
+    """Whether there are credentials, and S3 accepts them."""
     source = account.credentials()
     if source is None:
-        return fault(
-            "credentials", "none are found", "log in (aws sso login), set AWS_PROFILE, or put keys into the environment"
-        )
+        return fault("no AWS credentials", "set AWS_PROFILE or run aws sso login")
     refusal = account.refusal(bucket) if bucket else ""
     if refusal:
-        return fault("credentials", f"those from {source} are refused: {refusal}", "log in again, or renew the keys")
-    return ok("credentials", f"from {source}; what follows is tried with them, not with the role of the job")
+        return fault(f"S3 refuses those from {source}: {refusal}", "log in again, or renew the keys")
+    return ok(f"from {source}; the checks below use them, not the role of the job")
 
 
 def bucket(account: Account, name: str, keys: str) -> Finding:
-    """Whether a bucket is there.
-
-    Args:
-        account: Where to ask.
-        name: The bucket.
-        keys: The settings' keys that name it.
-    """
-    found = account.bucket(name)
-    label = f"bucket {name}"
+    """Whether a bucket exists; `keys` are the settings that name it."""
+    found = account.describe("s3", "head_bucket", Bucket=name)
     if found is Absent.MISSING:
-        return fault(label, "there is no such bucket", f"make it (aws s3 mb s3://{name}), or put {keys} right")
+        return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {keys}")
     if found is Absent.DENIED:
-        return warning(label, "not allowed to ask for it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
-    return ok(label, "is there")
+        return warning("these credentials may not ask for it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
+    return ok("exists")
 
 
-def table(account: Account, name: str) -> Finding:
-    """Whether the table of claims is one that claims can be kept in."""
-    found = account.table(name)
-    if isinstance(found, Absent):
-        return _absent("claims", f"table {name}", found, "builder.claims", "dynamodb:DescribeTable")
-    if found.keys != (("pk", "HASH", "S"),):
-        keys = ", ".join(" ".join(part) for part in found.keys)
-        return fault("claims", f"table {name}: its key is {keys}, expected pk HASH S", f"{_DEPLOY}, under another name")
-    if found.status not in {"ACTIVE", "UPDATING"}:
-        return fault("claims", f"table {name} is {found.status}, expected ACTIVE", "wait, or look at it in DynamoDB")
-    if found.ttl_attribute != "expires_at":
-        shown = f"by {found.ttl_attribute}" if found.ttl_attribute else "never"
-        mend = "turn on its time to live by expires_at, or the table grows for ever"
-        return warning("claims", f"table {name}: items are removed {shown}, expected by expires_at", mend)
-    return ok("claims", f"table {name} is there, with its key and its time to live")
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something on AWS that the settings name.
 
-
-def queue(account: Account, url: str) -> Finding:
-    """Whether the queue of events is there."""
-    found = account.queue(url)
-    if isinstance(found, Absent):
-        return _absent("queue", url, found, "control.queue_url", "sqs:GetQueueAttributes")
-    return ok("queue", f"{url}: {found.waiting:,} waiting, {found.in_flight:,} in flight")
-
-
-def dead_letter_queue(account: Account, url: str) -> Finding:
-    """Whether the queue of what nobody could read is there, and empty."""
-    found = account.queue(url)
-    if isinstance(found, Absent):
-        return _absent("dead letters", url, found, "control.dead_letter_queue_url", "sqs:GetQueueAttributes")
-    if found.waiting + found.in_flight:
-        move = "read them, mend the cause, and start a redrive of the queue; compactor plan finds files they told of"
-        return warning("dead letters", f"{url}: {found.waiting + found.in_flight:,} events nobody could read", move)
-    return ok("dead letters", f"{url}: empty")
-
-
-def topic(account: Account, arn: str) -> Finding:
-    """Whether the topic is there."""
-    absent = account.topic(arn)
-    if absent:
-        return _absent("topic", arn, absent, "control.topic_arn", "sns:GetTopicAttributes")
-    return ok("topic", f"{arn} is there")
-
-
-def job(account: Account, name: str, *, is_meant: bool, config: str) -> Finding:
-    """Whether the Glue job is there, and one that only the control plane restarts.
-
-    Args:
-        account: Where to ask.
-        name: The job.
-        is_meant: Whether the settings name it, so that it has to be there.
-        config: Where these settings are from; nothing where they are not on S3.
+    Attributes:
+        name: The check.
+        key: The setting.
+        service: The service that has it, and the prefix of its IAM actions.
+        call: Describes it.
+        argument: Names it in that call.
+        judge: Judges the answer, with the name of the resource.
+        more: Further arguments of the call.
     """
-    found = account.job(name)
-    if found is Absent.MISSING and not is_meant:
-        return skipped(
-            "glue job", f"there is none called {name}: right where the job runs elsewhere", f"else {_DEPLOY}"
-        )
-    if isinstance(found, Absent):
-        return _absent("glue job", name, found, "control.job_name", "glue:GetJob")
-    read = found.arguments.get("--CONFIG", "")
+
+    name: str
+    key: str
+    service: str
+    call: str
+    argument: str
+    judge: Callable[[str, Mapping[str, Any]], Finding]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self, account: Account, name: str, *, is_required: bool = True) -> Finding:
+        """Check the resource of this name; where it is not required, it may be missing."""
+        found = account.describe(self.service, self.call, **{self.argument: name}, **self.more)
+        if found is Absent.MISSING and not is_required:
+            return skipped(f"{name} does not exist: fine if the job runs elsewhere", f"otherwise {_DEPLOY}")
+        if found is Absent.MISSING:
+            return fault(f"{name} does not exist", f"{_DEPLOY}, or correct {self.key}")
+        if isinstance(found, Absent):  # it may be allowed to use what it may not describe
+            action = f"{self.service}:{self.call.title().replace('_', '')}"
+            return warning(f"{name}: not allowed to describe it", f"allow {action}, or check with other credentials")
+        return self.judge(name, found)
+
+
+def _judge_table(name: str, found: Mapping[str, Any]) -> Finding:
+    table = found["Table"]
+    types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
+    keys = [f"{each['AttributeName']} {each['KeyType']} {types[each['AttributeName']]}" for each in table["KeySchema"]]
+    if keys != ["pk HASH S"]:
+        shown = f"{name}: its key is {', '.join(keys)}, expected pk HASH S"
+        return fault(shown, f"{_DEPLOY}, under another name")
+    if table["TableStatus"] not in {"ACTIVE", "UPDATING"}:
+        return fault(f"{name} is {table['TableStatus']}, expected ACTIVE", "wait, or check the table in DynamoDB")
+    return ok(f"{name} exists, with its key and its time to live")
+
+
+def _judge_time_to_live(name: str, found: Mapping[str, Any]) -> Finding:
+    ttl = found.get("TimeToLiveDescription", {})
+    is_on = ttl.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}
+    if is_on and ttl.get("AttributeName") == "expires_at":
+        return ok("")
+    shown = f"expire by {ttl['AttributeName']}" if is_on else "never expire"
+    move = "enable time to live on expires_at, or the table grows without end"
+    return warning(f"{name}: items {shown}, expected by expires_at", move)
+
+
+def _waiting(found: Mapping[str, Any]) -> tuple[int, int]:
+    attributes = found["Attributes"]
+    waiting = int(attributes["ApproximateNumberOfMessages"])
+    return waiting, int(attributes["ApproximateNumberOfMessagesNotVisible"])
+
+
+def _judge_queue(url: str, found: Mapping[str, Any]) -> Finding:
+    waiting, in_flight = _waiting(found)
+    return ok(f"{url}: {waiting:,} waiting, {in_flight:,} in flight")
+
+
+def _judge_dead_letters(url: str, found: Mapping[str, Any]) -> Finding:
+    events = sum(_waiting(found))
+    if events:
+        move = "read them, fix the cause, and redrive the queue; compactor plan finds the files that they announced"
+        return warning(f"{url}: {count(events, 'unreadable event')}", move)
+    return ok(f"{url}: empty")
+
+
+def _judge_job(config: str, name: str, found: Mapping[str, Any]) -> Finding:
+    described = found["Job"]
+    runs = described.get("ExecutionProperty", {}).get("MaxConcurrentRuns", 1)
     wrong = [
         f"{what} is {value}, expected {expected} ({why})"
         for what, value, expected, why in (
-            ("Command.Name", found.kind, "gluestreaming", "a batch job ends after its timeout"),
-            ("MaxConcurrentRuns", found.max_concurrent_runs, 1, "it is the lock against a second run"),
-            ("MaxRetries", found.max_retries, 0, "the control plane alone restarts it"),
+            ("Command.Name", described.get("Command", {}).get("Name", ""), "gluestreaming", "a batch job times out"),
+            ("MaxConcurrentRuns", runs, 1, "the lock against a second run"),
+            ("MaxRetries", described.get("MaxRetries", 0), 0, "only the control plane restarts it"),
         )
         if value != expected
     ]
-    if not read:
-        wrong.append("it has no argument --CONFIG (where its settings are)")
+    place = described.get("DefaultArguments", {}).get("--CONFIG", "")
+    if not place:
+        wrong.append("it has no argument --CONFIG, which says where its settings are")
     if wrong:
-        return fault("glue job", f"{name}: {'; '.join(wrong)}", _DEPLOY)
-    if config and read != config:
-        return warning("glue job", f"{name} reads its settings from {read}", f"name those with --config {read}")
-    return ok("glue job", f"{name}: one run at a time, no retries, settings from {read}")
+        return fault(f"{name}: {'; '.join(wrong)}", _DEPLOY)
+    if config and place != config:
+        return warning(f"{name} reads its settings from {place}", f"check those: --config {place}")
+    return ok(f"{name}: one run at a time, no retries, settings from {place}")
 
 
-def metrics(account: Account, namespace: str) -> Finding:
-    """Whether CloudWatch answers. Nothing is sent: a measurement would stay there."""
-    absent = account.metrics(namespace)
-    if absent:
-        return _absent("metrics", f"CloudWatch, {namespace}", absent, "metrics.sink", "cloudwatch:ListMetrics")
-    return ok("metrics", f"CloudWatch answers; nothing was sent to {namespace}")
+_TABLE = Resource("claims", "builder.claims", "dynamodb", "describe_table", "TableName", _judge_table)
+_TIME_TO_LIVE = replace(_TABLE, call="describe_time_to_live", judge=_judge_time_to_live)
+QUEUE = Resource(
+    "queue",
+    "control.queue_url",
+    "sqs",
+    "get_queue_attributes",
+    "QueueUrl",
+    _judge_queue,
+    {"AttributeNames": ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]},
+)
+DEAD_LETTERS = replace(QUEUE, name="dead letters", key="control.dead_letter_queue_url", judge=_judge_dead_letters)
+TOPIC = Resource(
+    "topic", "control.topic_arn", "sns", "get_topic_attributes", "TopicArn", lambda arn, _: ok(f"{arn} exists")
+)
+METRICS = Resource(
+    "metrics",
+    "metrics.sink",
+    "cloudwatch",
+    "list_metrics",
+    "Namespace",
+    lambda namespace, _: ok(f"CloudWatch answers; nothing was sent to {namespace}"),
+)
 
 
-def _absent(name: str, what: str, absent: Absent, key: str, action: str) -> Finding:
-    if absent is Absent.MISSING:
-        return fault(name, f"{what}: there is none", f"{_DEPLOY}, or put {key} right")
-    # Who may not look may still use it, and the other way round.
-    return warning(name, f"{what}: these credentials may not look at it", f"allow {action}, or look with others")
+def claims(account: Account, name: str) -> Finding:
+    """Whether the table of claims exists, with its key and its time to live."""
+    shape = _TABLE.check(account, name)
+    lifetime = _TIME_TO_LIVE.check(account, name) if shape.state == "ok" else shape
+    return shape if lifetime.state == "ok" else lifetime
+
+
+def job(config: str) -> Resource:
+    """The Glue job.
+
+    Args:
+        config: Where these settings are; empty where they are not on S3.
+    """
+    return Resource("glue job", "control.job_name", "glue", "get_job", "JobName", partial(_judge_job, config))

@@ -1,4 +1,4 @@
-"""What a look at the surroundings finds: one line each, with the next move where there is one to make."""
+"""What a check finds: one line each, with the next action where one is needed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ State = Literal["ok", "warning", "fault", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        name: What was looked at, such as `java` or `bucket raw`.
-        state: `warning` works, but somebody should know; `fault` does not work; `skipped` was not looked at.
+        name: The check, such as `java` or `bucket raw`; the runner of the checks fills it in.
+        state: `fault` does not work; `warning` works for now; `skipped` was not checked.
         found: What was found, in one line.
-        next_move: What to do about it; nothing where all is well.
+        next_move: What to do about it; empty where all is well.
     """
 
     name: str
@@ -24,32 +24,32 @@ class Finding:
     next_move: str = ""
 
 
-def ok(name: str, found: str) -> Finding:
-    """It is as it has to be."""
-    return Finding(name, "ok", found)
+def ok(found: str) -> Finding:
+    """What is as it should be."""
+    return Finding("", "ok", found)
 
 
-def warning(name: str, found: str, next_move: str) -> Finding:
-    """It works, but somebody should know."""
-    return Finding(name, "warning", found, next_move)
+def warning(found: str, next_move: str) -> Finding:
+    """What works, but needs attention."""
+    return Finding("", "warning", found, next_move)
 
 
-def fault(name: str, found: str, next_move: str) -> Finding:
-    """It does not work."""
-    return Finding(name, "fault", found, next_move)
+def fault(found: str, next_move: str) -> Finding:
+    """What does not work."""
+    return Finding("", "fault", found, next_move)
 
 
-def skipped(name: str, found: str, next_move: str = "") -> Finding:
-    """It was not looked at."""
-    return Finding(name, "skipped", found, next_move)
+def skipped(found: str, next_move: str = "") -> Finding:
+    """What was not checked."""
+    return Finding("", "skipped", found, next_move)
 
 
 def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
-    """The faults of settings, as `SettingsError` words them: what is set comes first, then what was expected.
+    """The faults of a `SettingsError`, each of the form `what is set -> expected what`.
 
     Args:
         faults: One line each.
-        place: Where the settings are; nothing if they are variables alone.
+        place: Where the settings are; empty if they are environment variables alone.
     """
     return [_settings_finding(each, place) for each in faults]
 
@@ -57,8 +57,8 @@ def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
 def _settings_finding(text: str, place: str) -> Finding:
     found, _, expected = text.partition(" -> expected ")
     choices, _, meant = expected.rpartition("; did you mean ")
-    move = f"did you mean {meant} It is one of {choices.removeprefix('one of ')}" if meant and choices else ""
+    move = f"expected {expected}" if expected else "correct it and run doctor again"
+    if meant and choices:
+        move = f"did you mean {meant} It is one of {choices.removeprefix('one of ')}"
     where = f"{place}: " if place and place not in found else ""
-    return fault(
-        "settings", where + found, move or (f"expected {expected}" if expected else "put it right and look again")
-    )
+    return Finding("settings", "fault", where + found, move)

@@ -1,103 +1,119 @@
-"""Looks at the machine: Python, Java, Spark and its S3A, the native engine, disks."""
+"""Judges the machine: Python, Java, Spark and its S3A, the native engine, disks. Decisions, no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
-from compactor.ops.doctor.ports import Disk, Machine
+from compactor.ops.doctor.java import Java
 
 PYTHON = (3, 11)
-"""The oldest that the package takes: `requires-python` of `pyproject.toml`."""
+"""The oldest that the package accepts: `requires-python` of `pyproject.toml`."""
 
 SPARK = "4.1"
-"""What the package is built and tested for, as Glue 6.0 has it."""
+"""What the package is built and tested for, as in Glue 6.0."""
 
 _GIB = 1024**3
 
 
-def python(machine: Machine) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The disk that a path is on.
+
+    Attributes:
+        name: Tells one disk from another.
+        free_bytes: What this user may still write.
+        has_free_files: Whether another file can be created.
+    """
+
+    name: str
+    free_bytes: int
+    has_free_files: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFound:
+    """Spark, as this Python would start it.
+
+    Attributes:
+        version: Such as `4.1.1`.
+        s3a: Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start.
+    """
+
+    version: str
+    s3a: Literal["shipped", "fetched", "at start"]
+
+
+def python(version: tuple[int, ...]) -> Finding:
     """Whether this Python is new enough."""
-    version = machine.python_version()
     text = ".".join(map(str, version))
     if version[:2] < PYTHON:
-        return fault("python", f"{text}, expected 3.11 or newer", "install a newer Python, and the package into it")
-    return ok("python", text)
+        return fault(f"{text}, expected 3.11 or newer", "install a newer Python, and the package into it")
+    return ok(text)
 
 
-def java(machine: Machine) -> Finding:
-    """Whether there is a Java that Spark runs on."""
-    found = machine.java()
+def java(found: Java) -> Finding:
+    """Whether Spark runs on the Java that it would start."""
     if found.fault is not None:
-        return fault("java", found.fault, "install Java 17 (a JRE will do), or point JAVA_HOME at one that is there")
-    return ok("java", f"{found.major} ({found.program})")
+        return fault(found.fault, "install Java 17 (a JRE is enough), or point JAVA_HOME at an installed one")
+    return ok(f"{found.major} ({found.program})")
 
 
-def spark(machine: Machine) -> Finding:
-    """Whether there is Spark, of the version that everything is tested with."""
-    found = machine.spark()
+def spark(found: SparkFound | None) -> Finding:
+    """Whether Spark is installed, of the tested version."""
     if found is None:
-        return fault("spark", "pyspark is not installed in this Python", 'install it: pip install "pyspark==4.1.*"')
+        return fault("pyspark is not installed in this Python", f'install it: pip install "pyspark=={SPARK}.*"')
     if not found.version.startswith(f"{SPARK}."):
-        return warning("spark", f"{found.version}; all is tested with {SPARK}", f'pip install "pyspark=={SPARK}.*"')
-    return ok("spark", found.version)
+        return warning(f"{found.version}; the tests use {SPARK}", f'pip install "pyspark=={SPARK}.*"')
+    return ok(found.version)
 
 
-def s3a(machine: Machine) -> Finding:
-    """Whether Spark can reach S3 without asking Maven first."""
-    found = machine.spark()
-    if found is None:
-        return fault("s3a", "without Spark there is none", "install Spark first")
-    if found.s3a == "at start":
+def s3a(found: SparkFound | None) -> Finding:
+    """Whether Spark can reach S3 without a download from Maven Central first."""
+    if found is None or found.s3a == "at start":
         return warning(
-            "s3a",
-            "no jars of S3A are at hand: each start of Spark asks Maven Central for them",
-            "fetch them once: python -m compactor.adapters.spark.s3a_jars",
+            "the S3A jars are not installed: each start of Spark downloads them from Maven Central",
+            "download them once: python -m compactor.adapters.spark.s3a_jars",
         )
-    return ok("s3a", "its jars come with Spark" if found.s3a == "shipped" else "its jars were fetched")
+    return ok("its jars come with Spark" if found.s3a == "shipped" else "its jars are downloaded")
 
 
-def native(machine: Machine, choice: str) -> Finding:
-    """Whether the engine that the settings choose is there.
-
-    Args:
-        machine: This machine.
-        choice: What `convert.engine` says.
-    """
-    if machine.has_native():
-        return ok("native", f'installed (convert.engine is "{choice}")')
+def native(choice: str, *, is_installed: bool) -> Finding:
+    """Whether the engine that `convert.engine` chooses is installed."""
+    if is_installed:
+        return ok(f'installed (convert.engine is "{choice}")')
     if choice == "native":
         return fault(
-            "native",
-            'not installed, and convert.engine is "native"',
-            'install its wheel, or set convert.engine = "auto"',
+            'not installed, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"'
         )
-    return ok("native", "not installed: Spark converts")
+    return ok("not installed: Spark converts")
 
 
-def disks(machine: Machine, folders: Sequence[tuple[str, str]], needed_bytes: int) -> list[Finding]:
-    """Whether each disk has room for all that may be in flight at once.
+def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
+    """Whether each disk has room for everything that may be in flight at once.
 
     Args:
-        machine: This machine.
-        folders: Folders that are written to, each with what is put there.
-        needed_bytes: The input of all manifests in flight: what is staged or spilled of it is no larger.
+        folders: Folders that are written to, each with what is written there.
+        needed_bytes: The input of all manifests in flight; what is staged or spilled is no larger.
+        disk_of: Finds the disk of a folder.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:
-        found = machine.disk(path)
+        found = disk_of(path)
         of_disk.setdefault(found.name, (found, []))[1].append(f"{path} ({what})")
     return [_disk(found, ", ".join(places), needed_bytes) for found, places in of_disk.values()]
 
 
 def _disk(found: Disk, places: str, needed_bytes: int) -> Finding:
-    where = f"{_size(found.free_bytes)} free, {_size(needed_bytes)} needed: {places}"
-    rule = "needed is what may be in flight: stream.manifests_in_flight x builder.target_manifest_bytes"
+    room = f"{_size(found.free_bytes)} free, {_size(needed_bytes)} needed: {places}"
+    rule = "needed = stream.manifests_in_flight x builder.target_manifest_bytes"
     if not found.has_free_files:
-        return fault("disk", f"no free inodes: {places}", "remove files there, or name folders on another disk")
+        return fault(f"no free inodes: {places}", "delete files there, or use folders on another disk")
     if found.free_bytes < needed_bytes:
-        return fault("disk", where, f"free space, name folders on another disk, or lower what is needed ({rule})")
+        return fault(room, f"free space, use folders on another disk, or lower what is needed ({rule})")
     if found.free_bytes < 2 * needed_bytes:
-        return warning("disk", where, f"free space: what failed attempts leave stays for a day ({rule})")
-    return ok("disk", where)
+        return warning(room, f"free space: files of failed attempts stay for a day ({rule})")
+    return ok(room)
 
 
 def _size(length_bytes: int) -> str:

@@ -1,9 +1,10 @@
-"""Tries on each place what the compactor does there: lists, writes, writes only where there is nothing, deletes."""
+"""Tries in each place what the compactor does there: list, read, write, create-only write, delete."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from compactor.core.errors import CompactorError, StoreUnavailable
@@ -11,162 +12,164 @@ from compactor.core.layout import canonical, folder, is_s3, probe
 from compactor.core.ports import ObjectStore
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 
-Right = Literal["list", "read", "write", "create", "delete"]
+Right = Literal["list", "read", "write", "create-only write", "delete"]
 
-ALL: tuple[Right, ...] = ("list", "read", "write", "create", "delete")
+ALL: tuple[Right, ...] = ("list", "read", "write", "create-only write", "delete")
 ADD_ONLY: tuple[Right, ...] = ("list", "read", "write")
 READ_ONLY: tuple[Right, ...] = ("list", "read")
 
-_IN_WORDS: Mapping[Right, str] = {"create": "create-only write"}
 _ACTIONS: Mapping[Right, str] = {
-    "list": "s3:ListBucket",
     "read": "s3:GetObject",
     "write": "s3:PutObject",
-    "create": "s3:PutObject",
+    "create-only write": "s3:PutObject",
     "delete": "s3:DeleteObject",
 }
-_NOT_EXCLUSIVE = "a second writer was let through: the server does not heed If-None-Match, which the ledger rests on"
+_NOT_EXCLUSIVE = "a second writer was let through: the server ignores If-None-Match, which the ledger depends on"
 
 
 @dataclass(slots=True)
-class _Tried:
-    """What was tried on a place.
-
-    Attributes:
-        allowed: What worked.
-        refused: Why each of the others did not.
-        left: Objects that were made and could not be deleted.
-    """
+class _Trial:
+    """What was tried in a place: what worked, why the rest did not, and the objects that could not be deleted."""
 
     allowed: list[Right] = field(default_factory=list)
     refused: dict[Right, str] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
 
-    def attempt(self, right: Right, act: Callable[[], str | None]) -> None:
-        """Try one thing; passing trouble of the store goes through to the caller.
+    def attempt(self, right: Right, act: Callable[[], str | None]) -> bool:
+        """Try one right; returns whether it worked. `StoreUnavailable` goes through to the caller.
 
         Args:
             right: What is tried.
-            act: Tries it; returns what is wrong with how it went, if anything.
+            act: Tries it; returns what is wrong with the answer, if anything.
         """
         try:
             wrong = act()
         except StoreUnavailable:
             raise
         except CompactorError as exc:
-            wrong = reason(exc)
+            wrong = _reason(exc)
         if wrong:
             self.refused[right] = wrong
         else:
             self.allowed.append(right)
+        return not wrong
+
+    def finding(self, place: str, key: str, rights: tuple[Right, ...]) -> Finding:
+        left = f"; left behind, harmless: {', '.join(self.left)}" if self.left else ""
+        refused = {right: self.refused[right] for right in rights if right in self.refused}
+        if not refused:
+            return ok(f"{place}: can {', '.join(rights)}{left}")
+        untried = [right for right in rights if right not in self.allowed and right not in refused]
+        not_tried = f" (not tried: {', '.join(untried)})" if untried else ""
+        because = "; ".join(dict.fromkeys(refused.values()))
+        return fault(
+            f"{place}: cannot {', '.join(refused)}: {because}{not_tried}{left}", _next_move(place, key, refused)
+        )
 
 
-def try_own_place(
-    store: ObjectStore, name: str, place: str, key: str, rights: tuple[Right, ...], token: str
-) -> Finding:
-    """Try a place that the compactor writes to, with objects that nobody takes for anything.
+def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
+    """Try a place that the compactor writes to, with objects that no reader takes for data.
 
     Args:
         store: Where it is.
-        name: Of the finding.
         place: What to try.
-        key: The settings' key that names it.
+        key: The setting that names it.
         rights: What the compactor does there.
-        token: Tells these objects from those of another try; nothing where one may be written over the other.
+        trial_id: Tells the objects of this trial from those of another one.
 
     Raises:
-        StoreUnavailable: The store does not answer.
+        StoreUnavailable: S3 does not answer.
     """
-    tried = _Tried()
-    written, created = probe(place, f"put{token}"), probe(place, f"create{token}")
-    tried.attempt("list", lambda: _listed(store, place))
+    if is_s3(place):
+        return _tried(store, place, key, rights, trial_id)
     try:
-        tried.attempt("write", partial(store.put, written, b"doctor"))
-        if "write" in tried.allowed:
-            tried.attempt("read", lambda: "" if store.read(written) == b"doctor" else "other bytes came back")
-            if "create" in rights:
-                tried.attempt("create", lambda: _created(store, created))
+        with _new_folders_removed(place):
+            return _tried(store, place, key, rights, trial_id)
+    except StoreUnavailable as exc:
+        return fault(f"{place}: {_reason(exc)}", f"free space or fix that disk, or correct {key}")
+
+
+def _tried(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
+    trial = _Trial()
+    # An object that may not be deleted has the same name each time, so that the place does not fill up.
+    suffix = f"-{trial_id}" if "delete" in rights else ""
+    written, created = probe(place, f"put{suffix}"), probe(place, f"create{suffix}")
+    trial.attempt("list", lambda: _list(store, place))
+    is_written = False
+    try:
+        is_written = trial.attempt("write", partial(store.put, written, b"doctor"))
+        if is_written:
+            trial.attempt("read", lambda: "" if store.read(written) == b"doctor" else "other bytes came back")
+            if "create-only write" in rights:
+                trial.attempt("create-only write", lambda: _create(store, created))
     finally:
-        _delete(store, tried, [written, created] if "create" in rights else [written])
-    return _finding(name, place, key, rights, tried)
+        uris = [written, created] if "create-only write" in rights else [written]
+        if not is_written:
+            with suppress(CompactorError):  # the answer to a write may be lost, and the object there
+                store.delete(uris)
+        elif not trial.attempt("delete", partial(store.delete, uris)):
+            trial.left = uris
+    return trial.finding(place, key, rights)
 
 
-def try_input(store: ObjectStore, name: str, place: str, key: str) -> Finding:
-    """Try a place that is read only: list it, and read one byte of the first object there.
+def try_input(store: ObjectStore, place: str, key: str) -> Finding:
+    """Try a place that is only read: list it, and read one byte of the first object.
 
     Raises:
         StoreUnavailable: The store does not answer.
     """
-    tried = _Tried()
-    found: list[str] = []
+    trial, found = _Trial(), list[str]()
 
-    def list_first() -> str:
-        listed = (info.uri for info in store.list(folder(place)) if not info.uri.endswith("/"))
-        found.extend(uri for uri in [next(listed, None)] if uri is not None)
-        return ""
+    def list_first() -> None:
+        objects = (info.uri for info in store.list(folder(place)) if not info.uri.endswith("/"))
+        found.extend(uri for uri in [next(objects, None)] if uri is not None)
 
-    tried.attempt("list", list_first)
-    if "list" in tried.allowed and not found:
-        return warning(name, f"{place}: nothing is there", f"if there should be files, put {key} right")
+    def read_byte() -> None:
+        store.read_range(found[0], 0, 1)
+
+    if trial.attempt("list", list_first) and not found:
+        return warning(f"{place} is empty", f"if it should have files, correct {key}")
     if found:
-        tried.attempt("read", lambda: _done(store.read_range(found[0], 0, 1)))
-    return _finding(name, place, key, READ_ONLY, tried)
+        trial.attempt("read", read_byte)
+    return trial.finding(place, key, READ_ONLY)
 
 
-def _done(_result: object) -> str:
-    return ""
+def _list(store: ObjectStore, place: str) -> None:
+    next(iter(store.list(folder(place))), None)
 
 
-def _listed(store: ObjectStore, place: str) -> str:
-    return _done(next(iter(store.list(folder(place))), None))
-
-
-def _created(store: ObjectStore, uri: str) -> str:
+def _create(store: ObjectStore, uri: str) -> str:
     if not store.create(uri, b"first"):
-        return "an object was found where none can be"
+        return "found an object under a name that is new"
     return _NOT_EXCLUSIVE if store.create(uri, b"second") else ""
 
 
-def _delete(store: ObjectStore, tried: _Tried, uris: list[str]) -> None:
-    if "write" not in tried.allowed:
-        with suppress(CompactorError):  # the answer to a write may be lost, and the object there
-            store.delete(uris)
-        return
-    tried.attempt("delete", partial(store.delete, uris))
-    if "delete" in tried.refused:
-        tried.left = uris
+@contextmanager
+def _new_folders_removed(path: str) -> Iterator[None]:
+    """Removes the folders down to a path that did not exist before, if they are empty."""
+    missing = [each for each in (Path(path), *Path(path).parents) if not each.exists()]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it is no longer empty, so another process uses it
+            for each in missing:
+                each.rmdir()
 
 
-def _finding(name: str, place: str, key: str, rights: tuple[Right, ...], tried: _Tried) -> Finding:
-    refused = {right: tried.refused[right] for right in rights if right in tried.refused}
-    untried = [right for right in rights if right not in tried.allowed and right not in refused]
-    left = f"; left behind, and in nobody's way: {', '.join(tried.left)}" if tried.left else ""
-    if not refused:
-        return ok(name, f"{place}: may {_listing(rights)}{left}")
-    because = "; ".join(dict.fromkeys(refused.values()))
-    not_tried = f" (not tried: {_listing(untried)})" if untried else ""
-    return fault(name, f"{place}: cannot {_listing(refused)}: {because}{not_tried}{left}", _mend(place, key, refused))
-
-
-def _mend(place: str, key: str, refused: Mapping[Right, str]) -> str:
+def _next_move(place: str, key: str, refused: Mapping[Right, str]) -> str:
     if _NOT_EXCLUSIVE in refused.values():
-        return "use a server that does, such as S3 itself: without it two runs may both commit"
+        return "use a server that honours it, such as S3 itself: without it two runs may both commit"
     if not is_s3(place):
-        return f"let this user do that there (chown, chmod, mount), or put {key} right"
+        return f"give this user that right there (chown, chmod, mount), or correct {key}"
     bucket, _, prefix = canonical(place).removeprefix("s3://").partition("/")
-    actions = dict.fromkeys(_ACTIONS[right] for right in refused)
-    on_objects = [action for action in actions if action != "s3:ListBucket"]
-    grants = [f"s3:ListBucket on arn:aws:s3:::{bucket}"] if "s3:ListBucket" in actions else []
-    if on_objects:
-        grants.append(f"{', '.join(on_objects)} on arn:aws:s3:::{bucket}/{folder(prefix) if prefix else ''}*")
-    return f"allow {' and '.join(grants)} (policies of role, bucket and KMS key), or put {key} right"
+    arn = f"arn:aws:s3:::{bucket}"
+    grants = [f"s3:ListBucket on {arn}"] if "list" in refused else []
+    if actions := dict.fromkeys(_ACTIONS[right] for right in refused if right != "list"):
+        grants.append(f"{', '.join(actions)} on {arn}/{folder(prefix) if prefix else ''}*")
+    return f"allow {' and '.join(grants)} (policies of role, bucket and KMS key), or correct {key}"
 
 
-def reason(exc: CompactorError) -> str:
-    """What went wrong, without the name of the object it was tried with."""
-    text = " ".join(str(exc).split())
+def _reason(exc: CompactorError) -> str:
+    """What went wrong, without the name of the object and without what was expected, which goes without saying here."""
+    text = " ".join(str(exc).split()).partition("; expected to be allowed")[0]
     return text.partition(": ")[2] or text
-
-
-def _listing(rights: Iterable[Right]) -> str:
-    return ", ".join(_IN_WORDS.get(right, right) for right in rights)

@@ -1,7 +1,7 @@
-"""Looks at one thing after another: a failure stops nothing but what needs it, and neither does a bug."""
+"""Runs the checks in order. A check that fails, even by a bug, stops only the checks that need it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compactor.core.errors import CompactorError, SettingsError, TryAgainError
 from compactor.ops.doctor.findings import Finding, fault, skipped
@@ -9,58 +9,55 @@ from compactor.ops.doctor.findings import Finding, fault, skipped
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A look at one thing.
+    """One check.
 
     Attributes:
-        name: What is looked at; what others need is named by it.
-        look: Looks, and finds one thing or several. A `CompactorError` that it raises is a fault.
-        needs: Names of checks before it; where one of them is at fault there is nothing to see here.
+        name: Names its findings; other checks name it in `needs`.
+        run: Returns one finding or several. A `CompactorError` that it raises is a fault.
+        needs: Names of earlier checks; this one is skipped where one of them found a fault.
     """
 
     name: str
-    look: Callable[[], Finding | Sequence[Finding]]
+    run: Callable[[], Finding | Sequence[Finding]]
     needs: tuple[str, ...] = ()
 
 
-def examine(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
-    """Look at everything, in order.
+def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
+    """Run all checks in order.
 
     Args:
-        checks: What to look at.
-        has_time: Whether another look may begin.
+        checks: What to check.
+        has_time: Whether another check may begin.
     """
-    at_fault: dict[str, str] = {}  # check → the one at fault that it waits for
+    root_causes: dict[str, str] = {}  # check at fault or skipped → the check at fault that it waits for
     for check in checks:
-        root = next((at_fault[name] for name in check.needs if name in at_fault), None)
+        root = next((root_causes[name] for name in check.needs if name in root_causes), None)
         if root is not None:
-            at_fault[check.name] = root
-            yield skipped(check.name, f"first mend {root}")
+            root_causes[check.name] = root
+            found: Sequence[Finding] = [skipped(f"fix {root} first")]
         elif not has_time():
-            yield skipped(check.name, "the others took too long", "look again when they answer")
+            found = [skipped("no time left: other checks took too long", "run doctor again when they answer")]
         else:
-            found = _looked(check)
+            found = _findings_of(check)
             if any(each.state == "fault" for each in found):
-                at_fault[check.name] = check.name
-            yield from found
+                root_causes[check.name] = check.name
+        yield from (replace(each, name=check.name) for each in found)
 
 
-def _looked(check: Check) -> Sequence[Finding]:
+def _findings_of(check: Check) -> Sequence[Finding]:
     try:
-        found = check.look()
-    except Exception as exc:  # noqa: BLE001 - one look that goes wrong must not hide what the others see
-        return [_failure(check.name, exc)]
+        found = check.run()
+    except Exception as exc:  # noqa: BLE001 - a check that fails must not hide what the others find
+        return [_failure(exc)]
     return [found] if isinstance(found, Finding) else found
 
 
-def _failure(name: str, exc: Exception) -> Finding:
+def _failure(exc: Exception) -> Finding:
     if isinstance(exc, SettingsError):
-        return fault(name, "; ".join(exc.faults), "put the settings right and look again")
+        return fault("; ".join(exc.faults), "correct the settings and run doctor again")
+    text = " ".join(str(exc).split())
     if isinstance(exc, TryAgainError):
-        return fault(name, _line(exc), "look again; if it stays so, look at that service and the way to it")
+        return fault(text, "run doctor again; if this stays, check that service and the network path to it")
     if isinstance(exc, CompactorError):
-        return fault(name, _line(exc), "allow it, or name another one in the settings")
-    return fault(name, f"unexpected {type(exc).__name__}: {_line(exc)}", "look at it by hand, and report this")
-
-
-def _line(exc: Exception) -> str:
-    return " ".join(str(exc).split())
+        return fault(text, "allow it, or name another one in the settings")
+    return fault(f"unexpected {type(exc).__name__}: {text}", "check it by hand, and report this as a bug")

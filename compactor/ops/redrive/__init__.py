@@ -1,1 +1,1 @@
-"""Puts back what was set aside: dead letters, files, rejected lines."""
+"""Redrives dead letters, quarantined files and rejected lines."""

@@ -1,65 +1,69 @@
-"""Claims of files that are redriven: a file that another manifest holds is left to it, any other is taken along."""
+"""Claims files for a redrive: takes those that are free or of the same lineage, leaves the rest to their holders."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock
 from compactor.manifests.claiming import claim_key, manifests_of
 
 IsOwn = Callable[[str], bool]
-"""Whether a holder is the manifest that a file is redriven from, or of its family."""
+"""Whether a holder belongs to the lineage that is redriven."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class RedriveClaims:
-    """Asks for claims, and takes them.
+    """Reads claims, and takes them. A file of unknown version cannot be claimed.
 
-    A file whose version is not known cannot be claimed.
-
-    Args:
-        claims: The table; None where nobody plans.
-        clock: Dates leases.
-        lease_seconds: How long the new manifest may take to be written before a planner may give it up.
+    Attributes:
+        claims: The table; None if nothing is ever planned.
+        clock: The begin of leases.
+        lease_seconds: How long the claims of the new manifest hold until it is written.
     """
 
-    def __init__(self, claims: ClaimTable | None, clock: Clock, lease_seconds: float) -> None:
-        self._claims = claims
-        self._clock = clock
-        self._lease_seconds = lease_seconds
+    claims: ClaimTable | None
+    clock: Clock
+    lease_seconds: float
 
     def holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
-        """By URI, who holds a file; a file that nobody holds, or whose claim cannot be known, is not in it."""
-        keys = {claim_key(file): file.uri for file in files if file.etag is not None}
-        if self._claims is None or not keys:
+        """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
+        keys = _keys(files)
+        if self.claims is None or not keys:
             return {}
-        found = self._claims.get_many(list(keys))
-        manifests = manifests_of(self._claims, (claim.holder for claim in found.values()))
+        found = self.claims.get_many(list(keys))
+        manifests = manifests_of(self.claims, (claim.holder for claim in found.values()))
         return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
 
     def take(self, files: Sequence[ManifestFile], manifest_id: str, is_own: IsOwn) -> dict[str, str]:
-        """Claim files for a manifest that is to be written now.
+        """Claim files for a manifest that is about to be written.
 
         Args:
-            files: What it is to name.
-            manifest_id: The new manifest.
-            is_own: Whose claims may be taken over.
+            files: The files of the manifest.
+            manifest_id: Its id.
+            is_own: Tells whose claims may be taken over.
 
         Returns:
-            By URI, who holds a file that could not be had.
+            The manifest that holds each file that could not be claimed, by URI.
         """
-        if self._claims is None:
+        if self.claims is None:
             return {}
-        now, lease = self._clock.now(), self._lease_seconds
-        keys = {claim_key(file): file.uri for file in files if file.etag is not None}
+        now, lease = self.clock.now(), self.lease_seconds
+        keys = _keys(files)
         lost: dict[str, str] = {}
-        claims = self._claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
+        claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
         others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
-        manifests = manifests_of(self._claims, others.values())
+        manifests = manifests_of(self.claims, others.values())
         for holder in set(others.values()):
-            left = [key for key, other in others.items() if other == holder]
+            held = [key for key, other in others.items() if other == holder]
             taken: set[str] = set()
             if is_own(manifests[holder]):
-                taken = self._claims.take_over(
-                    left, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
+                taken = self.claims.take_over(
+                    held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
                 )
-            lost.update({keys[key]: manifests[holder] for key in left if key not in taken})
+            lost.update({keys[key]: manifests[holder] for key in held if key not in taken})
         return lost
+
+
+def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
+    """The URI of each file by the key of its claim."""
+    return {claim_key(file): file.uri for file in files if file.etag is not None}

@@ -1,4 +1,4 @@
-"""Writes rejected lines as input files again: byte for byte, one file for each source, in bounded memory."""
+"""Writes rejected lines to new input files: byte for byte, one file for each source, in bounded memory."""
 
 import tempfile
 from collections import Counter
@@ -18,21 +18,21 @@ from compactor.core.records import RedrivenInput
 from compactor.engines.parquet_files import open_parquet
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
-_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of them or one line
+_BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
 
 _SAFE_START = b"{"
-"""No byte order mark and no magic bytes of a codec begin with it. Any other first line gets a blank one before it."""
+"""No byte order mark and no magic bytes of a codec begin so. A blank line goes before any other first line."""
 
 Row = tuple[str, int, int, str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenLines:
-    """What was written.
+    """The new input files.
 
     Attributes:
-        files: The new files, as a manifest names them.
-        inputs: Where the lines of each came from.
+        files: As a manifest names them.
+        inputs: The source of the lines of each file.
         counts: Lines by reason.
     """
 
@@ -42,17 +42,17 @@ class WrittenLines:
 
 
 def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str], folder: str) -> WrittenLines:
-    """Write the lines that were rejected for some reasons as files below a folder.
+    """Write the lines that were rejected for certain reasons to new files.
 
     Args:
-        store: Where both are.
-        rejects: The Parquet files of one manifest's rejects.
-        reasons: Which lines to take.
-        folder: Where to write; it ends with `/`.
+        store: Has the rejects, and gets the files.
+        rejects: URIs of the Parquet files with the rejects of one manifest.
+        reasons: The reasons.
+        folder: Where to write; ends with `/`.
 
     Raises:
-        StagingError: The rejects cannot be read, or are not in the order of their files and lines.
-        StoreUnavailable: Passing trouble of the store, or of the local disk.
+        StagingError: The rejects cannot be read, or are not ordered by file and line.
+        StoreUnavailable: The store or the local disk fails for now.
     """
     files: list[ManifestFile] = []
     inputs: list[RedrivenInput] = []
@@ -63,7 +63,7 @@ def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[
             path = Path(scratch) / "lines.ndjson"
             for source_uri, rows in groupby(_rows(store, rejects, reasons), key=itemgetter(0)):
                 if source_uri in seen:
-                    raise StagingError(f"rejects of {source_uri} are in two places; expected all of a file together")
+                    raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
                 seen.add(source_uri)
                 with path.open("wb") as target:
                     lines = _write(rows, target, counts)
@@ -71,19 +71,19 @@ def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[
                 store.upload(uri, path)
                 files.append(_named(store, uri))
                 inputs.append(RedrivenInput(uri=uri, source_uri=source_uri, lines=lines))
-    except OSError as exc:  # stores have errors of their own, so it is the scratch folder
+    except OSError as exc:  # the store raises its own errors, so this is the scratch folder
         raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
     return WrittenLines(tuple(files), inputs, counts)
 
 
 def _write(rows: Iterator[Row], target: BinaryIO, counts: Counter[str]) -> int:
-    """Write the lines of one file, the pieces of an over-long one joined; returns how many lines there are."""
+    """Write the lines of one source, joining the pieces of long lines; returns the number of lines."""
     lines = 0
     previous = (0, -1)
     for source_uri, line_number, byte_offset, reason, raw in rows:
         if (line_number, byte_offset) <= previous:
             raise StagingError(
-                f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes behind line {previous[0]}, "
+                f"rejects of {source_uri}: line {line_number}, byte {byte_offset} comes after line {previous[0]}, "
                 f"byte {previous[1]}; expected the order of the file"
             )
         if line_number != previous[0]:
@@ -111,5 +111,5 @@ def _rows(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str]) 
 def _named(store: ObjectStore, uri: str) -> ManifestFile:
     info = store.stat(uri)
     if info is None:
-        raise StoreUnavailable(f"{uri}: gone right after it was written")
+        raise StoreUnavailable(f"{uri}: it was gone right after it was written")
     return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)

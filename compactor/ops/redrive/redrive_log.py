@@ -1,4 +1,4 @@
-"""The trail of redrives: create-only records, beside those of the first manifest, of all that was put back from it."""
+"""The log of redrives: create-only records of all redrives of a lineage, beside the records of its first manifest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from compactor.core.records import Redrive
 from compactor.ledger.ledger import Ledger
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
-"""What became of a redrive's manifest: `unwritten` can be healed, `revoked` never takes effect."""
+"""What became of the manifest of a redrive: the next redrive writes an `unwritten` one; `revoked` has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A manifest with all that was redriven from it, and from that again.
+    """A manifest with its redrives, their redrives, and so on.
 
     Attributes:
-        root: The first one; all redrives are recorded beside its records.
+        root: The first manifest, which has the records of all redrives.
     """
 
     root: ManifestKey
@@ -34,88 +34,82 @@ class RedriveLogEntry:
 
     @property
     def in_effect(self) -> bool:
-        """Whether what it took is taken; else its planner gave it up before it was written."""
+        """Whether it counts: its id was not revoked before its manifest was written."""
         return self.fate != "revoked"
 
 
+@dataclass(frozen=True, kw_only=True)
 class RedriveLog:
-    """Reads and writes the records of redrives.
+    """Reads and writes the records of redrives."""
 
-    Args:
-        store: Where the records and the manifests are.
-        layout: Their places.
-        ledger: Which manifests are known.
-    """
-
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
 
     def lineage_of(self, manifest_id: str) -> Lineage | None:
-        """The family of a manifest; None if nothing is on record about it.
+        """The lineage of a manifest; None if the manifest has no record.
 
-        An id that only looks like that of a redriven manifest is the root of a family of its own.
+        An id that only looks like that of a redrive is the root of its own lineage.
         """
         root = root_id(manifest_id)
-        record = self._ledger.accepted(root)
+        record = self.ledger.accepted(root)
         lineage = None if record is None else Lineage(record.key)
         if root == manifest_id:
             return lineage
         if lineage is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(lineage)):
             return lineage
-        own = self._ledger.accepted(manifest_id)
+        own = self.ledger.accepted(manifest_id)
         return None if own is None else Lineage(own.key)
 
     def entries(self, lineage: Lineage) -> list[RedriveLogEntry]:
-        """All redrives of a family, in their order."""
+        """All redrives of a lineage, in their order."""
         return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(lineage)]
 
     def entries_about(self, manifest_id: str) -> list[RedriveLogEntry]:
-        """All redrives of a manifest's family; none if nothing is on record about it."""
+        """All redrives in the lineage of a manifest; none if the manifest has no record."""
         lineage = self.lineage_of(manifest_id)
         return [] if lineage is None else self.entries(lineage)
 
     def next_number(self, lineage: Lineage, entries: Sequence[RedriveLogEntry]) -> int | None:
-        """The number for another redrive; None if there are others than these by now, so that they must be read again.
+        """The number of the next redrive; None if there are more entries by now, so that they must be read again.
 
-        A number whose id is used is left out: by a manifest that came from elsewhere, or because it is void.
+        A number is skipped if its id is revoked, or used by a manifest of another origin.
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
-        while self._ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
+        while self.ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
             number += 1
-        # An id is only accepted after its redrive is on record, so whoever got ahead can be seen here.
+        # The id of a redrive is accepted after its record is created, so a faster redrive shows here.
         if number > newest + 1 and len(self._numbers(lineage)) != len(entries):
             return None
         return number
 
     def record(self, lineage: Lineage, redrive: Redrive) -> bool:
-        """Put a redrive on record, unless another one got its number. From here on it takes effect."""
-        uri = self._layout.redrive(lineage.root, redrive.number)
-        return self._store.create(uri, redrive.model_dump_json().encode())
+        """Put a redrive on record, and so into effect; False if another one has its number."""
+        uri = self.layout.redrive(lineage.root, redrive.number)
+        return self.store.create(uri, redrive.model_dump_json().encode())
 
     def deliver(self, redrive: Redrive) -> None:
-        """Write the manifest of a redrive on record. The same bytes each time."""
-        self._store.create(self._layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
+        """Write the manifest of a redrive on record, with the same bytes each time."""
+        self.store.create(self.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
     def _redrives(self, lineage: Lineage) -> list[Redrive]:
-        places = (self._layout.redrive(lineage.root, number) for number in self._numbers(lineage))
-        return [self._ledger.record(uri, Redrive) for uri in places]
+        places = (self.layout.redrive(lineage.root, number) for number in self._numbers(lineage))
+        return [self.ledger.record(uri, Redrive) for uri in places]
 
     def _numbers(self, lineage: Lineage) -> list[int]:
-        names = self._ledger.record_names(lineage.root)
+        names = self.ledger.record_names(lineage.root)
         return sorted(number for name in names if (number := redrive_number(name)) is not None)
 
     def _fate(self, manifest_id: str) -> Fate:
-        record = self._ledger.accepted(manifest_id)
+        record = self.ledger.accepted(manifest_id)
         if record is not None:
             return "revoked" if record.kind == "revoked" else "accepted"
-        return "unwritten" if self._store.stat(self._layout.manifest(manifest_id)) is None else "waiting"
+        return "unwritten" if self.store.stat(self.layout.manifest(manifest_id)) is None else "waiting"
 
 
 def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:
-    """What was put back of a manifest, as far as it is in effect."""
+    """The redrives of a manifest that are in effect."""
     return [each.redrive for each in entries if each.in_effect and each.redrive.source == manifest_id]
 
 

@@ -1,12 +1,13 @@
-"""Puts back what was set aside, as new manifests, so that no line is lost or doubled: `compactor redrive`.
+"""Redrives dead letters, quarantined files and rejected lines as new manifests, so that no line is lost or doubled.
 
-A redrive takes effect with its record in the trail, which is create-only and holds the new manifest; whoever comes
-later writes the manifest of a record that has none yet. Before that the files are claimed for the new manifest.
+First the files are claimed for the new manifest. Then its record is created, which holds the manifest: from here on the
+redrive takes effect. Last the manifest is written. If that is interrupted, the next redrive writes it from the record.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
@@ -16,98 +17,80 @@ from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, DeadLetter, Redrive, RedrivenInput
 from compactor.ledger.ledger import Ledger
+from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.lines import WrittenLines, write_lines
-from compactor.ops.redrive.planner import Draft, RedrivePlanner, Refused
-from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
+from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.scan import ScanResult, Source
-from compactor.ops.redrive.selection import Kind, Scope, left_of
+from compactor.ops.redrive.selection import Scope, left_of
 from compactor.telemetry.logs import log_event
 
-_DRAFTS_AT_ONCE = 64  # they share one search through the ledger
+_DRAFTS_AT_ONCE = 64  # they share one search of the ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Redriven:
-    """One redrive.
+class _NextRedrive:
+    """The next redrive of a manifest, as the log has it now.
 
     Attributes:
-        source: The manifest that it was taken from.
-        manifest_id: The new manifest; None in a dry run, which takes no id.
-        counts: What was taken, by reason: files, or lines for rejects.
-        files: Input files of the new manifest.
+        left: How many manifests, files or lines are left to redrive, by reason.
+        in_effect: The redrives so far that take effect.
+        number: The number of the next one.
+        manifest_id: The id of its manifest.
     """
 
-    source: str
-    manifest_id: str | None
-    kind: Kind
-    counts: dict[str, int]
-    files: int
+    left: Counter[str]
+    in_effect: list[Redrive]
+    number: int
+    manifest_id: str
 
-
-@dataclass(slots=True)
-class RedriveReport:
-    """What a redrive did, or would do.
-
-    Attributes:
-        redriven: What was put back.
-        refused: What was not, with the reason.
-        healed: Manifests of earlier redrives that were never written, and are now.
-    """
-
-    redriven: list[Redriven] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    healed: list[str] = field(default_factory=list)
+    def check_id(self, source: Source) -> None:
+        if not MANIFEST_ID.fullmatch(self.manifest_id):
+            ending = self.manifest_id.removeprefix(source.lineage.root.id)
+            raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One call, and what came of it so far."""
+    """One call, and its report so far."""
 
     scope: Scope
     dry_run: bool
     report: RedriveReport
 
-    def refuse(self, source: Source, why: str) -> None:
-        self.report.refused.append(Refused(source.key.id, "", why))
+    def add(self, source: Source, manifest_id: str, counts: dict[str, int], files: int) -> None:
+        new_id = None if self.dry_run else manifest_id
+        self.report.redriven.append(Redriven(source.key.id, new_id, self.scope.kind, counts, files))
+
+    @contextmanager
+    def refusing(self, source: Source) -> Iterator[None]:
+        """Refuses a manifest that cannot be redriven, with the error as the reason."""
+        try:
+            yield
+        except ManifestError as exc:
+            self.report.refused.append(Refused(source.key.id, "", f"{exc.reason}: {exc.message}"))
+        except (InputError, StuckError, StagingError) as exc:
+            self.report.refused.append(Refused(source.key.id, "", str(exc)))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Redriver:
-    """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job.
+    """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job."""
 
-    Args:
-        store: Where everything is.
-        layout: The places.
-        ledger: What became of each manifest.
-        redrive_log: What was redriven before.
-        redrive_planner: Decides which files a new manifest may name.
-        clock: Dates what is written.
-        on_crash_point: Told of each step.
-    """
-
-    def __init__(
-        self,
-        *,
-        store: ObjectStore,
-        layout: Layout,
-        ledger: Ledger,
-        redrive_log: RedriveLog,
-        redrive_planner: RedrivePlanner,
-        clock: Clock,
-        on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point,
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._redrive_log = redrive_log
-        self._redrive_planner = redrive_planner
-        self._clock = clock
-        self._on_crash_point = on_crash_point
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
+    redrive_log: RedriveLog
+    redrive_planner: RedrivePlanner
+    clock: Clock
+    on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
-        """Redrive what a survey found.
+        """Redrive what a scan found, except what was redriven since.
 
         Args:
-            scan: Where to look. What others redrove since is left out.
+            scan: The result of the scan.
             dry_run: Claim and write nothing.
         """
         run = _Run(scan.scope, dry_run, RedriveReport(refused=list(scan.refused)))
@@ -122,147 +105,129 @@ class Redriver:
             log_event("redrive.refused", manifest_id=refused.manifest_id, uri=refused.uri, why=refused.why)
         return run.report
 
-    def _left(
-        self, run: _Run, source: Source, outcome: Commit | DeadLetter
-    ) -> tuple[Counter[str], list[Redrive], int, str]:
-        """What is left now, the redrives in effect, and number and id of the next one.
+    def _heal(self, run: _Run, source: Source) -> None:
+        """Write the manifests of earlier redrives that were interrupted before they wrote them."""
+        for entry in self.redrive_log.entries(source.lineage):
+            manifest_id = entry.redrive.manifest.manifest_id
+            if entry.fate != "unwritten" or manifest_id in run.report.healed:
+                continue
+            if not run.dry_run:
+                self.redrive_log.deliver(entry.redrive)
+                log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
+            run.report.healed.append(manifest_id)
 
-        Manifests of earlier redrives that are missing are written first.
-        """
+    def _next(self, scope: Scope, source: Source, outcome: Commit | DeadLetter) -> _NextRedrive:
         while True:
-            entries = self._redrive_log.entries(source.lineage)
-            for entry in entries:
-                self._heal(run, entry)
-            number = self._redrive_log.next_number(source.lineage, entries)
+            entries = self.redrive_log.entries(source.lineage)
+            number = self.redrive_log.next_number(source.lineage, entries)
             if number is not None:
-                redrives = [entry.redrive for entry in entries if entry.in_effect]
-                left = left_of(run.scope, outcome, redrives)
-                return left, redrives, number, redriven_id(source.lineage.root.id, number)
-
-    def _heal(self, run: _Run, entry: RedriveLogEntry) -> None:
-        manifest_id = entry.redrive.manifest.manifest_id
-        if entry.fate != "unwritten" or manifest_id in run.report.healed:
-            return
-        if not run.dry_run:
-            self._redrive_log.deliver(entry.redrive)
-            log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
-        run.report.healed.append(manifest_id)
+                in_effect = [entry.redrive for entry in entries if entry.in_effect]
+                left = left_of(scope, outcome, in_effect)
+                return _NextRedrive(left, in_effect, number, redriven_id(source.lineage.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
         drafts: list[tuple[Source, Draft]] = []
         for source in sources:
-            try:
-                outcome = self._ledger.outcome(source.key)
-                left, redrives, _, new_id = self._left(run, source, outcome)
-                if left:
-                    _check_id(source, new_id)
-                    drafts.append((source, self._redrive_planner.draft(run.scope, source.lineage, outcome, redrives)))
-            except ManifestError as exc:
-                run.refuse(source, f"{exc.reason}: {exc.message}")
-            except StuckError as exc:
-                run.refuse(source, str(exc))
-        self._redrive_planner.search([draft for _, draft in drafts])
+            with run.refusing(source):
+                self._heal(run, source)
+                outcome = self.ledger.outcome(source.key)
+                found = self._next(run.scope, source, outcome)
+                if found.left:
+                    found.check_id(source)
+                    draft = self.redrive_planner.draft(run.scope, source.lineage, outcome, found.in_effect)
+                    drafts.append((source, draft))
+        self.redrive_planner.refuse_known([draft for _, draft in drafts])
         for source, draft in drafts:
             while not self._redrive_draft(run, source, draft):
-                pass
+                self._heal(run, source)
             run.report.refused += draft.refusals()
 
     def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
-        """Redrive the files of a draft; False if another redrive was faster, which has to be looked at first."""
-        left, redrives, number, new_id = self._left(run, source, draft.outcome)
-        files = self._redrive_planner.free(draft, draft.files_left(run.scope, redrives)) if left else []
+        """Redrive the files of a draft; False if another redrive took the number."""
+        found = self._next(run.scope, source, draft.outcome)
+        left = draft.files_left(run.scope, found.in_effect) if found.left else []
+        files = self.redrive_planner.free(draft, left)
         if files and not run.dry_run:
-            files = self._redrive_planner.claim(draft, files, new_id)
-            self._on_crash_point(RedriveCrashPoint.CLAIMED, new_id)
+            files = self.redrive_planner.claim(draft, files, found.manifest_id)
+            self.on_crash_point(RedriveCrashPoint.CLAIMED, found.manifest_id)
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        is_done = self._redrive_as(run, source, number, self._manifest(new_id, draft.date, files), counts)
-        if is_done:
-            self._redrive_planner.remember(files, new_id)
-        return is_done
+        if not run.dry_run and not self._write(run.scope, source, found, draft.date, files, counts):
+            return False
+        run.add(source, found.manifest_id, counts, len(files))
+        self.redrive_planner.remember(files, found.manifest_id)
+        return True
 
     def _redrive_rejects(self, run: _Run, source: Source) -> None:
-        try:
-            outcome = self._ledger.outcome(source.key)
+        with run.refusing(source):
+            self._heal(run, source)
+            outcome = self.ledger.outcome(source.key)
             while isinstance(outcome, Commit) and not self._redrive_lines(run, source, outcome):
-                pass
-        except (InputError, StuckError, StagingError) as exc:
-            run.refuse(source, str(exc))
+                self._heal(run, source)
 
     def _redrive_lines(self, run: _Run, source: Source, commit: Commit) -> bool:
-        """Write rejected lines as input and redrive them; False if another redrive got the number."""
-        left, _, number, new_id = self._left(run, source, commit)
-        if not left:
+        """Write rejected lines to new input files and redrive those; False if another redrive took the number."""
+        found = self._next(run.scope, source, commit)
+        if not found.left:
             return True
-        _check_id(source, new_id)
+        found.check_id(source)
+        counts = dict(found.left)
         if run.dry_run:
-            files = sum(any(reason in left for reason in file.rejects) for file in commit.files)
-            run.report.redriven.append(Redriven(source.key.id, None, "rejects", dict(left), files))
+            files = sum(any(reason in counts for reason in file.rejects) for file in commit.files)
+            run.add(source, found.manifest_id, counts, files)
             return True
-        folder = self._layout.redriven_inputs(new_id, self._ledger.run_id)
-        is_done = False
+        folder = self.layout.redriven_inputs(found.manifest_id, self.ledger.run_id)
+        is_written = False
         try:
-            written = self._written_lines(commit, left, folder)
-            self._on_crash_point(RedriveCrashPoint.LINES_WRITTEN, new_id)
-            manifest = self._manifest(new_id, source.key.date, written.files)
-            is_done = self._redrive_as(run, source, number, manifest, dict(left), written.inputs)
+            lines = self._written_lines(commit, found.left, folder)
+            self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
+            is_written = self._write(run.scope, source, found, source.key.date, lines.files, counts, lines.inputs)
         except StagingError:
-            self._withdraw(folder)
+            self._delete_lines(folder)
             raise
-        if not is_done:
-            self._withdraw(folder)
-        return is_done
+        if is_written:
+            run.add(source, found.manifest_id, counts, len(lines.files))
+        else:
+            self._delete_lines(folder)
+        return is_written
 
     def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        written = write_lines(self._store, [file.final for file in commit.rejects], left.keys(), folder)
-        if written.counts != left:
-            found = f"{written.counts.total()} lines, expected {left.total()} as the commit says"
+        lines = write_lines(self.store, [file.final for file in commit.rejects], left.keys(), folder)
+        if lines.counts != left:
+            found = f"{lines.counts.total()} lines, expected {left.total()} as the commit says"
             raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {found}")
-        return written
+        return lines
 
-    def _withdraw(self, folder: str) -> None:
-        self._store.delete([info.uri for info in self._store.list(folder)])
+    def _delete_lines(self, folder: str) -> None:
+        self.store.delete([info.uri for info in self.store.list(folder)])
 
-    def _manifest(self, manifest_id: str, date: str, files: Sequence[ManifestFile]) -> Manifest:
-        return Manifest(manifest_id=manifest_id, date=date, created_at=self._clock.now(), files=tuple(files))
-
-    def _redrive_as(
+    def _write(
         self,
-        run: _Run,
+        scope: Scope,
         source: Source,
-        number: int,
-        manifest: Manifest,
+        found: _NextRedrive,
+        date: str,
+        files: Sequence[ManifestFile],
         counts: dict[str, int],
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
-        """Put a redrive on record and write its manifest; False if another redrive got the number."""
-        kind, files = run.scope.kind, len(manifest.files)
-        if run.dry_run:
-            run.report.redriven.append(Redriven(source.key.id, None, kind, counts, files))
-            return True
+        """Put a redrive on record and write its manifest; False if another redrive took the number."""
+        now, new_id = self.clock.now(), found.manifest_id
         redrive = Redrive(
-            kind=kind,
+            kind=scope.kind,
             source=source.key.id,
-            number=number,
+            number=found.number,
             counts=counts,
             inputs=list(inputs),
-            manifest=manifest,
-            run_id=self._ledger.run_id,
-            redriven_at=self._clock.now(),
+            manifest=Manifest(manifest_id=new_id, date=date, created_at=now, files=tuple(files)),
+            run_id=self.ledger.run_id,
+            redriven_at=now,
         )
-        if not self._redrive_log.record(source.lineage, redrive):
+        if not self.redrive_log.record(source.lineage, redrive):
             return False
-        self._on_crash_point(RedriveCrashPoint.RECORDED, manifest.manifest_id)
-        self._redrive_log.deliver(redrive)
-        self._on_crash_point(RedriveCrashPoint.DELIVERED, manifest.manifest_id)
-        new_id = manifest.manifest_id
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=kind, counts=counts)
-        run.report.redriven.append(Redriven(source.key.id, manifest.manifest_id, kind, counts, files))
+        self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
+        self.redrive_log.deliver(redrive)
+        self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=scope.kind, counts=counts)
         return True
-
-
-def _check_id(source: Source, new_id: str) -> None:
-    if not MANIFEST_ID.fullmatch(new_id):
-        ending = new_id.removeprefix(source.lineage.root.id)
-        raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")

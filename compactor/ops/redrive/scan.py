@@ -1,7 +1,8 @@
-"""Looks for what can be redriven, so that it can be counted before anything is done. Writes nothing."""
+"""Finds what can be redriven, so that it can be counted before anything is written. Writes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import Layout, base_name
@@ -10,8 +11,8 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.ledger import Ledger
-from compactor.ops.redrive.planner import Refused
 from compactor.ops.redrive.redrive_log import Lineage, RedriveLog
+from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
 
 _REASON_SUFFIX = ".reason.json"
@@ -19,12 +20,11 @@ _REASON_SUFFIX = ".reason.json"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A manifest that something can be redriven from.
+    """A manifest that can be redriven, or a part of it.
 
     Attributes:
-        key: The manifest.
-        lineage: What was redriven from it belongs to it as well.
-        things: How much there is: one dead letter, or so many files or lines.
+        lineage: The lineage of the manifest.
+        things: How much can be redriven: one dead letter, or this many files or lines.
     """
 
     key: ManifestKey
@@ -34,12 +34,11 @@ class Source:
 
 @dataclass(slots=True)
 class ScanResult:
-    """What a redrive would look at.
+    """What can be redriven.
 
     Attributes:
-        scope: What was asked for.
-        sources: Manifests that have something of it, or an earlier redrive whose manifest was never written.
-        refused: What was named and cannot be redriven.
+        sources: Manifests that have something to redrive, or an earlier redrive whose manifest was never written.
+        refused: Manifests that the scope names and that cannot be redriven.
     """
 
     scope: Scope
@@ -48,41 +47,23 @@ class ScanResult:
 
     @property
     def things(self) -> int:
-        """Manifests, files or lines, by the kind that was asked for."""
+        """The number of manifests, files or lines, by the kind of the scope."""
         return sum(source.things for source in self.sources)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RedriveScan:
-    """Looks through dead letters, or through the ledger.
+    """Searches dead letters, or the ledger, for what can be redriven."""
 
-    Args:
-        store: Where the dead letters are.
-        layout: The places.
-        ledger: What became of each manifest.
-        redrive_log: What was redriven before.
-    """
-
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger, redrive_log: RedriveLog) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._redrive_log = redrive_log
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
+    redrive_log: RedriveLog
 
     def scan(self, scope: Scope) -> ScanResult:
-        """Look for what can be redriven."""
+        """Find what can be redriven."""
         scan = ScanResult(scope)
-
-        def look(named: tuple[str | None, str]) -> Source | Refused | None:
-            try:
-                found = self._look(scope, *named)
-            except StuckError as exc:
-                return Refused(named[1], "", str(exc))
-            if isinstance(found, Source):
-                return found
-            # Nobody wants to hear of everything that was looked at and has nothing to redrive.
-            return Refused(named[1], "", found) if scope.manifest_ids else None
-
-        for found in map_ordered(look, self._named(scope)):
+        for found in map_ordered(partial(self._found, scope), self._named(scope)):
             if isinstance(found, Source):
                 scan.sources.append(found)
             elif found is not None:
@@ -90,44 +71,55 @@ class RedriveScan:
         return scan
 
     def _named(self, scope: Scope) -> Iterator[tuple[str | None, str]]:
-        """The manifests that may have something of a scope, with their dates where these are known."""
+        """The manifests that a scope may cover: date, if it is known, and id."""
         if scope.manifest_ids:
             yield from ((None, manifest_id) for manifest_id in dict.fromkeys(scope.manifest_ids))
         elif scope.kind == "manifests":
-            for info in self._store.list(self._layout.failed_folder):
+            for info in self.store.list(self.layout.failed_folder):
                 if info.uri.endswith(_REASON_SUFFIX):
                     yield None, base_name(info.uri).removesuffix(_REASON_SUFFIX)
         else:
-            yield from self._ledger.manifests(scope.date)
+            yield from self.ledger.manifests(scope.date)
 
-    def _look(self, scope: Scope, date: str | None, manifest_id: str) -> Source | str:
+    def _found(self, scope: Scope, named: tuple[str | None, str]) -> Source | Refused | None:
+        """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
+        date, manifest_id = named
+        try:
+            found = self._source(scope, date, manifest_id)
+        except StuckError as exc:
+            return Refused(manifest_id, "", str(exc))
+        if isinstance(found, Source):
+            return found
+        return Refused(manifest_id, "", found) if scope.manifest_ids else None
+
+    def _source(self, scope: Scope, date: str | None, manifest_id: str) -> Source | str:
         """What a manifest has of a scope, or why there is nothing."""
         found = self._outcome(date, manifest_id)
         if isinstance(found, str):
             return found
         if scope.date not in {None, found.date}:
             return f"its date is {found.date}, not {scope.date}"
-        lineage = self._redrive_log.lineage_of(manifest_id) if left_of(scope, found, []) else None
+        lineage = self.redrive_log.lineage_of(manifest_id) if left_of(scope, found, []) else None
         if lineage is None:
             return nothing_because(scope, found)
-        entries = self._redrive_log.entries(lineage)
+        entries = self.redrive_log.entries(lineage)
         things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
         if not things and all(each.fate != "unwritten" for each in entries):
             return nothing_because(scope, found)
-        if not self._ledger.is_done(found.key):
+        if not self.ledger.is_done(found.key):
             return "it is decided but not done; expected the job to finish it first"
         return Source(found.key, lineage, things)
 
     def _outcome(self, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
         """The outcome of a manifest, or why there is none."""
         if date is None:
-            accepted = self._ledger.accepted(manifest_id)
+            accepted = self.ledger.accepted(manifest_id)
             if accepted is None:
-                return f"nothing is on record about it in {self._layout.state}; expected the id of a manifest"
+                return f"{self.layout.state} has no record of it; expected the id of a manifest"
             if accepted.kind == "revoked":
-                return "its id was given up by its planner, and its files were planned again"
+                return "its id was revoked by its planner, and its files were planned again"
             date = accepted.date
         try:
-            return self._ledger.outcome(ManifestKey(date, manifest_id))
+            return self.ledger.outcome(ManifestKey(date, manifest_id))
         except ObjectNotFound:
-            return "it has no outcome yet; expected one that was compacted or set aside"
+            return "it has no outcome yet; expected a commit or a dead letter"

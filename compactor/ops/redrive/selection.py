@@ -1,4 +1,4 @@
-"""What of a manifest can be redriven, and what of it was not yet. Decisions, no I/O."""
+"""Decides what of a manifest can be redriven and was not redriven yet. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ REASONS: dict[Kind, frozenset[str]] = {
     "files": frozenset(str(status) for status in NEEDS_OPERATOR),
     "rejects": frozenset(inspection.REASONS),
 }
-"""Why things of each kind were set aside."""
+"""The reasons of dead letters, quarantined files and rejected lines."""
 
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
-"""What is counted of each kind."""
+"""The unit in which each kind is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class Scope:
     """What to redrive.
 
     Attributes:
-        kind: Whole dead letters, files that were set aside, or rejected lines.
-        manifest_ids: Of these manifests; of all if there is none.
-        reason: Only what was set aside for this reason.
-        date: Only of manifests of this day.
+        kind: Dead letters, quarantined files, or rejected lines.
+        manifest_ids: The manifests; all if empty.
+        reason: Only this reason.
+        date: Only manifests of this date.
     """
 
     kind: Kind
@@ -43,12 +43,12 @@ class Scope:
 
 
 def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redrive]) -> Counter[str]:
-    """How much can be redriven from a manifest, by reason.
+    """How many manifests, files or lines can be redriven from a manifest, by reason.
 
     Args:
-        scope: What was asked for.
-        outcome: Of the manifest.
-        redrives: All of its family that are in effect.
+        scope: What to redrive.
+        outcome: The outcome of the manifest.
+        redrives: All redrives in its lineage that are in effect.
     """
     own = [each for each in redrives if each.kind == scope.kind and each.source == outcome.manifest_id]
     if isinstance(outcome, DeadLetter):
@@ -68,7 +68,7 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redri
 
 
 def files_left(scope: Scope, commit: Commit, own: Sequence[Redrive]) -> list[FileReport]:
-    """The files of a commit that were set aside and not redriven yet."""
+    """The quarantined files of a commit that were not redriven yet."""
     taken = {file.uri for each in own if each.kind == "files" for file in each.manifest.files}
     return [
         report
@@ -78,13 +78,13 @@ def files_left(scope: Scope, commit: Commit, own: Sequence[Redrive]) -> list[Fil
 
 
 def nothing_because(scope: Scope, outcome: Commit | DeadLetter) -> str:
-    """Why a manifest that was named has nothing of a kind that could be redriven."""
+    """Why a manifest that the scope names has nothing to redrive."""
     asked = f" for {scope.reason}" if scope.reason else ""
     if scope.kind == "manifests":
         if isinstance(outcome, DeadLetter):
-            return f"it was redriven before, or set aside for another reason than {scope.reason or outcome.reason}"
-        return "it is no dead letter: it was committed"
+            return f"it was redriven before, or has another reason than {scope.reason or outcome.reason}"
+        return "it is not a dead letter: it was committed"
     if isinstance(outcome, DeadLetter):
         return f"it is a dead letter ({outcome.reason}); expected `redrive manifests`"
-    things = "files were set aside" if scope.kind == "files" else "lines were rejected"
+    things = "files were quarantined" if scope.kind == "files" else "lines were rejected"
     return f"no {things}{asked}, or all of them were redriven before"

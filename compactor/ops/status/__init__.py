@@ -1,1 +1,1 @@
-"""How the job stands, from what is stored: one screen that says what to do next."""
+"""Shows the state of the job on one screen, with the next action."""

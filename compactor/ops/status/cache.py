@@ -1,4 +1,4 @@
-"""What a watch need not read again, because it never changes."""
+"""What repeated readings need not read again, because it never changes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from compactor.ops.status.values import Spent
 
 @dataclass(slots=True)
 class StatusCache:
-    """What was read before; bounded, as each look drops what it did not need.
+    """What was read before. It is bounded: each reading drops what it did not need.
 
     Attributes:
-        weights: Of waiting manifests, by URI and version: the bytes that each names.
+        weights: The bytes that each waiting manifest names, by its URI and ETag.
         letters: Dead letters by the URI of their reason.
-        redriven: Those URIs whose manifests were put back and taken in for good.
+        redriven: Those of these URIs whose manifests were redriven for good.
         commits: Commits by manifest id.
-        arrivals: Of each commit that is done, the seconds that its files took.
-        cost: What Glue said last, and when.
+        arrivals: The seconds from arrival to visible of each file of a commit that is done, by manifest id.
+        cost: The latest answer of Glue, and when it came.
     """
 
     weights: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class StatusCache:
     cost: tuple[datetime, Spent] | None = None
 
     def keep_only(self, *, letters: Collection[str], commits: Collection[str]) -> None:
-        """Drop what the last look did not need."""
+        """Drop what the last reading did not need."""
         self.letters = {uri: letter for uri, letter in self.letters.items() if uri in letters}
         self.redriven &= set(letters)
         self.commits = {key: commit for key, commit in self.commits.items() if key in commits}

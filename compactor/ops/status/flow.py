@@ -1,4 +1,4 @@
-"""What comes in against what goes out, and how long until nothing waits. Decisions, no I/O."""
+"""Compares what arrives with what is processed, and tells how long until nothing waits. Decisions, no I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from compactor.core.distributions import distribution_of
 from compactor.core.records import RecentCommit
+from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.ops.status.values import Backlog, Drain, Latency, Rates, Rejects
+from compactor.ops.status.values import Drain, Latency, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
-"""The last while: long enough that a pause between two manifests does not look like an end of the input."""
+"""The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
 
 _LEAST_WINDOW_SECONDS = 1.0
 
@@ -20,12 +21,12 @@ def rates(
 ) -> Rates:
     """What arrives, and what is processed.
 
-    Whatever arrived lately either waits, or is among the latest commits. These reach back only so far where all places
-    for their summaries are taken: then the window is that much shorter.
+    Everything that arrived in the window either waits, or is among the latest commits. Where all slots for summaries
+    are taken, the window reaches back no further than the oldest of them.
 
     Args:
         recent: Summaries of the latest commits.
-        waiting: When each waiting manifest came to be, and the bytes it names; none that is among the commits.
+        waiting: The time of creation and the input bytes of each waiting manifest that is not among the commits.
         now: The time.
         slots: How many summaries the ledger keeps.
     """
@@ -44,34 +45,34 @@ def rates(
 
 
 def _arrived_at(commit: RecentCommit) -> datetime:
-    """When a manifest came to be; where an older release did not keep it, when the work on it began."""
+    """When a manifest was created; where that is unknown, when the work on it began."""
     return commit.arrived_at or commit.decided_at - timedelta(seconds=commit.seconds)
 
 
 def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
-    """How long until nothing waits, if input keeps arriving as it does and the job is at work all the time."""
+    """The time until nothing waits, if input keeps arriving at this rate and the job works without pauses."""
     if not backlog.manifests:
         return Drain(0.0, is_never=False, reason="nothing waits")
     if not is_running:
         return Drain(None, is_never=True, reason="no job runs")
     at_work, arriving = found.at_work_bytes_per_second, found.arriving_bytes_per_second
     if at_work is None or backlog.input_bytes is None:
-        missing = "nothing was committed so far" if at_work is None else "no manifest that waits could be read"
+        missing = "nothing was committed so far" if at_work is None else "no waiting manifest could be read"
         return Drain(None, is_never=False, reason=missing)
     if not found.processed_bytes_per_second and backlog.oldest_seconds >= found.window_seconds:
         return Drain(None, is_never=True, reason="nothing was committed lately")
     if at_work <= arriving:
         return Drain(None, is_never=True, reason="more arrives than is processed")
     return Drain(
-        backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work less what comes in"
+        backlog.input_bytes / (at_work - arriving), is_never=False, reason="the rate at work minus what arrives"
     )
 
 
 def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:
-    """How long files took to be visible; None where there were none.
+    """The time from arrival to visible; None without files.
 
     Args:
-        arrivals: Of each commit, the seconds that each of its files took.
+        arrivals: For each commit, the seconds that each of its files took.
     """
     seconds = [each for commit in arrivals for each in commit]
     if not seconds:
@@ -84,5 +85,5 @@ def rejects(recent: Sequence[RecentCommit]) -> Rejects:
     """The rejected lines of the latest commits."""
     reasons = Counter[str]()
     for commit in recent:
-        reasons.update(commit.rejects or {})
+        reasons.update(commit.rejects)
     return Rejects(len(recent), sum(commit.rejected_lines for commit in recent), dict(reasons))

@@ -1,23 +1,27 @@
-"""How the job stands, in one word, with the reason and the next move in words. Decisions, no I/O."""
+"""Finds the state of the job: the most urgent of all conditions that hold. Decisions, no I/O."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.formatting import shown_seconds
-from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesQuarantined, LivingRun, State
+from compactor.control.health import Condition, Finding, finding, is_late, lacks_progress, most_urgent, waiting_work
+from compactor.control.snapshot import LivingRun
+from compactor.core.formatting import count, shown_seconds
+from compactor.ledger.backlog import Backlog
+from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
 
 STALE_PENDING = 5
-"""A part that waited for so many times the longest wait was forgotten by the sealer."""
+"""A part that waits for this many times `builder.max_wait_seconds` was missed by the sealer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is too long.
+    """Limits of the judgement.
 
     Attributes:
-        sla_seconds: For a manifest to wait.
-        stall_seconds: For a run to commit nothing while work waits, and for a manifest to be in work.
-        max_wait_seconds: For an announced file to wait for others.
+        sla_seconds: How long a manifest may wait.
+        stall_seconds: How long a run may commit nothing while work waits, and a manifest may be in progress.
+        max_wait_seconds: How long an announced file may wait to be sealed.
         is_on_glue: Whether the control plane starts the job, and not a person.
     """
 
@@ -27,19 +31,19 @@ class Rules:
     is_on_glue: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is decided on.
+    """What is judged.
 
     Attributes:
-        runs: Those that are alive.
-        last_sign_at: The last sign of a run that did not sign off; None if there is none on record.
+        runs: The runs with a recent heartbeat.
+        last_heartbeat_at: The latest heartbeat of a run that died; None if there is none on record.
         last_commit_at: None if nothing was ever committed.
     """
 
     now: datetime
     runs: tuple[LivingRun, ...]
-    last_sign_at: datetime | None
+    last_heartbeat_at: datetime | None
     last_commit_at: datetime | None
     backlog: Backlog
     drain: Drain
@@ -51,105 +55,79 @@ class Facts:
         return shown_seconds((self.now - moment).total_seconds())
 
 
-def health(facts: Facts, rules: Rules) -> State:
-    """How the job stands.
+def health(facts: Facts, rules: Rules) -> Finding:
+    """The state of the job.
 
-    What keeps data from getting through at all comes before what makes it late, and that before what was set aside.
+    What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    return (
-        _stuck(facts, rules)
-        or _down(facts, rules)
-        or _stopping(facts)
-        or _behind(facts, rules)
-        or _needs_you(facts, rules)
-        or _quiet(facts)
-    )
+    findings = (*_of_runs(facts, rules), *_of_lateness(facts, rules), *_of_faults(facts, rules), _at_rest(facts))
+    return most_urgent(findings)
 
 
-def _stuck(facts: Facts, rules: Rules) -> State | None:
-    backlog = facts.backlog
-    if not (facts.runs and backlog.manifests and backlog.oldest_seconds >= rules.stall_seconds):
-        return None
-    since = max([min(run.started_at for run in facts.runs), *([facts.last_commit_at] if facts.last_commit_at else [])])
-    if (facts.now - since).total_seconds() < rules.stall_seconds:
-        return None
-    reason = f"a job runs but committed nothing for {facts.ago(since)}, and {_waiting(backlog)}"
-    if backlog.oldest_begun:
-        return State("stuck", reason, f"compactor trace {backlog.oldest_begun}, and the job's log")
-    return State("stuck", reason, "read the job's log; compactor stop, then start it again")
+def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
+    backlog, runs = facts.backlog, facts.runs
+    if not runs:
+        if not backlog.is_empty:
+            yield _down(facts, rules)
+        return
+    up_since, last = min(run.started_at for run in runs), facts.last_commit_at
+    if lacks_progress(
+        backlog, up_since=up_since, last_commit_at=last, stall_seconds=rules.stall_seconds, now=facts.now
+    ):
+        since = facts.ago(max(up_since, last or up_since))
+        reason = f"a job runs but has committed nothing for {since}, and {waiting_work(backlog)}"
+        move = f"compactor trace {backlog.oldest_begun}, and read the job's log" if backlog.oldest_begun else ""
+        yield finding(Condition.NO_PROGRESS, reason, move)
+    asked = [run.asked_to_stop_at for run in runs if run.asked_to_stop_at is not None]
+    if len(asked) == len(runs):
+        reason = f"asked to stop {facts.ago(min(asked))} ago; it stops after the batch in flight"
+        yield finding(Condition.STOPPING, reason)
 
 
-def _down(facts: Facts, rules: Rules) -> State | None:
-    if facts.runs or not (facts.backlog.manifests or facts.backlog.begun_manifests):
-        return None
-    move = (
-        "compactor control --dry-run says why it is not started"
-        if rules.is_on_glue
-        else "compactor run goes on where it was left"
-    )
-    died = facts.last_sign_at
-    why = "no job runs" if died is None else f"the job died: its last sign of life is {facts.ago(died)} old"
-    return State("stopped", f"{why}, and {_waiting(facts.backlog)}", move)
+def _down(facts: Facts, rules: Rules) -> Finding:
+    on_glue, here = "compactor control --dry-run says why it is not started", "compactor run continues where it stopped"
+    died = facts.last_heartbeat_at
+    why = "no job runs" if died is None else f"the job died: its last heartbeat is {facts.ago(died)} old"
+    reason = f"{why}, and {waiting_work(facts.backlog)}"
+    return finding(Condition.NO_HEARTBEAT, reason, on_glue if rules.is_on_glue else here)
 
 
-def _stopping(facts: Facts) -> State | None:
-    asked = [run.asked_to_stop_at for run in facts.runs if run.asked_to_stop_at is not None]
-    if not asked or len(asked) < len(facts.runs):
-        return None
-    return State("stopping", f"asked to end {facts.ago(min(asked))} ago; it ends after the batch in flight")
+def _of_lateness(facts: Facts, rules: Rules) -> Iterator[Finding]:
+    backlog, drain = facts.backlog, facts.drain
+    reason = f"{waiting_work(backlog)}; the SLA is {shown_seconds(rules.sla_seconds)}"
+    if facts.runs and drain.seconds is not None and is_late(backlog, rules.sla_seconds):
+        move = f"wait {shown_seconds(drain.seconds)} until the backlog is empty, or add workers"
+        yield finding(Condition.OLDEST_MANIFEST, reason, move)
+    elif facts.runs and is_late(backlog, rules.sla_seconds):
+        yield finding(Condition.OLDEST_MANIFEST, f"{reason}, and {drain.reason}")
+    elif facts.runs and drain.is_never and is_late(backlog, rules.sla_seconds / 2):
+        yield finding(Condition.FALLING_BEHIND, f"{reason}, and {drain.reason}")
 
 
-def _behind(facts: Facts, rules: Rules) -> State | None:
-    backlog, seconds = facts.backlog, facts.drain.seconds
-    is_late = backlog.oldest_seconds >= rules.sla_seconds
-    is_losing = facts.drain.is_never and backlog.oldest_seconds >= rules.sla_seconds / 2
-    if not facts.runs or not backlog.manifests or not (is_late or is_losing):
-        return None
-    reason = f"{_waiting(backlog)}; the SLA is {shown_seconds(rules.sla_seconds)}"
-    if seconds is None:
-        return State(
-            "behind", f"{reason}, and {facts.drain.reason}", "add workers (compactor cost tells what they cost)"
-        )
-    move = f"wait {shown_seconds(seconds)} until it is drained, or add workers"
-    return State("behind", reason, move)
-
-
-def _needs_you(facts: Facts, rules: Rules) -> State | None:
+def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
-        return State("needs_you", reason, f"compactor trace {backlog.oldest_begun}")
+        yield finding(Condition.MANIFESTS_STUCK, reason, f"compactor trace {backlog.oldest_begun}")
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
-        reason = f"announced files wait for {shown_seconds(backlog.oldest_pending_seconds)}, and nobody seals them"
-        return State("needs_you", reason, "read the log of the function that seals manifests")
+        waited = shown_seconds(backlog.oldest_pending_seconds)
+        yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")
     if letters.open:
         what = "1 manifest is a dead letter" if letters.open == 1 else f"{letters.open:,} manifests are dead letters"
-        named = f"compactor trace {letters.latest[0].manifest_id}, then " if letters.latest else ""
-        return State("needs_you", what, f"{named}compactor redrive manifests")
+        move = f"compactor trace {letters.latest[0].manifest_id}, then compactor redrive manifests"
+        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
     if files.open:
-        what = "1 input file was set aside" if files.open == 1 else f"{files.open:,} input files were set aside"
-        return State("needs_you", what, "mend the cause, then compactor redrive files")
-    return None
+        reason = f"{count(files.open, 'input file')} {'is' if files.open == 1 else 'are'} quarantined"
+        yield finding(Condition.FILES_QUARANTINED, reason)
 
 
-def _quiet(facts: Facts) -> State:
+def _at_rest(facts: Facts) -> Finding:
+    """What holds if nothing else does."""
     last = f"the last commit was {facts.ago(facts.last_commit_at)} ago" if facts.last_commit_at else ""
+    if facts.runs and not facts.backlog.is_empty:
+        return finding(Condition.RUNNING, waiting_work(facts.backlog))
     if facts.runs:
-        if facts.backlog.manifests or facts.backlog.begun_manifests:
-            return State("running", _waiting(facts.backlog))
-        return State("idle", f"nothing waits; {last or 'nothing was committed yet'}")
-    if not last:
-        return State(
-            "empty", "nothing was committed here yet, and nothing waits", "compactor plan PREFIX, then compactor run"
-        )
-    return State("stopped", f"no job runs, and nothing waits; {last}", "compactor plan PREFIX, if there is new input")
-
-
-def _waiting(backlog: Backlog) -> str:
-    if not backlog.manifests:
-        begun = backlog.begun_manifests
-        return "1 manifest is begun and not done" if begun == 1 else f"{begun:,} manifests are begun and not done"
-    oldest = shown_seconds(backlog.oldest_seconds)
-    if backlog.manifests == 1:
-        return f"1 manifest waits or is in work, for {oldest}"
-    return f"{backlog.manifests:,} manifests wait or are in work, the oldest for {oldest}"
+        return finding(Condition.IDLE, f"nothing waits; {last or 'nothing was committed yet'}")
+    if last:
+        return finding(Condition.ALL_DONE, f"no job runs, and nothing waits; {last}")
+    return finding(Condition.EMPTY, "nothing was committed here yet, and nothing waits")

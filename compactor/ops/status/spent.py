@@ -1,4 +1,4 @@
-"""What the workers cost so far, from Glue's runs and the latest commits. Decisions, no I/O."""
+"""Computes the cost of the workers so far, from Glue's runs and the latest commits. Decisions, no I/O."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,32 +15,32 @@ _HOUR_SECONDS = 3600.0
 
 
 def spent(runs: Sequence[JobRun], recent: Sequence[RecentCommit], now: datetime) -> Spent:
-    """What the runs cost.
+    """The cost of the runs.
 
     Args:
-        runs: Of the job, as far back as the latest one at least.
+        runs: Runs of the job, at least back to the latest one.
         recent: Summaries of the latest commits.
         now: The time.
     """
     priced = [run for run in runs if run.size is not None and run.size.is_priced]
     if not priced:
-        return Spent("no run at Glue whose workers have a price")
+        return Spent("no run on Glue whose workers have a price")
     latest = max(priced, key=lambda run: run.started_at)
     job = latest.size
     if job is None:  # which `priced` rules out
         return Spent(NOT_ON_GLUE)
-    measured = measured_cost(recent, job)
+    measured = measured_cost(recent, job.dollars_per_hour)
     return Spent(
         job=job,
         run_seconds=latest.lived_seconds(now),
         run_dollars=_dollars(latest, latest.started_at, now),
         day_dollars=sum(_dollars(run, max(run.started_at, now - _DAY), now) for run in priced),
         dollars_per_hour=job.dollars_per_hour,
-        dollars_per_terabyte=None if measured is None else measured.per_terabyte(measured.dollars_elapsed),
+        dollars_per_terabyte=None if measured is None else measured.dollars_per_terabyte_elapsed,
     )
 
 
 def _dollars(run: JobRun, start: datetime, now: datetime) -> float:
-    """What a run cost from some moment on; nothing if it had ended before."""
+    """The cost of a run since a moment; 0 if it had ended by then."""
     seconds = ((run.ended_at or now) - start).total_seconds()
     return max(0.0, seconds) * (run.size.dollars_per_hour if run.size else 0.0) / _HOUR_SECONDS

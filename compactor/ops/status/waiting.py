@@ -1,4 +1,4 @@
-"""Reads what waits: manifests in the watched prefix with the bytes they name, begun ones, and pending parts."""
+"""Reads the backlog: manifests in the watched prefix with the bytes they name, begun ones, and pending parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from compactor.core.errors import ManifestError, ObjectNotFound
 from compactor.core.layout import Layout, id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.ledger.backlog import Backlog
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 from compactor.ops.status.cache import StatusCache
-from compactor.ops.status.values import Backlog
 
 MANIFESTS_READ = 200
-"""How many waiting manifests are read for the bytes that they name; those of more are extrapolated."""
+"""How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
 
 READ_MAX_BYTES = 4 * 1024 * 1024
-"""A longer manifest, of some 20,000 files, is not read but extrapolated."""
+"""A longer manifest, of about 20,000 files, is not read; its bytes are extrapolated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The backlog, and what it is made of.
+    """The backlog, manifest by manifest.
 
     Attributes:
-        manifests: The id, as far as the name tells it, the arrival and the bytes of each manifest; bytes that were not
-            read are extrapolated.
+        manifests: The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read
+            are extrapolated.
     """
 
     backlog: Backlog
@@ -38,13 +38,13 @@ def read_waiting(
     layout: Layout,
     ledger: Ledger,
     now: datetime,
-    memory: StatusCache,
+    cache: StatusCache,
     *,
     allowed_prefixes: Sequence[str],
 ) -> Waiting:
-    """Read what waits. Reads at most `MANIFESTS_READ` manifests, evenly spread over all."""
+    """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all."""
     infos = [info for info in store.list(layout.manifests_folder) if is_delivery(info.uri)]
-    weights = _weights(store, layout, infos, memory, allowed_prefixes)
+    weights = _weights(store, layout, infos, cache, allowed_prefixes)
     per_byte = _bytes_per_manifest_byte(infos, weights)
     manifests = [
         (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
@@ -71,13 +71,13 @@ def _weights(
     store: ObjectStore,
     layout: Layout,
     infos: Sequence[ObjectInfo],
-    memory: StatusCache,
+    cache: StatusCache,
     allowed_prefixes: Sequence[str],
 ) -> dict[tuple[str, str], int]:
-    """The bytes that a sample of manifests name, by the manifest's URI and version."""
+    """The bytes that a sample of manifests name, by the manifest's URI and ETag."""
 
     def weigh(info: ObjectInfo) -> int | None:
-        known = memory.weights.get(_key(info))
+        known = cache.weights.get(_key(info))
         if known is not None:
             return known
         try:
@@ -89,15 +89,15 @@ def _weights(
         return sum(file.weight_bytes for file in manifest.files)
 
     readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]
-    step = max(1, -(-len(readable) // MANIFESTS_READ))
-    sample = readable[::step]
+    stride = max(1, -(-len(readable) // MANIFESTS_READ))
+    sample = readable[::stride]
     found = zip(sample, map_ordered(weigh, sample), strict=True)
-    memory.weights = {_key(info): weight for info, weight in found if weight is not None}
-    return memory.weights
+    cache.weights = {_key(info): weight for info, weight in found if weight is not None}
+    return cache.weights
 
 
 def _bytes_per_manifest_byte(infos: Sequence[ObjectInfo], weights: dict[tuple[str, str], int]) -> float | None:
-    """What a byte of a manifest stands for: manifests are the longer, the more files they name."""
+    """The input bytes per byte of a manifest: a manifest is the longer, the more files it names."""
     length = sum(info.size_bytes for info in infos if _key(info) in weights)
     return sum(weights.values()) / length if length else None
 

@@ -1,1 +1,1 @@
-"""Tells where a file, a manifest or an output is, and how it came there."""
+"""Answers where a file, a manifest or an output is."""

@@ -1,6 +1,8 @@
-"""Where is it? Follows an input file, a manifest, or a file of output or rejects through all that is on record."""
+"""Follows an input file, a manifest, or a file of output or rejects through everything on record."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 
 from compactor.core.layout import Layout, canonical, date_of_file, is_within, redriven_owner
@@ -8,6 +10,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
 from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
@@ -27,44 +30,39 @@ SEARCHED_DAYS = 31
 _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Tracer:
     """Follows files and manifests. Writes nothing.
 
-    Args:
-        store: Where everything is.
-        layout: The places.
-        ledger: How far manifests have come.
-        redrive_log: What was redriven.
-        claims: Which manifest a planned file belongs to; None where nobody plans.
-        clock: The day of a file that names none and is gone.
-        allowed_prefixes: Folders that input may be in.
+    Attributes:
+        claims: Tells the manifest of a planned file; None if nothing is ever planned.
+        clock: Its date is that of a file that is gone and has no date in its name.
+        allowed_prefixes: Folders that may have input.
     """
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        layout: Layout,
-        ledger: Ledger,
-        redrive_log: RedriveLog,
-        claims: ClaimTable | None,
-        clock: Clock,
-        *,
-        allowed_prefixes: Sequence[str],
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._claims = claims
-        self._clock = clock
-        self._histories = Histories(store, layout, ledger, redrive_log)
-        self._search = FileSearch(store, layout, ledger, allowed_prefixes=allowed_prefixes, skip_unreadable=True)
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
+    redrive_log: RedriveLog
+    claims: ClaimTable | None
+    clock: Clock
+    allowed_prefixes: Sequence[str]
+
+    @cached_property
+    def _histories(self) -> Histories:
+        return Histories(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
+
+    @cached_property
+    def _search(self) -> FileSearch:
+        state = State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
+        return FileSearch(state=state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
         history = self._histories.of(self._sealed_into(manifest_id))
         if history is None:
-            trace.searched = f"the ledger in {self._layout.state} and {self._layout.manifests_folder}"
+            trace.searched = f"the ledger in {self.layout.state} and {self.layout.manifests_folder}"
             return trace
         add_history(trace, history)
         trace.exists = bool(history.uri)
@@ -81,10 +79,10 @@ class Tracer:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
 
         Args:
-            uri: Literally.
-            days: How many days of the ledger to search for an input file without a claim: its own, then the newest.
+            uri: The URI, taken literally.
+            days: The dates of the ledger to search for an input file without a claim: its own, then the newest.
         """
-        output, rejects = self._layout.output_owner(uri), self._layout.rejects_owner(uri)
+        output, rejects = self.layout.output_owner(uri), self.layout.rejects_owner(uri)
         if output is not None:
             return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
@@ -92,23 +90,23 @@ class Tracer:
         manifest_id = self._histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
-            trace.uri, trace.exists = uri, self._store.stat(uri) is not None
-            if trace.trace_state is TraceState.UNKNOWN and trace.exists and is_within(uri, self._layout.manifests):
-                # Nobody began it, and it is not called by its id.
-                trace.trace_state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
+            trace.uri, trace.exists = uri, self.store.stat(uri) is not None
+            if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.layout.manifests):
+                # It has no record yet, and its name is not its id.
+                trace.state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
             return trace
         return self._trace_input(uri, days)
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
-        """Tell which manifest wrote an output or rejects file."""
-        trace.exists = self._store.stat(trace.uri) is not None
+        """Find the manifest that wrote an output or rejects file."""
+        trace.exists = self.store.stat(trace.uri) is not None
         history = self._histories.of(manifest_id) if manifest_id else None
         commit = history.outcome if history is not None else None
         written: Sequence[StagedFile] = ()
         if isinstance(commit, Commit):
             written = commit.outputs if trace.kind == "output" else commit.rejects
         if history is None or canonical(trace.uri) not in {canonical(file.final) for file in written}:
-            by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which no manifest gives"
+            by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             trace.searched = f"{by}; expected a commit that names it"
             return trace
         add_history(trace, history)
@@ -119,9 +117,9 @@ class Tracer:
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
-        info = self._store.stat(uri)
+        info = self.store.stat(uri)
         trace = Trace(uri=uri, exists=info is not None)
-        manifest_id = redriven_owner(uri, self._layout.redriven_folder) or self._claimed_for(uri, info)
+        manifest_id = redriven_owner(uri, self.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is None:
             naming = self._found(trace, info, days)
             if naming is None:
@@ -130,11 +128,11 @@ class Tracer:
                 return trace
             manifest_id = naming.manifest_id
         else:
-            trace.trace_state = TraceState.CLAIMED
+            trace.state = TraceState.CLAIMED
         trace.manifest_id = manifest_id
-        part_uri = self._layout.pending_part(manifest_id)
-        if self._store.stat(part_uri) is not None:
-            trace.trace_state, trace.manifest_uri = TraceState.PENDING, part_uri
+        part_uri = self.layout.pending_part(manifest_id)
+        if self.store.stat(part_uri) is not None:
+            trace.state, trace.manifest_uri = TraceState.PENDING, part_uri
             return trace
         history = self._latest(manifest_id, uri)
         if history is not None:
@@ -142,40 +140,40 @@ class Tracer:
         return trace
 
     def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
-        if info is None or self._claims is None:
+        if info is None or self.claims is None:
             return None
         key = claim_key(ManifestFile(uri=uri, etag=info.etag))
-        claim = self._claims.get_many([key]).get(key)
+        claim = self.claims.get_many([key]).get(key)
         return None if claim is None else self._sealed_into(claim.holder)
 
     def _sealed_into(self, holder: str) -> str:
-        """The manifest that a pending part went into; any other holder as it is."""
-        return holder if self._claims is None else manifests_of(self._claims, [holder])[holder]
+        """The manifest that a pending part was sealed into; any other holder as it is."""
+        return holder if self.claims is None else manifests_of(self.claims, [holder])[holder]
 
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
-        """The manifest that says most of a file, from the first place where there is one; tells what was searched."""
+        """The naming of a file that tells most, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
-        own_day = date_of_file(trace.uri, info.modified_at if info else self._clock.now())
+        own_day = date_of_file(trace.uri, info.modified_at if info else self.clock.now())
         searched: list[str] = []
         for day in self._days(own_day, days):
             searched.append(day)
             if found := _best(self._search.on_date(day, wanted), info):
                 return found
-            # What waits is looked at after the file's own day, before all others.
+            # Manifests that wait come after the file's own date, before all other dates.
             if len(searched) == 1 and (found := _best(self._search.waiting(wanted), info)):
                 return found
         more = len(searched) - 1
         others = f" and {more} other day{'s' if more > 1 else ''}, the newest first" if more else ""
-        claims = "the claims, " if self._claims is not None else ""
+        claims = "the claims, " if self.claims is not None else ""
         trace.searched = f"{claims}the manifests that wait, the ledger of {own_day}{others}"
         return None
 
     def _days(self, own_day: str, days: int) -> Iterator[str]:
-        others = (day for day in reversed(list(self._ledger.dates())) if day != own_day)
+        others = (day for day in reversed(list(self.ledger.dates())) if day != own_day)
         return islice(chain([own_day], others), max(days, 1))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
-        """The history of a manifest, or of the last one that the file was redriven as."""
+        """The history of a manifest, or of the last manifest that redrives this file of it."""
         history = self._histories.of(manifest_id)
         seen = {manifest_id}
         while history is not None and (entry := _redriven_as(history, uri)) is not None:
@@ -204,7 +202,7 @@ class Tracer:
         if report is None:
             return
         if report.status is not FileStatus.COMPACTED:
-            trace.trace_state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
+            trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
             trace.next_moves = moves_of_file(history, report)
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
@@ -212,11 +210,11 @@ class Tracer:
         if report.rejected_lines:
             trace.next_moves = [move for move in moves_of_manifest(history) if " rejects " in move]
         if info is not None and report.etag and info.etag != report.etag:
-            trace.message = f"this is what became of version {report.etag}; the object is version {info.etag} now"
+            trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
-    """What says most of a file, rather of its version of now."""
+    """The naming that tells most; one of the current version comes first."""
 
     def rank(naming: Naming) -> tuple[bool, int]:
         is_other = info is not None and naming.etag is not None and naming.etag != info.etag
@@ -226,7 +224,7 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
 
 
 def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
-    """The last redrive by which a file was put back as a whole."""
+    """The last redrive of a whole file."""
     wanted = canonical(uri)
     for entry in reversed(history.redriven_as):
         named = any(canonical(file.uri) == wanted for file in entry.redrive.manifest.files)
@@ -236,7 +234,7 @@ def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
 
 
 def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
-    """Whether a redrive put back a file, or lines of it."""
+    """Whether a redrive has a file, or lines of it."""
     redrive = entry.redrive
     uris = (
         (each.source_uri for each in redrive.inputs)

@@ -1,1 +1,1 @@
-"""Proves from what is stored that every line is where the ledger says, and names what is not."""
+"""Proves from what is stored that every line is where the ledger says, and names every difference."""

@@ -1,10 +1,10 @@
-"""Compares every value: reads the inputs again, line by line, and the Parquet files row by row.
+"""Compares every value: reads the inputs again line by line, and the Parquet files row by row.
 
-The text of an input becomes the value of its column's type as it should be, and that value its one canonical text,
-which any other value in the Parquet file differs from.
+Both sides are compared as canonical text. The text of an input becomes the value of its column's type, and that value
+its canonical text; the value in the Parquet file becomes canonical text as well.
 
-Rows lose their order on the way, so each side is summed up as the number of its rows and the sum of their digests.
-Equal sums of 128-bit digests with equal counts mean equal rows, each as often; memory does not grow with their number.
+The engine does not keep the order of rows. So each side is the number of its rows and the sum of their 128-bit digests:
+if both agree, the same rows are there, each equally often. Memory does not grow with the number of rows.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.rawjson import texts
-from compactor.ops.verify.verifier import Discrepancy, VerifyReport
+from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
 
-BATCH_BYTES = 32 * 1024 * 1024  # of Parquet values, uncompressed, that are held as Python objects at once
+BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
 _REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
 _DIGEST_BYTES = 16
 _MODULUS = 1 << (8 * _DIGEST_BYTES)
@@ -41,47 +41,40 @@ _MODULUS = 1 << (8 * _DIGEST_BYTES)
 
 @dataclass(slots=True)
 class Sum:
-    """An order-free fingerprint of many rows."""
+    """A fingerprint of many rows that does not depend on their order."""
 
     rows: int = 0
     total: int = 0
 
     def add(self, row: Sequence[object]) -> None:
-        """Count one row of JSON values."""
+        """Add one row of JSON values."""
         digest = hashlib.blake2b(orjson.dumps(row), digest_size=_DIGEST_BYTES).digest()
         self.rows += 1
         self.total = (self.total + int.from_bytes(digest, "big")) % _MODULUS
 
     def merge(self, other: "Sum") -> None:
-        """Count all rows of another sum."""
+        """Add all rows of another sum."""
         self.rows += other.rows
         self.total = (self.total + other.total) % _MODULUS
 
 
+@dataclass(frozen=True, kw_only=True)
 class DeepVerifier:
-    """Compares the contents of commits.
+    """Compares the contents of commits with their inputs."""
 
-    Args:
-        store: Where everything is.
-        registry: The schema versions.
-        limits: What inspection is told today, for commits that do not say what it was told then.
-    """
-
-    def __init__(self, store: ObjectStore, registry: SchemaRegistry, limits: Limits) -> None:
-        self._store = store
-        self._registry = registry
-        self._limits = limits
+    store: ObjectStore
+    registry: SchemaRegistry
 
     def check(self, commit: Commit, report: VerifyReport) -> None:
-        """Compare one commit, and add what was found to the report."""
-        schema = self._registry.version(commit.schema_version)
+        """Compare one commit, and add the result to the report."""
+        schema = self.registry.version(commit.schema_version)
         try:
             rejected, refused = self._staged_rejects(commit)
             written, by_source = self._written_rows(commit, schema)
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total, limits = Sum(), self._limits_of(commit)
+        total, limits = Sum(), _limits_of(commit)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
@@ -98,18 +91,10 @@ class DeepVerifier:
         if not by_source and not report.inputs_gone:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
-    def _limits_of(self, commit: Commit) -> Limits:
-        """What inspection was told when it decided what a reject is."""
-        line, decompressed = commit.max_line_bytes, commit.max_decompressed_bytes
-        return Limits(
-            max_line_bytes=self._limits.max_line_bytes if line is None else line,
-            max_decompressed_bytes=self._limits.max_decompressed_bytes if decompressed is None else decompressed,
-        )
-
     def _input_sums(
         self, file: FileReport, schema: SchemaVersion, limits: Limits, refused: frozenset[bytes]
     ) -> tuple[Sum, Sum] | None:
-        """Rows and rejects of an input file as they should be; None if that version is not there any more."""
+        """The expected rows and rejects of an input file; None if that version of it is gone."""
         rows, rejects = Sum(), Sum()
         keys = [column.key for column in schema.columns if column.key is not None]
         types = {
@@ -129,8 +114,8 @@ class DeepVerifier:
 
         try:
             named = ManifestFile(uri=file.uri, etag=file.etag)
-            opened = open_file(self._store, named, any_version=False)
-            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self._store, opened, pool)) as stored:
+            opened = open_file(self.store, named, any_version=False)
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
         except (ObjectNotFound, ObjectChanged):
@@ -138,42 +123,47 @@ class DeepVerifier:
         except FileError as exc:
             if exc.status in {FileStatus.MISSING, FileStatus.CHANGED}:
                 return None
-            rejects.add([str(exc)])  # it could be read when it was compacted: shows as a difference
+            rejects.add([str(exc)])  # the job could read it, so this must be a difference
         return rows, rejects
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for uri, line_number, byte_offset, reason, raw in _rows(self._store, file.final, _REJECT_COLUMNS):
+            for uri, line_number, byte_offset, reason, raw in _rows(self.store, file.final, _REJECT_COLUMNS):
                 sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
                 if reason == "parsers_disagree":
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
         return sums, {uri: frozenset(lines) for uri, lines in refused.items()}
 
     def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
-        """Sums of the written rows by their source file, or all under "" where the files do not tell."""
+        """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         names = [column.name for column in schema.columns if column.key is not None]
         rescued_name = [column.name for column in schema.columns if column.key is None]
         types = {column.name: column.column_type for column in schema.columns if column.is_typed}
         sums: dict[str, Sum] = {}
         by_source = True
         for file in commit.outputs:
-            facts = parquet_facts(self._store, file.final)
-            of_file = self._registry.version(file.version_in(commit))
+            facts = parquet_facts(self.store, file.final)
+            of_file = self.registry.version(file.version_in(commit))
             _check_types(file.final, facts, of_file)
             later = frozenset(column.name for column in schema.columns[len(of_file.columns) :])
             by_source = "_source_file" in facts.columns
             source_name = ["_source_file"] if by_source else []
-            for row in _rows(self._store, file.final, [*names, *rescued_name, *source_name], types, later):
+            for row in _rows(self.store, file.final, [*names, *rescued_name, *source_name], types, later):
                 rescued = sorted(row[len(names)] or []) if rescued_name else []
                 source = row[-1] if by_source else ""
                 sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
         return sums, by_source
 
 
+def _limits_of(commit: Commit) -> Limits:
+    """The limits that decided what is a reject."""
+    return Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
+
+
 def _replace_typed(values: dict[str, str | None], types: Mapping[str, ColumnType]) -> list[tuple[str, str]]:
-    """Put canonical texts in place of the texts of typed columns; returns those that do not fit, which become null."""
+    """Replace the texts of typed columns by canonical ones, or by null where they do not fit; returns those."""
     misfits: list[tuple[str, str]] = []
     for key, column_type in types.items():
         text = values.get(key)
@@ -199,14 +189,14 @@ def _rows(
     types: Mapping[str, ColumnType] | None = None,
     later: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns, row by row; those of typed columns as canonical text, of later columns as nulls."""
+    """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
     types = types or {}
     file, _ = open_parquet(store, uri)
     missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
     if missing:
         raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
     try:
-        # By column and then zipped: building a dictionary for each row takes several times as long.
+        # Zipping columns is several times as fast as building a dictionary for each row.
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
             if names:
                 columns = [

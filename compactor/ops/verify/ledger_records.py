@@ -1,8 +1,9 @@
-"""Holds the ledger's records of a manifest against each other: is one of them missing, false or damaged?"""
+"""Verifies the ledger's records of a manifest: whether one is missing, wrong or damaged."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
@@ -38,9 +39,9 @@ class RecordFindings:
 
     Attributes:
         outcome: None if there is none, or none that can be read.
-        is_done: Whether all that it names has to be in its final place.
-        redriven: What of it was put back: its own id, for a dead letter; else files that were set aside.
-        discrepancies: What is wrong with the records themselves.
+        is_done: Whether all files that the outcome names must be published.
+        redriven: The id of a dead letter that was redriven, or the URIs of quarantined files that were.
+        discrepancies: What is wrong with the records.
     """
 
     outcome: Commit | DeadLetter | None = None
@@ -49,53 +50,50 @@ class RecordFindings:
     discrepancies: list[Discrepancy] = field(default_factory=list)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RecordVerifier:
-    """Looks at the records of manifests. Safe for many threads, and beside a job that goes on.
+    """Verifies the records of manifests. Safe for many threads, and beside a running job."""
 
-    Args:
-        store: Where the records are.
-        layout: Their places.
-        ledger: Reads them.
-    """
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._redrive_log = RedriveLog(store, layout, ledger)
+    @cached_property
+    def _redrive_log(self) -> RedriveLog:
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
 
-    def examine(self, key: ManifestKey) -> RecordFindings:
-        """Look at all records of a manifest that was begun."""
-        names = self._ledger.record_names(key)
+    def verify(self, key: ManifestKey) -> RecordFindings:
+        """Verify all records of a manifest."""
+        names = self.ledger.record_names(key)
         while True:
-            found = self._examined(key, names)
+            found = self._verified(key, names)
             if not found.discrepancies:
                 return found
-            known, names = names, self._ledger.record_names(key)
-            if names == known:  # else a job went on with it meanwhile
+            known, names = names, self.ledger.record_names(key)
+            if names == known:  # else a job added a record meanwhile
                 return found
 
-    def _examined(self, key: ManifestKey, names: Collection[str]) -> RecordFindings:
+    def _verified(self, key: ManifestKey, names: Collection[str]) -> RecordFindings:
         manifest_id = key.id
         found = RecordFindings(is_done="done.json" in names)
         faults = found.discrepancies
-        accepted = self._record(manifest_id, self._layout.accepted(manifest_id), Accepted, faults)
-        folder = self._layout.ledger_records(key)
+        accepted = self._record(manifest_id, self.layout.accepted(manifest_id), Accepted, faults)
+        folder = self.layout.ledger_records(key)
         for name in sorted(names):
             kind = _kind(name)
             if kind is not None:
                 self._record(manifest_id, folder + name, kind, faults)
-        uri = self._layout.outcome(key)
+        uri = self.layout.outcome(key)
         if base_name(uri) in names:
-            found.outcome = _read(manifest_id, uri, lambda: self._ledger.outcome(key), faults)
+            found.outcome = _read(manifest_id, uri, lambda: self.ledger.outcome(key), faults)
         elif found.is_done:
             faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
         if found.outcome is not None:
             faults += self._outcome_faults(key, found.outcome, accepted, names)
             found.redriven = self._redriven(found.outcome)
-        if not found.is_done and not self._goes_on(key, accepted):
-            missing = self._layout.done(key) if found.outcome else uri
-            expected = "a record, or a manifest that is open or waits"
+        if not found.is_done and not self._is_open(key, accepted):
+            missing = self.layout.done(key) if found.outcome else uri
+            expected = "a record, or a manifest that is open or waiting"
             faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
         return found
 
@@ -106,13 +104,13 @@ class RecordVerifier:
         accepted: Accepted | None,
         names: Collection[str],
     ) -> Iterator[Discrepancy]:
-        uri = self._layout.outcome(key)
+        uri = self.layout.outcome(key)
         if outcome.key != key:
             found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
             yield Discrepancy(key.id, uri, f"the outcome of manifest {key.id} of {key.date}", found)
         if not isinstance(outcome, Commit):
             return
-        attempt = self._layout.attempt(key, outcome.attempt)
+        attempt = self.layout.attempt(key, outcome.attempt)
         if base_name(attempt) not in names:
             yield Discrepancy(key.id, attempt, "the attempt that was committed", "no such record")
         if accepted is not None and accepted.manifest is not None:
@@ -127,64 +125,60 @@ class RecordVerifier:
             return frozenset()
         try:
             entries = self._redrive_log.entries_about(manifest_id)
-        except (ObjectNotFound, RecordUnreadable):  # which is a discrepancy where that record is
+        except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
             return frozenset()
         if isinstance(outcome, DeadLetter):
             return frozenset({manifest_id} if was_redriven(manifest_id, entries) else ())
         taken = taken_from(manifest_id, entries)
         return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
-    def _goes_on(self, key: ManifestKey, accepted: Accepted | None) -> bool:
-        """Whether a job will still bring a manifest to done."""
-        if self._store.stat(self._layout.archived_manifest(key)) is not None:
-            return False  # it was archived after it was done
-        waiting = accepted.source_uri if accepted else self._layout.manifest(key.id)
-        return any(self._store.stat(uri) is not None for uri in (self._layout.open_marker(key.id), waiting))
+    def _is_open(self, key: ManifestKey, accepted: Accepted | None) -> bool:
+        """Whether a job will finish the manifest."""
+        if self.store.stat(self.layout.archived_manifest(key)) is not None:
+            return False  # only a manifest that is done is archived
+        waiting = accepted.source_uri if accepted else self.layout.manifest(key.id)
+        return any(self.store.stat(uri) is not None for uri in (self.layout.open_marker(key.id), waiting))
 
     def lost_of_archived(self, folder: str) -> Iterator[Discrepancy]:
-        """Archived manifests of which there is no record at all.
-
-        Args:
-            folder: The archive, or one day of it.
-        """
-        owners = (self._layout.archived_key(info.uri) for info in self._store.list(folder))
+        """Archived manifests without any record, in the archive or in one date's folder of it."""
+        owners = (self.layout.archived_key(info.uri) for info in self.store.list(folder))
         for found in map_ordered(self._lost, filter(None, owners)):
             yield from found
 
     def _lost(self, key: ManifestKey) -> list[Discrepancy]:
-        return [] if self._ledger.record_names(key) else [self._no_records(key)]
+        return [] if self.ledger.record_names(key) else [self._no_records(key)]
 
     def lost_of_accepted(self) -> Iterator[Discrepancy | None]:
-        """Accepted manifests of which there is no other record, but for archived ones; None for one that goes on."""
-        listed = self._store.list(self._layout.accepted_folder)
+        """Accepted manifests that are not archived and have no other record; None for each that is open."""
+        listed = self.store.list(self.layout.accepted_folder)
         ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
         for found in map_ordered(self._lost_of_accepted, ids):
             yield from found
 
     def _lost_of_accepted(self, manifest_id: str) -> list[Discrepancy | None]:
-        uri = self._layout.accepted(manifest_id)
+        uri = self.layout.accepted(manifest_id)
         faults: list[Discrepancy] = []
         accepted = self._record(manifest_id, uri, Accepted, faults)
         if accepted is None:
-            # Where there are other records, these have shown it already; there is no telling without the date.
-            begun = any(found.id == manifest_id for found in self._ledger.manifests())
+            # Its other records, if any, have reported this already. Their date is unknown here.
+            begun = any(found.id == manifest_id for found in self.ledger.manifests())
             return [] if begun else [*faults]
-        if accepted.kind in {"revoked", "part"} or self._ledger.record_names(accepted.key):
+        if accepted.kind in {"revoked", "part"} or self.ledger.record_names(accepted.key):
             return []
-        if self._store.stat(self._layout.archived_manifest(accepted.key)) is not None:
+        if self.store.stat(self.layout.archived_manifest(accepted.key)) is not None:
             return []
-        if self._goes_on(accepted.key, accepted):
+        if self._is_open(accepted.key, accepted):
             return [None]
-        if self._ledger.record_names(accepted.key):
-            return []  # a job went all the way meanwhile
+        if self.ledger.record_names(accepted.key):
+            return []  # a job finished it meanwhile
         return [self._no_records(accepted.key)]
 
     def _no_records(self, key: ManifestKey) -> Discrepancy:
-        where = self._layout.ledger_records(key)
+        where = self.layout.ledger_records(key)
         return Discrepancy(key.id, where, "the records of an accepted manifest", "no records")
 
     def _record(self, manifest_id: str, uri: str, kind: type[Record], faults: list[Discrepancy]) -> Record | None:
-        return _read(manifest_id, uri, lambda: self._ledger.record(uri, kind), faults)
+        return _read(manifest_id, uri, lambda: self.ledger.record(uri, kind), faults)
 
 
 def _kind(name: str) -> type[Document] | None:

@@ -1,4 +1,4 @@
-"""What an audit found: figures, discrepancies, and what was set aside."""
+"""The report of a verification: figures, discrepancies, quarantined files and dead letters."""
 
 from collections import Counter
 from collections.abc import Container
@@ -9,13 +9,13 @@ from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatu
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """One thing that is not as the ledger says.
+    """A difference between the ledger and what is stored.
 
     Attributes:
-        manifest_id: The manifest it belongs to; empty where none is known.
-        where: The file or record.
+        manifest_id: The manifest, or empty where none is known.
+        where: The URI of the file or record.
         expected: What the ledger says.
-        found: What is there.
+        found: What is stored.
     """
 
     manifest_id: str
@@ -26,10 +26,10 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """One input file that was set aside whole.
+    """One input file that was quarantined.
 
     Attributes:
-        redriven: It was put back under another manifest since, so that nobody has to look at it here.
+        redriven: Whether another manifest has it by now, so that it needs no operator.
     """
 
     manifest_id: str
@@ -41,10 +41,10 @@ class QuarantinedFile:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterManifest:
-    """One dead letter.
+    """One manifest that is a dead letter.
 
     Attributes:
-        redriven: It was put back under another id since, so that nobody has to look at this one.
+        redriven: Whether it was redriven under another id, so that it needs no operator.
     """
 
     manifest_id: str
@@ -55,21 +55,20 @@ class DeadLetterManifest:
 
 @dataclass(slots=True)
 class VerifyReport:
-    """What was proved.
+    """The figures of a verification.
 
-    `rows + rejected_lines + blank_lines == lines` holds for every file, or there is a discrepancy that says where not.
+    `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
 
     Attributes:
-        manifests: Committed manifests that were looked at.
-        dead_letters: Manifests that were set aside.
-        unfinished: Manifests on record that are not done; their input is still to be done.
+        manifests: Committed manifests.
+        dead_letters: Manifests that are dead letters.
+        unfinished: Manifests on record that are not done yet.
         files: Input files of the committed manifests.
-        files_by_status: The same, by what became of them.
-        inputs_gone: Inputs that a deep audit could not read again, because they are gone or another version by now.
-        inputs_compared: Inputs whose every value a deep audit compared.
-        discrepancies: Empty if all is well.
-        quarantined_files: Input files that were set aside whole, but for those that changed.
-        dead_letter_manifests: The dead letters.
+        files_by_status: The same, by their status.
+        inputs_gone: Inputs that `--deep` could not read again, because they are deleted or replaced.
+        inputs_compared: Inputs of which `--deep` compared every value.
+        discrepancies: Empty if everything adds up.
+        quarantined_files: Quarantined input files, without those that changed, whose new version has its own event.
     """
 
     manifests: int = 0
@@ -92,18 +91,13 @@ class VerifyReport:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether a person has to look: something does not add up, or was set aside whole and not put back since."""
+        """Whether there is a discrepancy, or a quarantined file or a dead letter that was not redriven."""
         files = any(not each.redriven for each in self.quarantined_files)
         manifests = any(not each.redriven for each in self.dead_letter_manifests)
         return bool(self.discrepancies) or files or manifests
 
     def add_commit(self, commit: Commit, *, redriven: Container[str] = ()) -> None:
-        """Count what a commit says of its files.
-
-        Args:
-            commit: The commit.
-            redriven: The files that were put back.
-        """
+        """Add the figures of a commit, of which the files in `redriven` were redriven."""
         self.manifests += 1
         for file in commit.files:
             self.files += 1
@@ -121,7 +115,7 @@ class VerifyReport:
         self.output_bytes += sum(output.size_bytes for output in commit.outputs)
 
     def add_dead_letter(self, letter: DeadLetter, *, redriven: bool) -> None:
-        """Count a dead letter."""
+        """Add a dead letter."""
         self.dead_letters += 1
         self.dead_letter_manifests.append(
             DeadLetterManifest(letter.manifest_id, letter.reason, letter.message, redriven)

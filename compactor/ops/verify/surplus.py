@@ -1,6 +1,7 @@
 """Finds files in the folders of output and rejects that no commit names."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby, takewhile
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
@@ -16,44 +17,39 @@ Owner = ManifestKey | None
 _Group = tuple[Owner, list[ObjectInfo]]
 
 
+@dataclass(frozen=True, kw_only=True)
 class SurplusFinder:
-    """Looks for files that are one too many.
+    """Finds files in the folders of output and rejects that no commit names.
 
-    What is there when a folder is listed was named before by a commit, so a job that goes on raises no false alarm.
-
-    Args:
-        store: Where the files are.
-        layout: Tells by a file's name whose it is.
-        ledger: Tells what that manifest's commit names.
+    A job commits before it publishes. So it is safe to list first and to read the commits then.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, ledger: Ledger) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
 
     def everywhere(self) -> Iterator[Discrepancy]:
-        """Look into the folders of all days, also of days that the ledger knows nothing of."""
-        outputs = self._store.list(folder(self._layout.output))
-        # Outside the folders of days there may be anything.
+        """Search the folders of all dates, even of dates without any record."""
+        outputs = self.store.list(folder(self.layout.output))
+        # Outside the folders of dates there may be other tables.
         yield from self._surplus(
-            (info for info in outputs if self._layout.output_owner(info.uri)), self._layout.output_owner
+            (info for info in outputs if self.layout.output_owner(info.uri)), self.layout.output_owner
         )
-        yield from self._surplus(self._store.list(self._layout.rejects_folder), self._layout.rejects_owner)
+        yield from self._surplus(self.store.list(self.layout.rejects_folder), self.layout.rejects_owner)
 
     def of_date(self, date: str) -> Iterator[Discrepancy]:
-        """Look into the folders of one day."""
-        yield from self._surplus(self._store.list(self._layout.output_folder_of(date)), self._layout.output_owner)
-        yield from self._surplus(self._store.list(self._layout.rejects_folder_of(date)), self._layout.rejects_owner)
+        """Search the folders of one date."""
+        yield from self._surplus(self.store.list(self.layout.output_folder_of(date)), self.layout.output_owner)
+        yield from self._surplus(self.store.list(self.layout.rejects_folder_of(date)), self.layout.rejects_owner)
 
     def of_manifest(self, key: ManifestKey) -> Iterator[Discrepancy]:
-        """Look at the files that are called like those of one manifest, in the folders of its day."""
+        """Search the folders of a manifest's date for files that are named after it."""
         for place, owner_of in (
-            (self._layout.output_folder_of(key.date), self._layout.output_owner),
-            (self._layout.rejects_folder_of(key.date), self._layout.rejects_owner),
+            (self.layout.output_folder_of(key.date), self.layout.output_owner),
+            (self.layout.rejects_folder_of(key.date), self.layout.rejects_owner),
         ):
-            called_alike = _beginning_with(self._store, place, f"{key.id}-")
-            yield from self._surplus([info for info in called_alike if owner_of(info.uri) == key], owner_of)
+            named_after = _beginning_with(self.store, place, f"{key.id}-")
+            yield from self._surplus([info for info in named_after if owner_of(info.uri) == key], owner_of)
 
     def _surplus(self, listed: Iterable[ObjectInfo], owner_of: Callable[[str], Owner]) -> Iterator[Discrepancy]:
         data = (info for info in listed if is_data(info.uri))
@@ -64,11 +60,11 @@ class SurplusFinder:
     def _surplus_of(self, group: _Group) -> list[Discrepancy]:
         owner, infos = group
         try:
-            outcome = self._ledger.outcome(owner) if owner and owner.id else None
+            outcome = self.ledger.outcome(owner) if owner and owner.id else None
         except ObjectNotFound:
             outcome = None
         except RecordUnreadable:
-            return []  # which is a discrepancy of its own, and all that can be said
+            return []  # the record itself is a discrepancy
         named = _named(outcome)
         return [
             Discrepancy(

@@ -1,7 +1,7 @@
 //! Which text stands for which typed value, and the form that Parquet stores it in.
 //!
-//! The rules are those of `compactor/schema/column_types.py`, to the last text. A value is judged by its text alone, so the
-//! JSON string "5" and the number 5 are the same value. Any bytes may come in: what is no value is `None`.
+//! The rules are exactly those of `compactor/schema/column_types.py`. Only the text of a value counts, so the JSON string
+//! "5" and the number 5 are the same value. Any bytes may come in: what is no value is `None`.
 
 mod decimal;
 mod double;

@@ -8,7 +8,7 @@ const EPOCH_PRECISION: u8 = 18;
 /// 0001-01-01T00:00:00Z, in microseconds since 1970.
 const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
 
-/// 9999-12-31T23:59:59.999999Z, likewise.
+/// 9999-12-31T23:59:59.999999Z, in microseconds since 1970.
 const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 
 /// From 0000-03-01 to 1970-01-01.

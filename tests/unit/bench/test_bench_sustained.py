@@ -95,10 +95,10 @@ def test_what_is_fed_is_built_and_proved_and_removed(app: App, messages: list[st
     manifests = [info.uri for info in app.store.list(app.layout.manifests_folder)]
     assert len(manifests) == built.manifests >= 2
     prover = Prover(app, {"a.ndjson": 2, "b.ndjson": 2})
-    prover.look()
+    prover.check()
     assert prover.proved.manifests == 0
     assert not app.batch_runner(PlainEngine(app.store)).run(manifests).failures
-    prover.look()
+    prover.check()
     prover.finish(5)
     proved = prover.proved
     assert proved.faults == []
@@ -124,7 +124,7 @@ def test_what_does_not_add_up_is_told_and_kept(app: App, messages: list[str]) ->
     commit = done(app, messages)
     Path(commit.outputs[0].final).unlink()
     prover = Prover(app, {"a.ndjson": 3, "b.ndjson": 2})
-    prover.look()
+    prover.check()
     assert any(commit.outputs[0].final in fault for fault in prover.proved.faults)
     assert any("expected 3 lines" in fault for fault in prover.proved.faults)
     assert all(Path(file.uri).exists() for file in commit.files)
@@ -135,7 +135,7 @@ def test_a_file_that_is_lost_or_left_or_doubled_is_told(app: App, messages: list
     commit = done(app, messages)
     prover = Prover(app, {"a.ndjson": 2, "b.ndjson": 2})
     prover.proved.passages[commit.files[0].uri] = Passage(1, 0, 0)
-    prover.look()
+    prover.check()
     assert prover.proved.faults == [f"{commit.files[0].uri}: was committed before"]
     shutil.copy(Path(commit.outputs[0].final), tmp_path / "output" / "stray.parquet")
     prover.finish(6)

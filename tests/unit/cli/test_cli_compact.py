@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
-from compactor.cli.ui.byte_bar import Watch
+from compactor.cli.ui.progress import CompactProgress
 from compactor.job.compaction import CompactionResult
 from tests.support import extras
 
@@ -98,17 +98,17 @@ def test_a_second_call_takes_what_is_new(raw: Path, out: Path) -> None:
 
 
 def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
-    """All of its lines are taken once more, and that is said."""
+    """All of its lines are taken once more, and the call says so."""
     write(raw / "2025-12-01.ndjson", lines(1))
     call(raw, out)
     write(raw / "2025-12-01.ndjson", lines(1, 2))
     result = call(raw, out)
     assert ids(out) == {"1": 2, "2": 1}
-    assert "1 file replaced since taken before: all lines of them were taken again" in result.stderr
+    assert "1 file replaced since an earlier call: all their lines were taken again" in result.stderr
 
 
 def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
-    """Without a date in its name its lines are of another day each time; that they come again is no secret."""
+    """Without a date in its name its lines count for another day each time; the call says that they come again."""
     write(raw / "app.log", lines(1))
     os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
     call(raw, out)
@@ -137,8 +137,8 @@ def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> 
     assert ids(out) == {"1": 1}
 
 
-def test_linked_folders_are_not_passed_over_in_silence(raw: Path, out: Path) -> None:
-    """Links to files are followed; those to folders, which may lead round in a circle, are told of."""
+def test_linked_folders_are_reported(raw: Path, out: Path) -> None:
+    """Links to files are followed; links to folders, which may form a circle, are skipped and counted."""
     write(raw / "a.ndjson", lines(1))
     elsewhere = raw.parent / "elsewhere"
     elsewhere.mkdir()
@@ -147,12 +147,12 @@ def test_linked_folders_are_not_passed_over_in_silence(raw: Path, out: Path) -> 
     (raw / "sub").mkdir()
     (raw / "sub" / "more").symlink_to(elsewhere)
     (raw / "sub" / "up").symlink_to(raw)
-    assert "left out  2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
+    assert "skipped   2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
     assert ids(out) == {"1": 1, "2": 1}
 
 
 def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
-    """Without the state that goes with them nobody can tell which lines they are; kept settings alone are no loss."""
+    """Rows without their state stop a first call; lost settings alone do not."""
     write(raw / "a.ndjson", lines(1))
     call(raw, out)
     (out.parent / "rows.compactor" / "compactor.toml").unlink()
@@ -160,7 +160,7 @@ def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) 
     shutil.rmtree(out.parent / "rows.compactor")
     for words in [(raw, out), (raw, out, "--state", out.parent / "elsewhere"), (raw, out, "--dry-run")]:
         result = call(*words)
-        assert (result.exit_code, "knows nothing of -> expected an empty folder" in result.stderr) == (2, True)
+        assert (result.exit_code, "-> expected an empty folder, or --state" in result.stderr) == (2, True)
     assert ids(out) == {"1": 1}
 
 
@@ -178,15 +178,15 @@ def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) ->
     assert Path(settings).read_text().endswith("# edited\n")
 
 
-def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
-    """A file that breaks off is set aside with its reason, the rest goes on, and the next moves can be copied."""
+def test_quarantined_files_are_reported(raw: Path, out: Path) -> None:
+    """A truncated file is quarantined with its reason, the rest becomes rows, and the next actions can be copied."""
     write(raw / "a.ndjson", lines(1))
     write(raw / "b.gz", gzip.compress(lines(*range(1000)))[:-20])
     result = call(raw, out)
     assert result.exit_code == 3
     assert ids(out) == {"1": 1}
-    assert f"1 file, such as {raw}/b.gz: unreadable" in result.stdout
-    assert f"put back    compactor --config {out}.compactor/compactor.toml redrive files" in result.stdout
+    assert f"quarantined  {raw}/b.gz (unreadable)" in result.stdout
+    assert f"redrive     compactor --config {out}.compactor/compactor.toml redrive files" in result.stdout
     again, code = document(raw, out)
     assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)
     write(raw / "b.gz", gzip.compress(lines(2)))
@@ -195,7 +195,7 @@ def test_what_was_set_aside_is_told(raw: Path, out: Path) -> None:
 
 
 def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lease that outlasts all patience, as after a jump of the clock, is no success, though nothing is wrong."""
+    """A lease that outlasts every pause, as after a jump of the clock, gives exit code 1."""
     write(raw / "a.ndjson", lines(1))
     call(raw, out)
     write(raw / "b.ndjson", lines(2))
@@ -206,7 +206,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     monkeypatch.setattr("compactor.cli.commands.compact.time.sleep", lambda _seconds: None)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
-    assert "1 file held by another planner: the same call takes them later" in result.stderr
+    assert "1 file held by another planner: run this command again later to take them" in result.stderr
 
 
 def test_what_does_not_add_up_is_told(raw: Path, out: Path) -> None:
@@ -241,18 +241,18 @@ def test_wrong_usage(raw: Path, out: Path) -> None:
     empty = raw.parent / "empty"
     empty.mkdir()
     for arguments, fault in [
-        ((raw.parent / "none", out), "there is no such folder"),
+        ((raw.parent / "none", out), "does not exist -> expected a folder"),
         ((empty, out), "holds no files with data"),
-        ((raw / "a.ndjson", out), "is a file -> expected the folder it is in"),
+        ((raw / "a.ndjson", out), "is a file -> expected a folder with NDJSON files"),
         ((raw, raw), "is SRC itself"),
-        ((raw, raw / "out"), "is inside the other"),
-        ((raw, raw / "a.ndjson" / "x"), "is inside the other"),
-        ((raw, "s3://bucket"), "is no folder"),
-        ((raw, empty / ".." / "my raw" / "a.ndjson"), "is inside the other"),
-        ((empty, raw / "a.ndjson"), "is a file -> expected a folder"),
+        ((raw, raw / "out"), "overlap"),
+        ((raw, raw / "a.ndjson" / "x"), "overlap"),
+        ((raw, "s3://bucket"), "is not a folder"),
+        ((raw, empty / ".." / "my raw" / "a.ndjson"), "overlap"),
+        ((empty, raw / "a.ndjson"), "a.ndjson is a file -> expected a folder\n"),
         ((raw, out, "--state", out / "own"), "--state"),
         ((raw, out, "--schema", raw.parent / "none.toml"), "no such object -> expected a schema file"),
-        ((raw, out, "--config", "x.toml"), "takes no settings"),
+        ((raw, out, "--config", "x.toml"), "takes no settings file"),
     ]:
         result = call(*arguments)
         assert (result.exit_code, fault in result.stderr) == (2, True), result.stderr
@@ -263,18 +263,18 @@ def test_ctrl_c_loses_nothing(raw: Path, out: Path, monkeypatch: pytest.MonkeyPa
     """What is in flight ends, the rest waits, and the same call goes on there."""
     for number, day in enumerate(DAYS):
         write(raw / f"{day}.ndjson", lines(number))
-    real = Watch.on_result
+    real = CompactProgress.on_result
 
-    def interrupt(watch: Any, result: CompactionResult) -> None:
+    def interrupt(progress: Any, result: CompactionResult) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        real(watch, result)
+        real(progress, result)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Watch, "on_result", interrupt)
+        patched.setattr(CompactProgress, "on_result", interrupt)
         patched.setattr("compactor.cli.ui.signals.os._exit", lambda _code: None)
         result = call(raw, out)
     assert result.exit_code == 130
-    assert "the same call again goes on there" in result.stderr
+    assert "run this command again to continue" in result.stderr
     assert 0 < sum(ids(out).values()) < len(DAYS)
     second, code = document(raw, out)
     assert (second["new_files"], second["planned_before"], code) == (0, len(DAYS), 0)
@@ -306,7 +306,7 @@ def test_another_source_is_added(raw: Path, out: Path) -> None:
 
 
 def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, out: Path) -> None:
-    """A call that does not know of the other source yet sets nothing aside, and says what it leaves."""
+    """A call that does not know of the other source yet refuses no manifest, and says what it leaves."""
     other = raw.parent / "other"
     other.mkdir()
     write(raw / "a.ndjson", lines(1))

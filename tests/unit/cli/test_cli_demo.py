@@ -1,4 +1,4 @@
-"""Promises of the demo: its settings hold, its stand-in for AWS leaves nothing running, and a lost row is noticed."""
+"""Promises of the demo: its settings are valid, its AWS emulator leaves nothing running, and a lost row is noticed."""
 
 import gzip
 import os
@@ -40,15 +40,15 @@ def test_sizes(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("total_bytes", SIZES.values())
 def test_settings_hold(total_bytes: int, tmp_path: Path) -> None:
-    """The settings that a demo writes are without fault, on folders and on the stand-in for AWS."""
+    """The settings that a demo writes have no fault, in folders and on the AWS emulator."""
     local = parse_settings(tomllib.loads(in_folder(tmp_path, total_bytes).settings_toml()))
     assert (local.aws.endpoint_url, local.builder.claims) == ("", "")
-    stood_in = parse_settings(
+    emulated = parse_settings(
         tomllib.loads(
             in_buckets("http://127.0.0.1:5000", "http://127.0.0.1:5000/123456789012/q", total_bytes).settings_toml()
         )
     )
-    assert (stood_in.aws.endpoint_url, stood_in.builder.claims) == ("http://127.0.0.1:5000", TABLE)
+    assert (emulated.aws.endpoint_url, emulated.builder.claims) == ("http://127.0.0.1:5000", TABLE)
 
 
 def test_every_flaw_is_expected_with_its_reason() -> None:
@@ -96,20 +96,20 @@ CHANGES = {
     "a row too few": ({"rows": 6}, "rows: 7 went in, 6 came out"),
     "a row too many": ({"rows": 8}, "rows: 7 went in, 8 came out"),
     "another reason": ({"rejects_by_reason": Counter(invalid_json=3)}, "rejects by reason"),
-    "a file set aside": ({"files_by_status": Counter(compacted=1, missing=1)}, "files compacted: 2 went in, 1 came"),
+    "a quarantined file": ({"files_by_status": Counter(compacted=1, missing=1)}, "files compacted: 2 went in, 1 came"),
     "a dead letter": ({"dead_letters": 1}, "dead letters"),
     "not done": ({"unfinished": 1}, "manifests not done"),
 }
 
 
 def test_no_difference() -> None:
-    """Nothing is said where all that went in came out."""
+    """Output that equals the input has no differences."""
     assert differences(MADE, FOUND) == []
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
 def test_differences(change: dict[str, object], said: str) -> None:
-    """Whatever does not come out as it went in is said."""
+    """Any difference between input and output is named."""
     [difference] = differences(MADE, replace(FOUND, verification=replace(FOUND.verification, **change)))  # type: ignore[arg-type]
     assert said in difference
 
@@ -127,7 +127,7 @@ def is_alive(process_id: int) -> bool:
     return True
 
 
-def test_stand_in_serves_what_the_demo_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emulator_serves_what_the_demo_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets and claims table can be made on it and used, and it is gone with its block."""
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
@@ -152,7 +152,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_stand_in_dies_with_its_parent() -> None:
+def test_emulator_dies_with_its_parent() -> None:
     """A demo that is killed leaves no server behind."""
     parent = subprocess.Popen([sys.executable, "-c", KILLED_PARENT], stdout=subprocess.PIPE, text=True)
     output, _ = parent.communicate(timeout=60)
@@ -163,7 +163,7 @@ def test_stand_in_dies_with_its_parent() -> None:
         os.close(descriptor)
 
 
-def test_stand_in_that_cannot_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_emulator_that_cannot_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where moto is missing the error says what to install."""
     (tmp_path / "moto").mkdir()
     (tmp_path / "moto" / "__init__.py").write_text("")

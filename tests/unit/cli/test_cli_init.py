@@ -32,7 +32,7 @@ def flags(places: tuple[str, str, str]) -> list[str]:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody sits there and types."""
+    """A user at a terminal."""
     monkeypatch.setattr(module, "_is_terminal", lambda: True)
 
 
@@ -73,7 +73,7 @@ def test_next_commands_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_s3_says_that_claims_are_missing(tmp_path: Path) -> None:
     """On S3 the table of claims is the one thing left to do, and it is said."""
-    assert "name a DynamoDB table in builder.claims" in call(str(tmp_path / "c.toml"), *flags(PLACES["s3"])).stdout
+    assert "set builder.claims to a DynamoDB table" in call(str(tmp_path / "c.toml"), *flags(PLACES["s3"])).stdout
 
 
 def test_several_inputs(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_names_the_flags(arguments: list[str], named: list[str], tmp_path: Path) -> None:
-    """Where nobody can be asked, all that is missing or wrong is named at once, and nothing is written."""
+    """Without a terminal all missing and invalid places are named at once, and nothing is written."""
     result = CliRunner().invoke(command, ["--config", str(tmp_path / "c.toml"), "init", *arguments])
     assert result.exit_code == 2
     for text in named:
@@ -128,7 +128,7 @@ def test_questions(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_a_bad_answer_is_asked_again(tmp_path: Path) -> None:
-    """What will not do is said with what was expected, and the question comes again."""
+    """An invalid answer is asked for again, with what was expected."""
     path = tmp_path / "c.toml"
     result = call(str(path), text="~/raw\n/raw\n/raw/out\n/lake\ns3://own\n/lake\n/own\n")
     assert result.exit_code == 0, result.output
@@ -140,7 +140,7 @@ def test_a_bad_answer_is_asked_again(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_no_question_where_a_flag_is_given(tmp_path: Path) -> None:
-    """A flag says that nobody wants to be asked."""
+    """With an option the command asks nothing."""
     result = call(str(tmp_path / "c.toml"), "--input", "/raw", text="/lake\n/own\n")
     assert result.exit_code == 2
     assert "--output PLACE" in result.stderr

@@ -76,7 +76,7 @@ def test_status_as_json(workspace: Workspace) -> None:
     waiting = workspace.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
         "stopped",
-        "compactor run goes on where it was left",
+        "compactor run continues where it stopped",
     )
     assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
     (workspace.root / "m" / "broken.json").write_text("{")
@@ -213,7 +213,7 @@ def test_verify_takes_ids_only(workspace: Workspace, manifest_id: str) -> None:
     """What cannot be a manifest id is wrong usage, with one clear line."""
     result = workspace.call("verify", manifest_id)
     assert result.exit_code == 2
-    assert "is no manifest id; expected 1 to 200 letters" in result.stderr
+    assert "is not a manifest id; expected 1 to 200 letters" in result.stderr
 
 
 def test_verify_day_that_nobody_knows(workspace: Workspace) -> None:
@@ -286,14 +286,14 @@ def test_clean_checkpoints(workspace: Workspace) -> None:
     assert not written.exists()
 
 
-def test_verify_unknown(workspace: Workspace) -> None:
-    """A manifest that nobody knows is an error with nothing on stdout; one that waits is said to wait."""
-    result = workspace.call("verify", "no-such-manifest", "--json")
+def test_verify_unknown(site: Site) -> None:
+    """A manifest without a record is an error with nothing on stdout; one that waits says so."""
+    result = site.call("verify", "no-such-manifest", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("compactor: manifest no-such-manifest: there is none on record")
-    result = workspace.call("verify", workspace.plan())
+    assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {site.root}/s has no record of it")
+    result = site.call("verify", site.plan())
     assert result.exit_code == 1
-    assert "it is waiting" in result.stderr
+    assert "it waits for its first attempt" in result.stderr
 
 
 def test_verify_one_or_a_day(workspace: Workspace) -> None:
@@ -303,18 +303,18 @@ def test_verify_one_or_a_day(workspace: Workspace) -> None:
 
 def test_trace_from_unknown_to_done(workspace: Workspace) -> None:
     """A file is followed from no manifest, to one that waits, to its rows and rejects."""
-    flawed = workspace.raw(f"{DAY}-flawed.ndjson")
-    document, code = workspace.json("trace", flawed)
-    assert (document["trace_state"], document["exists"], code) == ("unknown", True, 1)
-    manifest_id = workspace.plan()
-    document, code = workspace.json("trace", flawed)
-    assert (document["trace_state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
-    workspace.compact()
-    document, code = workspace.json("trace", flawed)
-    assert (document["trace_state"], document["report"]["records"], code) == ("done", 1, 0)
-    assert document["outputs"] == [str(path) for path in (workspace.root / "o").rglob("*.parquet")]
-    assert document["rejects"] == [str(path) for path in (workspace.root / "s" / "rejects").rglob("*.parquet")]
-    text = workspace.call("trace", flawed).stdout
+    flawed = site.raw(f"{DAY}-flawed.ndjson")
+    document, code = site.json("trace", flawed)
+    assert (document["state"], document["exists"], code) == ("unknown", True, 1)
+    manifest_id = site.plan()
+    document, code = site.json("trace", flawed)
+    assert (document["state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
+    site.compact()
+    document, code = site.json("trace", flawed)
+    assert (document["state"], document["report"]["records"], code) == ("done", 1, 0)
+    assert document["outputs"] == [str(path) for path in (site.root / "o").rglob("*.parquet")]
+    assert document["rejects"] == [str(path) for path in (site.root / "s" / "rejects").rglob("*.parquet")]
+    text = site.call("trace", flawed).stdout
     assert document["outputs"][0] in text
     assert "2 = 1 rows + 1 rejects + 0 blank" in text
 
@@ -324,9 +324,9 @@ def test_trace_set_aside(workspace: Workspace) -> None:
     workspace.plan()
     good = Path(workspace.raw(f"{DAY}-good.ndjson"))
     good.unlink()
-    workspace.compact()
-    document, code = workspace.json("trace", str(good))
-    assert (document["trace_state"], document["exists"], code) == ("quarantined", False, 3)
+    site.compact()
+    document, code = site.json("trace", str(good))
+    assert (document["state"], document["exists"], code) == ("quarantined", False, 3)
     assert document["message"].startswith("missing: ")
     assert workspace.json("verify")[1] == 3
 

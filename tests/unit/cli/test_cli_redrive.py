@@ -82,10 +82,10 @@ def quarantined(workspace: Workspace) -> str:
 
 def test_files(workspace: Workspace) -> None:
     """A file that was missing is redriven, found by trace under its new manifest, and never taken twice."""
-    manifest_id = quarantined(workspace)
-    late = str(workspace.root / "raw" / f"{DAY}-b.ndjson")
-    traced, code = workspace.json("trace", late)
-    assert (traced["trace_state"], traced["next_moves"], code) == (
+    manifest_id = quarantined(site)
+    late = str(site.root / "raw" / f"{DAY}-b.ndjson")
+    traced, code = site.json("trace", late)
+    assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
         [f"compactor redrive files {manifest_id}"],
         3,
@@ -231,7 +231,7 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
     """The keys of the document are those that other programs count on."""
     document, _ = workspace.json("trace", quarantined(workspace))
     assert list(document) == [
-        *("uri", "kind", "trace_state", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
+        *("uri", "kind", "state", "exists", "manifest_id", "date", "manifest_uri", "attempts", "report"),
         *("files", "outputs", "rejects", "redriven_from", "origin", "redriven_as", "message", "next_moves"),
         *("searched", "meaning", "needs_operator"),
     ]

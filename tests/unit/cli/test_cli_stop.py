@@ -1,4 +1,4 @@
-"""`compactor stop`: every job that gives signs of life is asked to end, and told of."""
+"""`compactor stop`: every job with a live heartbeat is asked to stop, and listed."""
 
 import json
 import threading
@@ -41,9 +41,9 @@ def job(config: Path) -> Iterator[threading.Thread]:
 
 
 def test_nothing_runs(config: Path) -> None:
-    """Without a job there is nobody to ask, and that is no failure."""
+    """Without a running job there is nothing to do, which is not a failure."""
     result = call(config)
-    assert (result.exit_code, result.stdout) == (0, "No job runs.\n")
+    assert (result.exit_code, result.stdout) == (0, "No job is running.\n")
     assert json.loads(call(config, "--json", "--wait", "1").stdout) == {"asked": [], "running": []}
 
 
@@ -63,7 +63,7 @@ def test_a_job_that_does_not_end_in_time(config: Path, monkeypatch: pytest.Monke
     with app.heartbeat:
         result = call(config, "--wait", "0.01", "--json")
         assert result.exit_code == 1
-        assert [beat["run_id"] for beat in json.loads(result.stdout)["running"]] == [app.run_id]
+        assert [heartbeat["run_id"] for heartbeat in json.loads(result.stdout)["running"]] == [app.run_id]
         assert "still runs" in call(config, "--wait", "0.01").stdout
         asked = call(config)
-        assert (asked.exit_code, "was asked to end" in asked.stdout) == (0, True)
+        assert (asked.exit_code, "was asked to stop" in asked.stdout) == (0, True)

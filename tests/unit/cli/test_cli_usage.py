@@ -6,17 +6,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 import compactor
+from compactor.cli.entry import SUMMARIES
 from compactor.cli.entry import compactor as command
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE
 from tests.support.settings_files import write_settings
 
-MEND = f"next: {SettingsError.next_move}\n"
+FIX = f"next: {SettingsError.next_move}"
 
 
 def call(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
@@ -36,10 +38,37 @@ def test_version() -> None:
 
 @pytest.mark.parametrize("name", sorted(command.commands))
 def test_every_command_has_help(name: str) -> None:
-    """Every command explains itself without settings."""
+    """The help of a command needs no settings, begins with the sentence of the list, and explains every option."""
     result = call(name, "--help")
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: compactor {name}")
+    usage, explained = result.stdout.split("\n\n", maxsplit=1)
+    assert usage.startswith(f"Usage: compactor {name}")
+    assert " ".join(explained.split()).startswith(SUMMARIES[name])
+    options = [each for each in command.commands[name].params if isinstance(each, click.Option)]
+    assert options
+    assert [option.name for option in options if not option.help] == []
+
+
+def test_the_list_of_commands_is_whole() -> None:
+    """Each module of a command is in the list, under its own name."""
+    folder = Path(compactor.__file__).parent / "cli" / "commands"
+    assert sorted(command.commands) == sorted(path.stem for path in folder.glob("[!_]*.py"))
+    assert [each.name for each in command.commands.values()] == list(SUMMARIES)
+    listed = " ".join(call("--help").stdout.split())
+    assert all(f"{name} {summary}" in listed for name, summary in SUMMARIES.items())
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_help_loads_no_library(option: str) -> None:
+    """What needs no settings answers at once: the libraries of the commands take a second to load."""
+    script = """
+import sys
+from compactor.cli.entry import compactor
+compactor.main([sys.argv[1]], standalone_mode=False)
+sys.exit(str(sorted({"pydantic", "pyarrow", "pyspark", "boto3", "rich"} & sys.modules.keys())))
+"""
+    done = subprocess.run([sys.executable, "-c", script, option], capture_output=True, text=True, check=False)
+    assert (done.stdout != "", done.stderr) == (True, "[]\n")
 
 
 WRONG_USAGE = [
@@ -77,7 +106,9 @@ def test_no_settings() -> None:
     """Without settings a command says how to name them."""
     result = call("status")
     assert result.exit_code == 2
-    assert result.stderr == "compactor: no settings -> expected --config FILE, or COMPACTOR_CONFIG to name one\n" + MEND
+    assert result.stderr == (
+        "compactor: no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`\n"
+    )
 
 
 def test_all_faults_at_once(tmp_path: Path) -> None:
@@ -87,7 +118,7 @@ def test_all_faults_at_once(tmp_path: Path) -> None:
     result = call("--config", str(path), "status")
     assert result.exit_code == 2
     *lines, last = result.stderr.splitlines()
-    assert f"{last}\n" == MEND
+    assert last == FIX
     assert all(line.startswith("compactor: ") for line in lines)
     for key in ("paths.manifests", "paths.output", "paths.state", "input.allowed_prefixes", "stream.max_attempts"):
         assert sum(f" {key}" in line for line in lines) == 1, key
@@ -123,8 +154,9 @@ ENDS = {
     "settings": (
         SettingsError(["a: 1", "b: 2"]),
         ExitCode.WRONG_USAGE,
-        ["compactor: a: 1", "compactor: b: 2", MEND.strip()],
+        ["compactor: a: 1", "compactor: b: 2", FIX],
     ),
+    "one fault": (SettingsError(["a: 1"]), ExitCode.WRONG_USAGE, ["compactor: a: 1"]),
     "operator": (
         AccessError("s3://x: denied"),
         ExitCode.FAILED,
@@ -148,7 +180,10 @@ ENDS = {
 def test_errors_become_codes(
     error: BaseException, code: ExitCode, lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every kind of error has its exit code, one line on stderr for each fault, and the next move in a last one."""
+    """Every kind of error has its exit code, a line on stderr for each fault, and the next action below.
+
+    A single fault of the settings says what was expected, so it has no next action of its own.
+    """
 
     def work() -> ExitCode:
         raise error
@@ -158,7 +193,7 @@ def test_errors_become_codes(
 
 
 def test_a_bug_leaves_its_traceback_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
-    """What nobody foresaw ends with 1; the log has the way to it, the last lines the gist and the next move."""
+    """An unforeseen error ends with 1; the log has its traceback, the last two lines its gist and the next action."""
     call("--log-format", "json", "status")  # starts the log
 
     quoted = "by nothing"
@@ -177,11 +212,11 @@ def test_a_bug_leaves_its_traceback_in_the_log(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("arguments", [["run", "--once"], ["demo"]], ids=" ".join)
 def test_no_java_is_told_before_anything_starts(config: Path, arguments: list[str], tmp_path: Path) -> None:
-    """Without Java a command that needs it ends with 2, one clear line, and the next move."""
+    """Without Java a command that needs it ends with 2 and one clear line."""
     env: dict[str, str | None] = {"COMPACTOR_CONFIG": str(config), "PATH": str(tmp_path), "JAVA_HOME": None}
     result = call(*arguments, env=env)
     assert result.exit_code == 2
-    assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n" + MEND
+    assert result.stderr == "compactor: Java 17 or 21 is needed: no `java` on the PATH and no JAVA_HOME\n"
     assert not (tmp_path / "m").exists()
 
 

@@ -1,4 +1,4 @@
-"""`status --watch`: one screen after the other until Ctrl-C, through passing trouble of the store."""
+"""`status --watch`: one screen after the other until Ctrl-C, through transient errors of the store."""
 
 import io
 import json
@@ -17,15 +17,15 @@ from compactor.ops.status.values import Status
 from tests.support.settings_files import write_settings
 from tests.support.statuses import STATUSES
 
-LOOKS = ("running", None, "idle")
-"""What comes of each look; None for trouble."""
+READINGS = ("running", None, "idle")
+"""The scene of each reading; None for an error."""
 
 
 def reader() -> Callable[[], Status]:
-    looks = iter(LOOKS)
+    readings = iter(READINGS)
 
     def read() -> Status:
-        name = next(looks)
+        name = next(readings)
         if name is None:
             raise StoreUnavailable("s3://lake/state/: 503\nSlow Down")
         return STATUSES[name]
@@ -34,12 +34,12 @@ def reader() -> Callable[[], Status]:
 
 
 def watched(shown: Watch) -> list[float]:
-    """Look as often as there are looks, then press Ctrl-C; the pauses in between."""
+    """Read as often as there are readings, then press Ctrl-C; the pauses in between."""
     pauses: list[float] = []
 
     def sleep(seconds: float) -> None:
         pauses.append(seconds)
-        if len(pauses) == len(LOOKS):
+        if len(pauses) == len(READINGS):
             raise KeyboardInterrupt
 
     watch(reader(), shown, 7.0, sleep=sleep)
@@ -47,17 +47,19 @@ def watched(shown: Watch) -> list[float]:
 
 
 def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each look is a whole screen, without colours; trouble is a line of its own."""
+    """Each reading is a whole screen, without colours; an error is a line of its own."""
     assert watched(PlainWatch()) == [7.0] * 3
     found = capsys.readouterr().out
     assert (
-        found.index("RUNNING ") < found.index("Cannot look now: s3://lake/state/: 503 Slow Down") < found.index("IDLE ")
+        found.index("RUNNING ")
+        < found.index("Cannot read the status: s3://lake/state/: 503 Slow Down")
+        < found.index("IDLE ")
     )
     assert "\x1b" not in found
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each look is one line with one document; trouble is one with a time and an error."""
+    """Each reading is one line with one document; a failed one has a time and an error."""
     watched(JsonWatch(document))
     first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["state"]["word"], third["state"]["word"]) == ("running", "idle")
@@ -65,28 +67,28 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_on_a_terminal() -> None:
-    """The screen is redrawn in place; in trouble the last one stays, with the trouble; the cursor comes back."""
+    """The screen is redrawn in place; after an error the last one stays, with the error; the cursor comes back."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, highlight=False)
     watched(LiveWatch(console))
     found = console.file.getvalue()
-    running, trouble, idle = found.index("RUNNING"), found.index("Cannot look now"), found.rindex("IDLE")
-    assert running < trouble < idle
-    assert found.count("RUNNING") == 2  # drawn again with the trouble
+    running, error, idle = found.index("RUNNING"), found.index("Cannot read the status"), found.rindex("IDLE")
+    assert running < error < idle
+    assert found.count("RUNNING") == 2  # drawn again with the error
     assert "\x1b[1A" in found  # up again, to draw over what was there
     assert found.rindex("\x1b[?25h") > found.rindex("\x1b[?25l")
 
 
-def test_trouble_at_first() -> None:
-    """Where nothing is known yet, the trouble alone is shown."""
+def test_error_at_first() -> None:
+    """Before the first status the error alone is shown."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40)
     with LiveWatch(console) as shown:
-        shown.tell("the store is away")
-    assert "Cannot look now: the store is away" in console.file.getvalue()
+        shown.fail("the store is away")
+    assert "Cannot read the status: the store is away" in console.file.getvalue()
 
 
 @pytest.mark.parametrize(("option", "seconds"), [(["--watch"], 5.0), (["--watch", "2.5"], 2.5)])
 def test_command(tmp_path, monkeypatch: pytest.MonkeyPatch, option: list[str], seconds: float) -> None:
-    """--watch looks every five seconds, or as said, and Ctrl-C ends it with exit code 0."""
+    """--watch reads every five seconds, or as said, and Ctrl-C ends it with exit code 0."""
     pauses: list[float] = []
 
     def sleep(pause: float) -> None:

@@ -23,15 +23,17 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
 from compactor.cli.ui.output import print_json
-from compactor.cli.ui.watching import trouble
+from compactor.cli.ui.watching import failure
 from compactor.control.actions import Action, ActionKind
-from compactor.control.plane import Step
+from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
-from compactor.job.service import RunReport, Service
+from compactor.engines.engine import Staged, StageRequest
+from compactor.job.run_report import RunReport
+from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
@@ -52,8 +54,8 @@ from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
 Documents = list[Any]
 
-OLDER: dict[str, Any] = {"arrived_at": None, "rejects": None, "quarantined": None}
-"""What the summary of a commit of an older release does not hold."""
+OLDER: dict[str, Any] = {"arrived_at": None}
+"""What the summary of a commit may lack."""
 
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
 """A manifest of a file that is not there."""
@@ -89,11 +91,11 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     quarantined(workspace)
     app = workspace.app
     with app.heartbeat:
-        found.append(workspace.json("status")[0])
-    unread = replace(STATUSES["behind"].backlog, input_bytes=None)
-    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
-    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
-    found.append(json.loads(_printed(trouble("the store is away", COMMITS[0].decided_at))))
+        found.append(site.json("status")[0])
+    unread = replace(SCENES["behind"].backlog, input_bytes=None)
+    old = replace(SCENES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    found += [json.loads(_printed(status.document(scene))) for scene in (*SCENES.values(), old)]
+    found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 
 
@@ -204,13 +206,13 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
         found += [workspace.json("control", "--dry-run")[0], workspace.json("control")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
-    unknown = Snapshot(runs=None, signs=None, backlog=None, recent=None)
+    unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None)
     seen = Snapshot(
         runs=(run,), recent=(COMMITS[0], COMMITS[1].model_copy(update=OLDER), FULL), queue_oldest_seconds=12.5
     )
     stopping = Action(ActionKind.STOP, "it hangs", targets=("jr",))
     for snapshot in (unknown, seen):
-        step = Step(snapshot, (stopping,), failed=("run jr could not be stopped",))
+        step = Check(snapshot, (stopping,), failed=("run jr could not be stopped",))
         found.append(json.loads(_printed(control._document(step))))
     return found
 
@@ -248,7 +250,7 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         dry_run=False,
         is_deep=False,
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
-        left=Backlog(2, 1, 400),
+        left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
     )
     return [*found, json.loads(_printed(held.document()))]
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from compactor.control.actions import ActionKind
 from compactor.control.decisions import decide
 from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.control.snapshot import Backlog, LivingRun, QueueDepth, Signs, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
 from compactor.core.records import RecentCommit
+from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import MaintenanceWindow, Policy
 from compactor.settings.sections import Control
 from compactor.wiring.control import policy_of
@@ -63,17 +64,17 @@ def run_of(document: Mapping[str, Any]) -> JobRun:
     return JobRun(run_id, state, began, changed_at, ago(ended) if ended else None, error)
 
 
-def signs_of(document: Mapping[str, Any]) -> Signs:
+def heartbeats_of(document: Mapping[str, Any]) -> Heartbeats:
     row = Row(document)
     living = []
     for each in row.take("living", []):
         one = Row(each)
         beat, asked = ago(one.take("beat")), one.take("asked")
-        living.append(LivingRun(one.take("id"), ago("3h"), beat, ago(asked) if asked else None))
+        living.append(LivingRun(one.take("id"), "glue", ago("3h"), beat, ago(asked) if asked else None))
         one.done()
     last = row.take("last")
     row.done()
-    return Signs(tuple(living), ago(last) if last else max((each.heartbeat_at for each in living), default=None))
+    return Heartbeats(tuple(living), ago(last) if last else max((each.heartbeat_at for each in living), default=None))
 
 
 def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:
@@ -94,7 +95,7 @@ def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:
 
 UNREAD = {
     Source.GLUE: "runs",
-    Source.SIGNS: "signs",
+    Source.HEARTBEATS: "heartbeats",
     Source.QUEUE: "queue",
     Source.QUEUE_AGE: "queue_oldest_seconds",
     Source.DEAD_LETTERS: "dead_letters",
@@ -109,7 +110,7 @@ def snapshot_of(row: Row) -> Snapshot:
     closed = row.take("breaker_closed")
     snapshot = Snapshot(
         runs=newest_first([run_of(each) for each in row.take("runs", [])]),
-        signs=signs_of(row.take("signs", {})),
+        heartbeats=heartbeats_of(row.take("heartbeats", {})),
         queue=QueueDepth(**queue) if queue else None,
         queue_oldest_seconds=seconds(age) if age else None,
         dead_letters=row.take("dead_letters"),
@@ -154,13 +155,13 @@ BACKLOGS = {
     "late": Backlog(3, 7200.0),
     "unknown": None,
 }
-SIGNS = {
-    "alive": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s")),), ago("5s"))),
-    "silent": ("3h", Signs((), ago("2h"))),
+HEARTBEATS = {
+    "alive": ("3h", Heartbeats((LivingRun("a", "glue", ago("3h"), ago("5s")),), ago("5s"))),
+    "silent": ("3h", Heartbeats((), ago("2h"))),
     "unknown": ("3h", None),
-    "young": ("5m", Signs()),
-    "asked": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s"), ago("5m")),), ago("5s"))),
-    "overdue": ("3h", Signs((LivingRun("a", ago("3h"), ago("5s"), ago("20m")),), ago("5s"))),
+    "young": ("5m", Heartbeats()),
+    "asked": ("3h", Heartbeats((LivingRun("a", "glue", ago("3h"), ago("5s"), ago("5m")),), ago("5s"))),
+    "overdue": ("3h", Heartbeats((LivingRun("a", "glue", ago("3h"), ago("5s"), ago("20m")),), ago("5s"))),
 }
 HISTORIES = {
     "proven": [("3d", "2m")],
@@ -187,19 +188,19 @@ def cells() -> Iterator[Cell]:
         for document in TABLE[kind]:
             row = Row(document)
             policy, state = policy_from({"mode": row.take("mode")}), row.take("state")
-            past = row.take("signs" if kind == "living" else "history")
+            past = row.take("heartbeats" if kind == "living" else "history")
             expected = row.take("expected")
             row.done()
             if kind == "living":
-                began, signs = SIGNS[past]
+                began, heartbeats = HEARTBEATS[past]
                 runs = [run_of({"id": "jr_1", "state": state, "began": began})]
             else:
-                signs = Signs()
+                heartbeats = Heartbeats()
                 runs = [
                     run_of({"id": f"jr_{9 - at}", "state": state, "began": began, "ended": ended})
                     for at, (began, ended) in enumerate(HISTORIES[past])
                 ]
-            snapshot = Snapshot(runs=newest_first(runs), signs=signs)
+            snapshot = Snapshot(runs=newest_first(runs), heartbeats=heartbeats)
             for backlog, action in zip(TABLE["backlogs"], expected, strict=True):
                 name = f"{policy.mode}-{state}-{past}-{backlog}"
                 yield Cell(name, policy, replace(snapshot, backlog=BACKLOGS[backlog]), action)
@@ -216,7 +217,7 @@ def test_state_by_history_by_backlog(cell: Cell) -> None:
 def test_every_state_is_in_the_table() -> None:
     """The table leaves no state of Glue and no kind of past out."""
     assert {row["state"] for row in TABLE["living"] + TABLE["ended"]} == set(JobState)
-    assert {row["signs"] for row in TABLE["living"]} == set(SIGNS)
+    assert {row["heartbeats"] for row in TABLE["living"]} == set(HEARTBEATS)
     assert {row["history"] for row in TABLE["ended"]} == set(HISTORIES)
     assert set(TABLE["backlogs"]) == set(BACKLOGS)
     assert set(TABLE) == {"backlogs", "living", "ended", "case"}
@@ -227,7 +228,7 @@ def test_keys_that_nothing_reads_are_refused() -> None:
     for document, read in (
         ({"runz": []}, lambda row: (snapshot_of(row), row.done())),
         ({"runs": [{"id": "a", "state": "RUNNING", "began": "1h", "endet": "1m"}]}, snapshot_of),
-        ({"signs": {"latest": "1m"}}, snapshot_of),
+        ({"heartbeats": {"latest": "1m"}}, snapshot_of),
     ):
         with pytest.raises(AssertionError, match="keys that nothing reads"):
             read(Row(document))
@@ -281,13 +282,15 @@ def any_run(draw: st.DrawFn) -> JobRun:
 def any_snapshot(draw: st.DrawFn) -> Snapshot:
     ages = st.lists(st.tuples(AGES, st.one_of(st.none(), AGES)), max_size=2)
     living = tuple(
-        LivingRun(f"r{at}", ago("3d"), NOW - timedelta(seconds=age), None if asked is None else ago(f"{asked}s"))
+        LivingRun(
+            f"r{at}", "glue", ago("3d"), NOW - timedelta(seconds=age), None if asked is None else ago(f"{asked}s")
+        )
         for at, (age, asked) in enumerate(draw(ages))
     )
     return without(
         Snapshot(
             runs=newest_first(draw(st.lists(any_run(), max_size=8))),
-            signs=Signs(living, draw(st.one_of(st.none(), st.just(ago("5m"))))),
+            heartbeats=Heartbeats(living, draw(st.one_of(st.none(), st.just(ago("5m"))))),
             backlog=Backlog(draw(st.integers(0, 5)), float(draw(AGES))),
             queue=QueueDepth(draw(st.integers(0, 5))),
         ),
@@ -306,7 +309,7 @@ def test_never_a_second_run(snapshot: Snapshot, mode: Any) -> None:
     if actions[0].kind is ActionKind.START:
         assert snapshot.runs is not None
         assert not snapshot.living_runs
-        assert not (snapshot.signs and snapshot.signs.living)
+        assert not (snapshot.heartbeats and snapshot.heartbeats.living)
         assert mode != "never"
     if actions[0].kind is ActionKind.STOP:
         assert [run.run_id for run in snapshot.living_runs] == list(actions[0].targets)

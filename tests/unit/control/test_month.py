@@ -21,7 +21,7 @@ TICK_SECONDS = 60
 QUIET_MINUTES = 10
 STARTING_SECONDS = 90
 STOPPING_SECONDS = 30
-SLACK_SECONDS = 4 * TICK_SECONDS  # a look to see it, one for the last sign of life to fade, one to act, one to begin
+SLACK_SECONDS = 4 * TICK_SECONDS  # one check to see it, one for the last heartbeat to age, one to act, one to start
 LOOP = (START + timedelta(days=10, hours=3), START + timedelta(days=10, hours=9))
 AWAY = (START + timedelta(days=16, hours=14), START + timedelta(days=16, hours=17))
 LOST_RESTART_WEEK = 2
@@ -114,9 +114,9 @@ class Month:
         plane = self.scene.plane()
         if AWAY[0] <= now < AWAY[1]:
             with self.scene.glue.trouble(StoreUnavailable("Glue is away")):
-                plane.step()
+                plane.check()
         else:
-            plane.step()
+            plane.check()
 
     def happen(self, now: datetime) -> None:
         """What befalls the run that lives."""
@@ -148,7 +148,7 @@ class Month:
             self.outage = Outage(cause, now, curable_from)
 
     def work(self, now: datetime) -> None:
-        """A manifest comes each minute; a run that works takes all of them and gives a sign of life."""
+        """A manifest comes each minute; a run that works takes all of them and sends a heartbeat."""
         store, layout = self.scene.memory, LAYOUT
         uri = layout.manifest(f"m{now:%Y%m%d%H%M}")
         store.put(uri, b"{}")

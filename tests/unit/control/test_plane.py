@@ -10,13 +10,14 @@ from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemorySt
 from compactor.control.actions import ActionKind
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
-from compactor.control.plane import ControlPlane, Step
+from compactor.control.plane import Check, ControlPlane
 from compactor.control.runs import JobState
-from compactor.control.snapshot import Backlog, QueueDepth, Source
+from compactor.control.snapshot import QueueDepth, Source
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
 from compactor.core.records import RunHeartbeat
+from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.settings.control_policy import Policy
@@ -26,11 +27,15 @@ from compactor.wiring.control import ControlComponents
 from tests.support.fakes import FaultyStore
 from tests.support.harness import GOOD, Harness
 
+LETTER = (
+    "1 S3 event is in the dead-letter queue; "
+    "read one of them and the builder's log, fix the cause, then redrive the queue"
+)
 LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
 
 
 class Machines:
-    """Processes of other machines, of which nobody here knows."""
+    """Processes of other machines, which are unknown here."""
 
     def this(self) -> ProcessName:
         return ProcessName("lambda", 1)
@@ -79,25 +84,30 @@ class Scene:
         return Sources(**{**parts, **changes})
 
     def plane(self, **changes: Any) -> ControlPlane:
-        notices = Notices(self.notifier, self.store, LAYOUT.notices, "job")
-        sources = self.sources(**changes)
-        return ControlPlane(sources, self.policy, notices=notices, metrics=self.metrics, clock=self.clock)
+        notices = Notices(notifier=self.notifier, store=self.store, uri=LAYOUT.notices, job_name="job")
+        return ControlPlane(
+            sources=self.sources(**changes),
+            policy=self.policy,
+            notices=notices,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
-    def step(self, **changes: Any) -> Step:
-        return self.plane(**changes).step()
+    def check(self, **changes: Any) -> Check:
+        return self.plane(**changes).check()
 
-    def minutes(self, number: int, *, alive: bool = True) -> list[Step]:
-        """Look once a minute, with or without a sign of life from the job."""
-        steps = []
+    def minutes(self, number: int, *, alive: bool = True) -> list[Check]:
+        """Check once a minute, with or without a heartbeat from the job."""
+        checks = []
         for _ in range(number):
             self.clock.advance(60)
             if alive:
                 self.beat()
-            steps.append(self.step())
-        return steps
+            checks.append(self.check())
+        return checks
 
     def beat(self, run_id: str = "a") -> None:
-        """Give a run's sign of life."""
+        """Write a run's heartbeat."""
         now = self.clock.now()
         beat = RunHeartbeat(run_id=run_id, host="glue", process_id=7, started_at=now, heartbeat_at=now)
         self.memory.put(LAYOUT.run(run_id), beat.model_dump_json().encode())
@@ -106,31 +116,31 @@ class Scene:
         self.memory.put(LAYOUT.manifests_folder + name, b"{}")
 
 
-def kinds(step: Step) -> list[str]:
-    return [action.kind for action in step.actions if action.kind is not ActionKind.ALARM]
+def kinds(checked: Check) -> list[str]:
+    return [action.kind for action in checked.actions if action.kind is not ActionKind.ALARM]
 
 
 def test_a_job_that_is_down_is_started_once() -> None:
-    """The first look starts a run, the next ones leave it alone."""
+    """The first check starts a run, the next ones leave it alone."""
     scene = Scene()
-    first = scene.step()
+    first = scene.check()
     assert first.done == ("run jr_000001 was started: no run is on record",)
     scene.minutes(5)
     assert scene.glue.started == ["jr_000001"]
     assert [run.state for run in scene.glue.living()] == [JobState.RUNNING]
 
 
-def test_a_look_changes_nothing() -> None:
-    """A dry run tells what would be done, starts nothing, writes nothing, measures nothing and tells nobody."""
+def test_a_preview_changes_nothing() -> None:
+    """A preview says what would be done; it starts, writes, measures and notifies nothing."""
     scene = Scene()
-    seen = scene.plane().look()
+    seen = scene.plane().preview()
     assert kinds(seen) == ["start"]
     assert (scene.glue.started, list(scene.memory.list("/w/")), scene.notifier.messages) == ([], [], [])
     assert scene.metrics.emitted == []
 
 
-def test_somebody_was_faster() -> None:
-    """A start that meets a run is an outcome: nothing is done, nothing failed, nobody is told."""
+def test_another_start_came_first() -> None:
+    """A start that meets a run is an outcome: nothing is done, nothing failed, no message is sent."""
 
     class StaleGlue(MemoryGlue):
         """Its history does not show yet what was just started."""
@@ -141,8 +151,8 @@ def test_somebody_was_faster() -> None:
     scene = Scene()
     scene.glue = StaleGlue(scene.clock)
     scene.glue.start()
-    step = scene.step()
-    assert (kinds(step), step.done, step.failed, scene.notifier.messages) == (["start"], (), (), [])
+    checked = scene.check()
+    assert (kinds(checked), checked.done, checked.failed, scene.notifier.messages) == (["start"], (), (), [])
     assert scene.metrics.emitted[-1]["Restarts"] == 0
 
 
@@ -161,9 +171,9 @@ def test_everything_is_seen() -> None:
     seen = sources.snapshot(scene.clock.now())
     assert (seen.queue, seen.queue_oldest_seconds, seen.dead_letters) == (QueueDepth(5, 2), 33.0, 1)
     assert seen.backlog == Backlog(2, 90.0)
-    assert seen.signs is not None
-    assert [(each.run_id, each.asked_at) for each in seen.signs.living] == [("a", scene.clock.now())]
-    assert seen.signs.last_at == scene.clock.now()
+    assert seen.heartbeats is not None
+    assert [(each.run_id, each.asked_to_stop_at) for each in seen.heartbeats.living] == [("a", scene.clock.now())]
+    assert seen.heartbeats.last_at == scene.clock.now()
     assert seen.unknown == {}
 
 
@@ -191,13 +201,13 @@ def test_each_source_fails_alone() -> None:
     scene = Scene()
     scene.deliver()
     with scene.glue.trouble():
-        step = scene.step(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
+        checked = scene.check(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
     unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
-    assert set(step.snapshot.unknown) == unknown
-    assert step.snapshot.backlog is not None
+    assert set(checked.snapshot.unknown) == unknown
+    assert checked.snapshot.backlog is not None
     [values] = scene.metrics.emitted
     assert values == {"ManifestsPending": 1.0, "OldestManifestAgeSeconds": 0.0, "Restarts": 0.0}
-    assert kinds(step) == ["wait"]
+    assert kinds(checked) == ["wait"]
 
 
 def test_a_store_that_is_away() -> None:
@@ -208,9 +218,9 @@ def test_a_store_that_is_away() -> None:
         for call in range(1, 40):
             faulty.unavailable_at(call, method)
     scene.store = faulty
-    step = scene.step()
-    assert set(step.snapshot.unknown) == {Source.SIGNS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER}
-    assert kinds(step) == ["start"]
+    checked = scene.check()
+    assert set(checked.snapshot.unknown) == {Source.HEARTBEATS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER}
+    assert kinds(checked) == ["start"]
     assert scene.metrics.emitted[-1].keys() >= {"JobState", "QueueDepth", "Restarts"}
     [(_, text)] = scene.notifier.messages
     assert "run jr_000001 was started" in text
@@ -218,13 +228,13 @@ def test_a_store_that_is_away() -> None:
 
 
 def test_a_hang_is_ended() -> None:
-    """A run without signs of life is stopped while work waits, and another one takes over."""
+    """A run without heartbeats is stopped while work waits, and another one takes over."""
     scene = Scene()
-    scene.step()
+    scene.check()
     scene.minutes(20)
     scene.deliver()
-    steps = scene.minutes(8, alive=False)
-    assert [kinds(step)[0] for step in steps].count("stop") == 1
+    checks = scene.minutes(8, alive=False)
+    assert [kinds(checked)[0] for checked in checks].count("stop") == 1
     scene.minutes(3)
     assert scene.glue.started == ["jr_000001", "jr_000002"]
 
@@ -233,37 +243,37 @@ def test_a_drain_asks_before_it_stops() -> None:
     """A run that is to end is asked once; only when it does not heed that for long is it stopped."""
     scene = Scene(mode="never", drain_seconds=300.0)
     run_id = scene.glue.start()
-    steps = scene.minutes(9)
-    assert kinds(steps[0]) == ["ask_to_stop"]
+    checks = scene.minutes(9)
+    assert kinds(checks[0]) == ["ask_to_stop"]
     assert scene.memory.stat(LAYOUT.stop_request("a")) is not None
-    assert [kinds(step) for step in steps[1:5]] == [["wait"]] * 4
-    assert kinds(steps[5]) == ["stop"]
-    assert steps[5].done[0].startswith(f"Glue was told to stop run {run_id}: run {run_id} was asked to end 5 min")
+    assert [kinds(checked) for checked in checks[1:5]] == [["wait"]] * 4
+    assert kinds(checks[5]) == ["stop"]
+    assert checks[5].done[0].startswith(f"Glue was told to stop run {run_id}: run {run_id} was asked to stop 5 min")
     assert scene.glue.living() == []
 
 
 def test_the_breaker_can_be_closed() -> None:
-    """After too many failures nothing is started, until somebody closes the breaker."""
+    """After too many failures nothing is started, until an operator closes the breaker."""
     scene = Scene(breaker_failures=2, backoff_first_seconds=1.0)
     for _ in range(2):
-        scene.step()
+        scene.check()
         scene.glue.end(scene.glue.started[-1], JobState.FAILED, "boom")
         scene.clock.advance(120)
-    step = scene.step()
-    assert kinds(step) == ["wait"]
-    assert "breaker_open" in step.alarms
+    checked = scene.check()
+    assert kinds(checked) == ["wait"]
+    assert "crash_loop" in checked.alarms
     assert scene.metrics.emitted[-1]["JobState"] == -1
     scene.sources().close_breaker(scene.clock.now())
-    step = scene.step()
-    assert kinds(step) == ["start"]
-    assert "breaker_open" not in step.alarms
+    checked = scene.check()
+    assert kinds(checked) == ["start"]
+    assert "crash_loop" not in checked.alarms
 
 
 def test_a_damaged_order_to_close_is_unknown() -> None:
-    """An order that cannot be read closes nothing, and is told of."""
+    """An order that cannot be read closes nothing, and is an alarm."""
     scene = Scene()
     scene.memory.put(LAYOUT.breaker_closed, b"{")
-    assert "unknown_breaker" in scene.step().alarms
+    assert "unknown_breaker" in scene.check().alarms
 
 
 def test_what_cannot_be_done_is_told_and_tried_again() -> None:
@@ -277,9 +287,9 @@ def test_what_cannot_be_done_is_told_and_tried_again() -> None:
 
     scene = Scene()
     scene.glue = FullGlue(scene.clock)
-    steps = scene.minutes(3, alive=False)
-    assert [kinds(step) for step in steps] == [["start"]] * 3
-    assert steps[0].failed == ("start failed: Glue job x: ResourceNumberLimitExceededException: too many",)
+    checks = scene.minutes(3, alive=False)
+    assert [kinds(checked) for checked in checks] == [["start"]] * 3
+    assert checks[0].failed == ("start failed: Glue job x: ResourceNumberLimitExceededException: too many",)
     assert len(scene.notifier.messages) == 1
     scene.glue = MemoryGlue(scene.clock)
     scene.minutes(1, alive=False)
@@ -289,7 +299,7 @@ def test_what_cannot_be_done_is_told_and_tried_again() -> None:
 def test_people_are_told_once_a_change() -> None:
     """An alarm is told when it comes and when it goes, not in between, however its figures change."""
     scene = Scene()
-    scene.step()
+    scene.check()
     scene.minutes(2)
     scene.notifier.messages.clear()
     scene.dead_letters.waiting = 1
@@ -297,18 +307,18 @@ def test_people_are_told_once_a_change() -> None:
     scene.dead_letters.waiting = 7
     scene.minutes(2)
     [(subject, text)] = scene.notifier.messages
-    assert subject == "job: 1 messages are in the dead-letter queue: nobody could read them"
-    assert text == "Wrong now:\n- 1 messages are in the dead-letter queue: nobody could read them"
+    assert subject == f"job: {LETTER}"
+    assert text == f"Wrong now:\n- {LETTER}"
     scene.dead_letters.waiting = 0
     scene.minutes(2)
     assert [subject for subject, _ in scene.notifier.messages[1:]] == ["job: all is well again"]
-    assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 messages")
+    assert scene.notifier.messages[1][1].startswith("Right again:\n- 1 S3 event")
 
 
 def test_a_message_that_did_not_go_out_is_repeated() -> None:
     """What people could not be told is told the next time."""
     scene = Scene()
-    scene.step()
+    scene.check()
 
     class DeadTopic:
         def tell(self, subject: str, text: str) -> None:
@@ -326,7 +336,7 @@ def test_a_message_that_did_not_go_out_is_repeated() -> None:
 def test_a_damaged_note_of_what_was_told() -> None:
     """Where the note of what people know is damaged, they are told once more."""
     scene = Scene()
-    scene.step()
+    scene.check()
     scene.dead_letters.waiting = 1
     scene.minutes(1)
     scene.memory.put(LAYOUT.notices, b"{")
@@ -339,7 +349,7 @@ def test_measurements() -> None:
     """All that is known is measured, under names of the catalogue, and each start is counted."""
     scene = Scene()
     scene.queue.waiting, scene.queue.in_flight, scene.queue.age_seconds = 5, 2, 33.0
-    scene.step()
+    scene.check()
     scene.minutes(2)
     first, _, last = scene.metrics.emitted
     assert set(last) <= set(CATALOGUE)
@@ -358,7 +368,7 @@ def test_parts_from_the_settings() -> None:
     scene = Scene()
     parts = ControlComponents(settings(), clock=scene.clock, store=scene.memory, job=scene.glue, metrics=scene.metrics)
     assert (parts.sources.queue, parts.sources.dead_letter_queue) == (None, None)
-    assert parts.plane.step().done
+    assert parts.plane.check().done
     assert scene.glue.started == ["jr_000001"]
     assert scene.metrics.emitted
 
@@ -384,7 +394,7 @@ def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> 
 def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     """People read why a run was started, with Glue's own words about the last one."""
     scene = Scene()
-    scene.step()
+    scene.check()
     scene.glue.end("jr_000001", JobState.FAILED, words)
     scene.minutes(2, alive=False)
     subject, text = scene.notifier.messages[-1]
@@ -392,12 +402,12 @@ def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     assert f"ended 1 min ago as FAILED, after 0 s{f': {words}' if words else ''}" in text
 
 
-def test_a_look_that_tells_nobody_leaves_what_others_were_told() -> None:
+def test_a_check_without_a_notifier_leaves_the_record_of_what_was_told() -> None:
     """Without a topic, as from a terminal, what people know of stays on record, so that they hear of it once."""
     scene = Scene()
-    alarms = {"dead_letters": "3 events nobody could read"}
-    told = Notices(scene.notifier, scene.store, LAYOUT.notices, "job")
-    silent = Notices(None, scene.store, LAYOUT.notices, "job")
+    alarms = {"events_dead_lettered": "3 S3 events are in the dead-letter queue"}
+    told = Notices(notifier=scene.notifier, store=scene.store, uri=LAYOUT.notices, job_name="job")
+    silent = Notices(notifier=None, store=scene.store, uri=LAYOUT.notices, job_name="job")
     silent.tell([], alarms)
     assert scene.store.stat(LAYOUT.notices) is None
     told.tell([], alarms)

@@ -154,7 +154,7 @@ AT_WORK = [
 def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed: float) -> None:
     """Time at work counts once however many manifests were in flight, and pauses count only as time that passed."""
     job = JobSize("G.2X", 10, "6.0")
-    found = measured_cost([commit(*span) for span in spans], job)
+    found = measured_cost([commit(*span) for span in spans], job.dollars_per_hour)
     assert found is not None
     assert (found.at_work_seconds, found.elapsed_seconds) == (at_work, elapsed)
     assert found.dollars_at_work == pytest.approx(6.16 * at_work / 3600)
@@ -166,7 +166,7 @@ def test_time_at_work(spans: list[tuple[float, float]], at_work: float, elapsed:
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 500)), min_size=1, max_size=20))
 def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
     """It is the number of seconds in which anything was in work."""
-    found = measured_cost([commit(*span) for span in spans], JobSize("G.1X", 2, "6.0"))
+    found = measured_cost([commit(*span) for span in spans], 0.616)
     assert found is not None
     covered = {second for end, seconds in spans for second in range(end - seconds, end)}
     assert found.at_work_seconds == len(covered)
@@ -175,8 +175,8 @@ def test_time_at_work_is_what_is_covered(spans: list[tuple[int, int]]) -> None:
 def test_nothing_to_measure() -> None:
     """Without commits nothing was measured, and without input no terabyte has a price."""
     job = JobSize("G.2X", 10, "6.0")
-    assert measured_cost([], job) is None
-    empty = measured_cost([commit(1, 0, input_bytes=0)], job)
+    assert measured_cost([], job.dollars_per_hour) is None
+    empty = measured_cost([commit(1, 0, input_bytes=0)], job.dollars_per_hour)
     assert empty is not None
     assert empty.per_terabyte(empty.dollars_at_work) is None
 

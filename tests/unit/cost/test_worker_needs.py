@@ -32,8 +32,8 @@ def test_the_smallest_job_that_is_enough(
     need = worker_need(load, speed * 1e6, worker_type, version)
     assert need.job.workers == workers
     assert need.busy_share == pytest.approx(busy, rel=1e-4)
-    assert need.dollars_per_hour == pytest.approx(dollars)
-    assert need.dollars_per_month == pytest.approx(dollars * 730)
+    assert need.job.dollars_per_hour == pytest.approx(dollars)
+    assert need.job.dollars_per_month == pytest.approx(dollars * 730)
     assert need.dollars_per_terabyte == pytest.approx(dollars / (load.files_per_hour * load.file_bytes / 1e12))
 
 

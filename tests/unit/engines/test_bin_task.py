@@ -27,11 +27,11 @@ STAGING = "/w/staging/m-1/1/0/"
 SCHEMA = schema_of({"a": "string", "b": "string"})
 GOOD = b'{"a":1}\n{"a":2,"b":"x"}\n'
 LONG = b'{"a":"%s"}\n' % (b"x" * 10_000) * 2_000
-"""More than is held back, so that rows of it are handed on before its end is seen."""
+"""More than is held back, so that some of its rows are written before its end is seen."""
 
 
 class Replacing(MemoryStore):
-    """A store in which a file is replaced when most of it has been read, so many times."""
+    """A store that replaces a file when most of it has been read, a given number of times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def test_files_become_one_file_of_rows_and_one_of_rejects(store):
 
 
 def test_a_second_run_touches_nothing_of_the_first(store):
-    """Spark may run a task again while the run that it takes for lost goes on."""
+    """Spark may run a task again while the run that it believes lost continues."""
     task = task_of(store, {"1": GOOD, "2": b"x\n" + GOOD})
     first = write_bin(store, task, NativeKernel)
     versions = {uri: store.stat(uri) for uri in (*first.outputs, first.rejects_uri)}
@@ -119,7 +119,7 @@ def test_many_files_that_end_too_early_take_one_more_pass(store):
 @pytest.mark.parametrize("error", [ObjectNotFound, ObjectChanged])
 @pytest.mark.parametrize("moment", ["write", "end"])
 def test_an_output_that_cannot_be_written_says_nothing_about_the_input(store, error, moment):
-    """What the store answers to a write is passing trouble, and no reason to set the file aside that is being read."""
+    """An error of a write is passing trouble, and no reason to quarantine the input file that is being read."""
 
     class Refusing(MemoryWriter):
         def write(self, data):
@@ -138,7 +138,7 @@ def test_an_output_that_cannot_be_written_says_nothing_about_the_input(store, er
     assert staged(store) == []
 
 
-@pytest.mark.parametrize("body", [GOOD, LONG], ids=["held back", "handed on"])
+@pytest.mark.parametrize("body", [GOOD, LONG], ids=["held back", "written"])
 def test_a_file_that_ends_too_early_leaves_nothing_behind(store, body):
     """Its rows are withdrawn, or all others are written again without it; so are its rejects and its new keys."""
     broken = gzip.compress(b'bad\n{"late":1}\n' + body, mtime=0)[:-6]
@@ -154,7 +154,7 @@ def test_a_file_that_ends_too_early_leaves_nothing_behind(store, body):
 
 @pytest.mark.parametrize(("times", "status"), [(1, "compacted"), (9, "changed")])
 def test_a_file_that_is_replaced_while_it_is_read_is_begun_anew(store, times, status):
-    """Where the settings say so, and a few times only; rows that were handed on of another version are none."""
+    """If the settings say so, and a few times only; no row of another version remains."""
     task = task_of(store, {"1": GOOD, "2": LONG + LONG}, on_changed_file="read")
     store.replace["/raw/2"] = times
     result = write_bin(store, task, NativeKernel)
@@ -168,7 +168,7 @@ def test_files_that_change_in_every_pass_end_the_task(store):
     kernels = []
 
     def new_kernel(plan):
-        store.replace["/raw/1"] = 1  # the second start goes well, but rows of the first were handed on
+        store.replace["/raw/1"] = 1  # the second start succeeds, but rows of the first were written
         kernels.append(NativeKernel(plan))
         return kernels[-1]
 
@@ -178,7 +178,7 @@ def test_files_that_change_in_every_pass_end_the_task(store):
     assert staged(store) == []
 
 
-@pytest.mark.parametrize("first", [GOOD, LONG], ids=["held back", "handed on"])
+@pytest.mark.parametrize("first", [GOOD, LONG], ids=["held back", "written"])
 def test_a_bin_that_lacks_a_column_stages_no_rows(store, first):
     """But it is read to its end: all keys, reports and rejects are there."""
     task = task_of(store, {"1": first, "2": b'{"late":1}\nbad\n', "3": b'{"later":1,"late":2,"a":3}\n'})
@@ -202,7 +202,7 @@ def test_output_files_end_where_they_are_large_enough(store):
 
 
 def test_a_store_that_fails_while_rows_are_written_leaves_no_file(store):
-    """The error is the caller's, and there is no half of an object."""
+    """The caller gets the error, and no partial object remains."""
     faulty = FaultyStore(store)
     faulty.unavailable_at(1, "writer")
     with pytest.raises(StoreUnavailable):
@@ -211,7 +211,7 @@ def test_a_store_that_fails_while_rows_are_written_leaves_no_file(store):
 
 
 def test_a_kernel_that_refuses_a_record_is_found_out(store):
-    """A line that inspection takes cannot quietly become a reject."""
+    """A line that inspection accepts cannot silently become a reject."""
 
     class Wrong(NativeKernel):
         def read(self, block):

@@ -25,7 +25,7 @@ MIXED = b'{"a":1}\nnot json\n\n{"b":"x"}'
 
 
 class Meddling(MemoryStore):
-    """A store in which somebody replaces or deletes a file right before some of the reads."""
+    """A store that replaces or deletes a file right before some of the reads."""
 
     def __init__(self):
         super().__init__()
@@ -157,7 +157,7 @@ def test_repeating_a_task_writes_the_same(store):
     ],
 )
 def test_spark_gets_a_copy_of_what_it_would_misread(store, name, data, copied, codec):
-    """Encoded, marked and oddly named files are handed on as plain copies, all others as they are."""
+    """Spark gets plain copies of encoded, marked and oddly named files, and the originals of all others."""
     uri = f"s3://raw/{name}"
     store.put(uri, data)
     (file,) = run(store, uri).files
@@ -168,7 +168,7 @@ def test_spark_gets_a_copy_of_what_it_would_misread(store, name, data, copied, c
 
 
 def test_gzip_with_rejects_gets_a_copy(store):
-    """What Spark could decode itself is still not shown to it when a line was rejected."""
+    """Spark gets a copy of a file that it could decode itself if one of its lines was rejected."""
     store.put("s3://raw/x.gz", gzip.compress(MIXED))
     (file,) = run(store, "s3://raw/x.gz").files
     assert store.read(file.readable_uri) == GOOD
@@ -176,7 +176,7 @@ def test_gzip_with_rejects_gets_a_copy(store):
 
 @pytest.mark.parametrize("data", [b"", b"\n \r\n", b"\xef\xbb\xbf", b"[]\n1", gzip.compress(b"", mtime=0)])
 def test_a_file_without_records_is_reported_and_not_read_again(store, data):
-    """A file of nothing but blanks and rejects has its audit, and nothing for Spark to read."""
+    """A file of only blanks and rejects has a report, and nothing for Spark to read."""
     (uri,) = put(store, none=data)
     result = run(store, uri)
     (file,) = result.files
@@ -185,7 +185,7 @@ def test_a_file_without_records_is_reported_and_not_read_again(store, data):
 
 
 def test_refused_lines_are_rejected(store):
-    """A line that the engine could not read is set aside, and its file gets a copy without it."""
+    """A line that the engine could not read is rejected, and its file gets a copy without it."""
     uris = put(store, one=GOOD, two=GOOD)
     result = run(store, *uris, refused={1: frozenset({b'{"b":"x"}'})})
     assert [(row["source_uri"], row["reason"], row["raw"]) for row in rejects(store, result)] == [
@@ -215,7 +215,7 @@ def test_a_missing_file_is_reported(store):
 
 @pytest.mark.parametrize("by", ["etag", "size"])
 def test_a_changed_file_is_skipped_or_read(store, by):
-    """Another version than the manifest names is set aside, or read as found, as the setting says."""
+    """A file with another version than the manifest names is quarantined, or read as it is, as the setting says."""
     (uri,) = put(store, file=b"{}")
     file = named(store, uri, by=by)
     store.put(uri, GOOD)
@@ -361,7 +361,7 @@ def test_memory_does_not_grow_with_files(store, monkeypatch):
 
 
 def test_declared_discovery_leaves_the_lines_to_the_engine(store):
-    """Without a full look, a file is handed on as it is, with no keys found; lines that are no objects are not."""
+    """Without full discovery, Spark gets the original, and no keys are found; lines of other values are rejected."""
     uris = put(store, file=b'{"a":1}\n\n{broken\n{}\n', mixed=b'{"a":1}\n[{},{}]\n')
     file, mixed = run(store, *uris, discovery="declared").files
     assert (file.readable_uri, file.keys, file.report.records, file.report.blank_lines) == (uris[0], (), 3, 1)
@@ -370,7 +370,7 @@ def test_declared_discovery_leaves_the_lines_to_the_engine(store):
 
 
 def test_a_full_scratch_disk_is_passing_trouble(monkeypatch, tmp_path):
-    """Where a task cannot write its scratch files, no attempt is held against the manifest."""
+    """If a task cannot write its scratch files, the manifest is not blamed."""
     store = MemoryStore()
     files = put(store, **{"a.ndjson": GOOD})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))

@@ -1,4 +1,4 @@
-"""Keys that nobody has seen before, brought by two drivers at the same time, with the native engine."""
+"""New keys that two drivers add at the same time, with the native engine."""
 
 import threading
 from collections.abc import Callable
@@ -26,7 +26,7 @@ TARGET_FILE_BYTES = 200
 
 @pytest.fixture(params=["memory", "disk"])
 def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    """A world whose first manifest is committed, so that its keys are known."""
+    """A harness whose first manifest is committed, so that its keys are known."""
     monkeypatch.setattr("compactor.engines.native_engine.SAMPLE_BYTES", 100)
     monkeypatch.setattr("compactor.job.service.FIRST_PAUSE_SECONDS", 0.0)
     made = Harness(root=str(tmp_path), store=MemoryStore() if request.param == "memory" else LocalStore())
@@ -36,7 +36,7 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 
 def drive(harness: Harness, uri: str, on_first_round: Callable[[], object]) -> BatchResult:
-    """A driver of its own for one manifest, held up when it knows what keys are new to it."""
+    """Run a separate driver for one manifest, which waits when it has found its new keys."""
     app = harness.app(on_crash_point=lambda step, _: on_first_round() if step is CrashPoint.INSPECTED else None)
     engine = engine_without_spark(NATIVE, app, rows_per_file=2, target_file_bytes=TARGET_FILE_BYTES)
     return app.batch_runner(engine).run([uri])
@@ -51,7 +51,7 @@ def files(name: str, *keys: str) -> list[bytes]:
 
 @pytest.mark.parametrize("keys", [("right",), ("left",), ("both", "right"), ("LEFT", "both")])
 def test_two_drivers_bring_keys_at_the_same_time(harness: Harness, keys: tuple[str, ...]) -> None:
-    """Whoever comes second builds on the other's version: every line once, each key a column that it keeps."""
+    """The second driver builds on the version of the first: every line once, each key a column that it keeps."""
     uris = [harness.deliver("a", *files("a", "left", "both")), harness.deliver("b", *files("b", *keys))]
     both_know = threading.Barrier(2, timeout=30)
     results: list[BatchResult] = []
@@ -82,7 +82,7 @@ def test_two_drivers_bring_keys_at_the_same_time(harness: Harness, keys: tuple[s
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("lost_answer", [False, True])
 def test_trouble_at_a_store_call_while_keys_are_late(harness: Harness, lost_answer: bool, every: int) -> None:
-    """Whichever call fails, that of a growing file included, done or not done: exact in the end, nobody blamed."""
+    """Whichever store call fails, done or not done: the output is exact, and no manifest is blamed."""
     names = []
     for call in range(1, 1000, every):
         names.append(f"m{call}")

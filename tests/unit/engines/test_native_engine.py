@@ -38,7 +38,7 @@ def compact(harness: Harness, manifest_id: str, *contents: bytes) -> tuple[Commi
     workers = Watched(app.store)
     batch = app.batch_runner(app.native_engine(workers)).run([uri])
     assert batch.failures == {}
-    report = app.verifier.verification(app.ledger.manifests(), whole_days=True, deep_check=app.deep_check)
+    report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
     assert report.discrepancies == []
     return harness.commit(manifest_id), workers.rounds
 
@@ -69,7 +69,7 @@ def test_a_manifest_whose_keys_are_known_takes_one_round():
 
 
 def test_a_late_key_has_its_bin_alone_written_again(monkeypatch):
-    """The others stay as they are, of an older schema version, and are audited as such."""
+    """The others keep an older schema version, and are verified as such."""
     harness = Harness(output={"target_file_bytes": MIB})
     monkeypatch.setattr(native_engine, "SAMPLE_BYTES", MIB)
     filler = b'{"a":"%s"}\n' % (b"x" * 1000) * 300
@@ -100,7 +100,7 @@ def test_declared_columns_and_first_keys_come_in_one_version():
 
 
 def test_a_schema_file_that_contradicts_the_record_is_told_without_new_keys():
-    """What is on record holds: a person has to put the file right, also where every key has a column."""
+    """The recorded version holds: a person has to correct the schema file, even if every key has a column."""
     harness = Harness(schema={"file": "/w/columns.toml"})
     harness.store.put("/w/columns.toml", b'[[columns]]\nname = "n"\ntype = "long"\n')
     compact(harness, "a", b'{"n":1}\n')

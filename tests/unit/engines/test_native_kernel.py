@@ -1,4 +1,4 @@
-"""The kernel in Rust: it takes the lines that inspection takes, and the values that they hold."""
+"""The kernel in Rust: it accepts the lines that inspection accepts, with the same values."""
 
 import io
 import random
@@ -203,7 +203,7 @@ def test_metadata_columns_say_where_rows_are_from():
 
 
 def test_more_keys_than_columns_can_be_are_an_error_of_the_file():
-    """As inspection has it: the file is set aside, and its keys are forgotten."""
+    """As in inspection: the file is quarantined, and its keys are discarded."""
     kernel = NativeKernel(plan_of(schema_of({"a": "string"})))
     keys = b",".join(b'"k%d":1' % number for number in range(MAX_KEYS))
     kernel.begin_file("exactly")
@@ -232,6 +232,6 @@ def test_a_file_with_too_many_keys_leaves_nothing_in_the_next_one():
 
 
 def test_a_fault_of_the_module_is_an_error_and_not_the_end_of_the_process():
-    """What it refuses or panics over comes out as a result that cannot be staged."""
+    """An error or a panic of the kernel becomes a `StagingError`."""
     with pytest.raises(StagingError, match="compression"):
         NativeKernel(replace(plan_of(schema_of({"a": "string"})), compression="lzo"))

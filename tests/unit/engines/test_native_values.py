@@ -54,7 +54,7 @@ def agree(text: str, column_type: ColumnType) -> None:
     expected = stored(value_of(text, column_type), column_type)
     kind, epoch = column_type.kind, column_type.epoch
     found = native.typed_value(text.encode(), kind, column_type.precision, column_type.scale, epoch)
-    # What is written out tells -0.0 from 0.0, and True from 1.
+    # `repr` distinguishes -0.0 from 0.0, and True from 1.
     assert repr(found) == repr(expected), f"{text[:100]!r} as {column_type}, epoch {epoch}"
 
 

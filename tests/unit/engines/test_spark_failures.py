@@ -1,4 +1,4 @@
-"""What Spark says of the storage becomes the compactor's own error; what it says of the data does not."""
+"""Spark's errors of the storage become the compactor's own; their text about the data does not get through."""
 
 import pytest
 from pyspark.errors import PySparkException
@@ -38,12 +38,12 @@ QUOTING = {
     "Traceback:\ncompactor.adapters.spark.executor_tasks.TaskFailed: ValueError in f, line 3\nSECRET": "in f, line 3",
     "ExecutorLostFailure (executor 1 exited: SECRET)": "ExecutorLostFailure",
 }
-"""What Spark may say, with what of it is told."""
+"""Messages of Spark, with the part of each that is reported."""
 
 
 @pytest.mark.parametrize("text", QUOTING, ids=lambda text: text[:40])
 def test_what_spark_quotes_is_not_told(text: str) -> None:
-    """Of an error that quotes the data its kind is told."""
+    """An error that quotes the data is reported by its class."""
     with pytest.raises(EngineFailed) as caught, translated("m-1"):
         raise PySparkException(text)
     assert QUOTING[text] in str(caught.value)

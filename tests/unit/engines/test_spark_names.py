@@ -37,7 +37,7 @@ def inspected(*, rejected_lines: int = 0, has_bom: bool = False) -> Inspected:
     ],
 )
 def test_ordinary_names_are_read_as_they_are(uri):
-    """Spark gets the original wherever it reads it identically."""
+    """Spark gets the original of every file that it reads identically."""
     assert spark_reads_as_is(uri, "none", inspected())
 
 
@@ -70,7 +70,7 @@ def test_ordinary_names_are_read_as_they_are(uri):
     ],
 )
 def test_names_that_spark_skips_refuses_or_misreads_need_a_copy(uri):
-    """A name that Spark would not read literally is never handed to it."""
+    """Spark never gets a name that it would not read literally."""
     assert not spark_reads_as_is(uri, "none", inspected())
 
 
@@ -137,11 +137,11 @@ def test_a_path_for_spark_is_literal(uri, path):
     ],
 )
 def test_the_path_that_spark_shows_is_known(uri, shown):
-    """What `_metadata.file_path` says can be told from the URI: these were seen with `java.net.URI`."""
+    """The value of `_metadata.file_path` follows from the URI: these were observed with `java.net.URI`."""
     assert hadoop_encoded(uri) == shown
 
 
 @given(st.sets(st.text(min_size=1), min_size=2, max_size=6))
 def test_different_files_are_shown_differently(names):
-    """No two names are shown alike, so a row can be traced to its file."""
+    """No two names have the same encoding, so a row can be traced to its file."""
     assert len({hadoop_encoded(f"s3://raw/{name}") for name in names}) == len(names)

@@ -1,4 +1,4 @@
-"""Verification before the commit: whatever does not add up is refused, and says what was expected."""
+"""Verification before the commit: any contradiction is refused, with what was expected."""
 
 from collections.abc import Callable
 
@@ -60,7 +60,7 @@ def store() -> MemoryStore:
 
 
 def test_sound(store: MemoryStore) -> None:
-    """What adds up comes back with the figures of its footers, in order."""
+    """Consistent files are returned in order, with the figures of their footers."""
     outputs, rejects = verify_staged(store, MANIFEST, STAGED, ())
     assert [(file.uri, file.facts.rows) for file in outputs] == [("/s/out/0", 2), ("/s/out/1", 1)]
     assert [(file.uri, file.facts.rows) for file in rejects] == [("/s/rejects/0", 3)]
@@ -201,7 +201,7 @@ def test_passing_trouble_is_no_fault_of_the_file(store: MemoryStore) -> None:
 
 
 def test_footer_only() -> None:
-    """Looking at a large file reads its end and not the rest."""
+    """Verifying a large file reads only its end."""
 
     class MeasuredStore(FaultyStore):
         read_bytes = 0

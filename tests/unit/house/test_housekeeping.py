@@ -40,6 +40,7 @@ KEPT = {
     "MemoryQueue": "a fake, for tests without AWS",
     "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
     "advance": "of ManualClock",
+    "format_commands": "click calls it",
     "expire": "of MemoryGlue",
     "trouble": "of MemoryGlue",
     "forget_components": "functions keep their clients from call to call; tests need to begin anew",
@@ -60,7 +61,7 @@ BROUGHT = {
 NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, a wheel of its own"}
 
 TOOLS = {
-    "boto3-stubs": 'module = ["pyarrow',  # mypy takes the types of boto3 from it
+    "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "import-linter": "$(BIN)/lint-imports",
     "maturin": 'build-backend = "maturin"',
     "mypy": "$(BIN)/mypy",

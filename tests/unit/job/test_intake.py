@@ -16,7 +16,7 @@ def harness() -> Harness:
 
 def intake(harness: Harness) -> Intake:
     app = harness.app()
-    return Intake(app.store, app.layout, app.ledger, app.clock, allowed_prefixes=["/w/raw"])
+    return Intake(state=app.state, allowed_prefixes=["/w/raw"])
 
 
 def receive(harness: Harness, uri: str) -> Delivery:

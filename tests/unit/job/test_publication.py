@@ -30,7 +30,7 @@ def decided(harness: Harness) -> tuple[Accepted, Commit]:
 
 def publisher(harness: Harness) -> Publisher:
     app = harness.app()
-    return Publisher(app.store, app.layout, app.ledger)
+    return Publisher(app.state)
 
 
 def test_again_and_again() -> None:
@@ -105,7 +105,7 @@ def test_another_driver_archives_at_the_same_moment() -> None:
             super().copy(source, target)
 
     store = OvertakenStore(harness.store)
-    Publisher(store, harness.layout, harness.app(store=store).ledger).roll_forward(accepted, commit)
+    Publisher(harness.app(store=store).state).roll_forward(accepted, commit)
     assert harness.store.stat(archive) is not None
     harness.check_exact()
 

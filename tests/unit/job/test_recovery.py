@@ -11,7 +11,7 @@ from tests.support.harness import GOOD, DiedError, Harness
 
 def recovery(harness: Harness, store: FaultyStore | None = None) -> Recovery:
     app = harness.app(store=store)
-    return Recovery(app.store, app.layout, app.ledger, app.batch_runner(harness.engine(store)), app.cleaner)
+    return Recovery(app.state, app.batch_runner(harness.engine(store)), app.cleaner)
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -1,6 +1,6 @@
 """Clean-up: what is old goes, what is not committed and done stays and is named, a run does it once a day."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -17,11 +17,10 @@ from compactor.job.retention.cleaner import (
     KEPT_NAMED,
     ORPHAN_AGE_SECONDS,
     STILL_SECONDS,
-    Cleaner,
     CleaningReport,
     Kind,
 )
-from compactor.job.retention.daily import AGAIN_SECONDS, EVERY_SECONDS, LOOK_SECONDS
+from compactor.job.retention.daily import CHECK_SECONDS, EVERY_SECONDS, RETRY_SECONDS, SLICE_SECONDS
 from compactor.job.service import Service
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import DAY, GOOD, DiedError, Harness
@@ -32,10 +31,7 @@ DAY_SECONDS = 24 * 3600.0
 
 
 def clean(harness: Harness, *, days: float = 30, store: ObjectStore | None = None, **how: bool) -> CleaningReport:
-    report = CleaningReport()
-    for _ in harness.app(store=store).cleaner.clean(report, archive_days=days, **how):
-        pass
-    return report
+    return harness.app(store=store).cleaner.clean(archive_days=days, **how)
 
 
 def world_after(age_seconds: float, manifests: int = 1) -> Harness:
@@ -140,7 +136,7 @@ def test_strange_things_in_the_archive_stay() -> None:
         harness.store.put(harness.layout.archive_folder + name, b"")
     harness.clock.advance(31 * DAY_SECONDS)
     report = clean(harness)
-    assert report.kept == {"its name is that of no archived manifest": 3}
+    assert report.kept == {"its name is not that of an archived manifest": 3}
     assert len(archived(harness)) == 4
 
 
@@ -293,46 +289,51 @@ class LongStore(FaultyStore):
             yield from super().list(prefix, start_after=start_after)
             return
         for number in range(20_000):
+            uri = f"{prefix}{DAY}/m{number:05d}.json"
+            if start_after is not None and uri <= start_after:
+                continue
             self.listed += 1
             age_days = 31 if number % 10 == 0 else 1
             written = datetime(2026, 1, 2, 12, tzinfo=UTC) - timedelta(days=age_days)
-            yield ObjectInfo(f"{prefix}{DAY}/m{number}.json", 1, "e", written)
+            yield ObjectInfo(uri, 1, "e", written)
 
 
 def test_a_long_archive_is_streamed() -> None:
     """A long archive is neither held nor deleted as a whole, stops can come in between, and few are named."""
     harness = Harness()
     store = LongStore(harness.store)
-    report = CleaningReport()
-    steps = harness.app(store=store).cleaner.clean(report, archive_days=30)
-    before = store.listed
-    for _ in steps:
+    cleaner, report = harness.app(store=store).cleaner, CleaningReport()
+    calls, before = 0, 0
+    while calls == 0 or report.position is not None:
+        report = cleaner.clean(harness.clock.now(), archive_days=30, resumed=report)
         assert store.listed - before <= 2_500
-        before = store.listed
+        calls, before = calls + 1, store.listed
+    assert calls > 8
     assert report.kept == {"its manifest is not committed": 2_000}
     assert len(report.kept_named) == KEPT_NAMED
 
 
-def test_deletion_in_chunks() -> None:
-    """Many archived manifests go a chunk at a time; who stops in between has removed only what may go."""
+def with_archived(manifests: int) -> Harness:
+    """A harness with so many archived manifests that are old enough to go."""
     harness = world_after(0)
     data = harness.store.read(harness.layout.archived_manifest(M0))
-    outcome, done = (
-        harness.store.read(harness.layout.outcome(M0)),
-        harness.store.read(harness.layout.done(M0)),
-    )
-    for number in range(500):
-        manifest_id = f"n{number}"
-        harness.store.put(harness.layout.archived_manifest(ManifestKey(DAY, manifest_id)), data)
-        harness.store.put(harness.layout.outcome(ManifestKey(DAY, manifest_id)), outcome)
-        harness.store.put(harness.layout.done(ManifestKey(DAY, manifest_id)), done)
+    outcome, done = harness.store.read(harness.layout.outcome(M0)), harness.store.read(harness.layout.done(M0))
+    for number in range(manifests - 1):
+        key = ManifestKey(DAY, f"n{number}")
+        harness.store.put(harness.layout.archived_manifest(key), data)
+        harness.store.put(harness.layout.outcome(key), outcome)
+        harness.store.put(harness.layout.done(key), done)
     harness.clock.advance(31 * DAY_SECONDS)
-    report = CleaningReport()
-    steps = harness.app().cleaner.clean(report, archive_days=30)
-    next(steps)
+    return harness
+
+
+def test_deletion_in_chunks() -> None:
+    """Cleaning stops at its deadline between two chunks, and goes on from there."""
+    harness = with_archived(501)
+    cleaner = harness.app().cleaner
+    report = cleaner.clean(harness.clock.now(), archive_days=30)
     assert len(archived(harness)) == 501 - 200
-    for _ in steps:
-        pass
+    report = cleaner.clean(archive_days=30, resumed=report)
     assert (archived(harness), report.removed) == ([], {Kind.ARCHIVED: 501})
 
 
@@ -360,28 +361,28 @@ def looks(harness: Harness, times: int, seconds: float, store: ObjectStore | Non
 def test_a_run_cleans_once_a_day() -> None:
     """The first run of all begins the day; a run cleans when a day has passed, and not again before the next one."""
     harness = world_after(31 * DAY_SECONDS)
-    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
-    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}  # a restart does not reset the day
+    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}
+    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}  # a restart does not reset the day
     harness.clock.advance(EVERY_SECONDS)
-    found = looks(harness, 20, LOOK_SECONDS / 4)
+    found = looks(harness, 20, CHECK_SECONDS / 4)
     assert found[:4] == [1, 1, 1, 1]  # not at start-up
     assert found[-1] == 0
     again = harness.layout.archived_manifest(M0)
     harness.store.put(again, b"{}")
     harness.clock.advance(-1)
     object.__setattr__(harness.settings.retention, "archive_days", 0)
-    assert set(looks(harness, 20, LOOK_SECONDS)) == {1}
+    assert set(looks(harness, 20, CHECK_SECONDS)) == {1}
     harness.clock.advance(EVERY_SECONDS)
-    assert looks(harness, 20, LOOK_SECONDS)[-1] == 0
+    assert looks(harness, 20, CHECK_SECONDS)[-1] == 0
 
 
 def test_an_unreadable_memory_begins_the_day() -> None:
     """A state object that cannot be read is as good as none."""
     harness = world_after(31 * DAY_SECONDS)
     harness.store.put(harness.layout.last_cleaning, b'{"finished_at": "2020-01-01T00:00:00"}')
-    assert set(looks(harness, 10, LOOK_SECONDS)) == {1}
+    assert set(looks(harness, 10, CHECK_SECONDS)) == {1}
     harness.clock.advance(EVERY_SECONDS)
-    assert looks(harness, 10, LOOK_SECONDS)[-1] == 0
+    assert looks(harness, 10, CHECK_SECONDS)[-1] == 0
 
 
 def test_trouble_while_cleaning_stops_nothing() -> None:
@@ -397,41 +398,42 @@ def test_trouble_while_cleaning_stops_nothing() -> None:
             super().delete(uris)  # type: ignore[arg-type]
 
     harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, LOOK_SECONDS)
+    looks(harness, 3, CHECK_SECONDS)
     harness.clock.advance(EVERY_SECONDS)
     store = NoDelete(harness.store)
-    steps = int(AGAIN_SECONDS / LOOK_SECONDS)
-    found = looks(harness, 2 * steps + 4, LOOK_SECONDS, store=store)
+    steps = int(RETRY_SECONDS / CHECK_SECONDS)
+    found = looks(harness, 2 * steps + 4, CHECK_SECONDS, store=store)
     assert (store.refused, found[steps], found[-1]) == (1, 1, 0)
 
 
-def test_a_stop_ends_cleaning_between_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stop that comes while a run cleans up is heeded before the next deletion."""
-    harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, LOOK_SECONDS)
+def test_a_stop_ends_cleaning_between_deletions() -> None:
+    """A run that is stopped while it cleans makes no further deletion."""
+    deleted: list[int] = []
+
+    class SlowStore(FaultyStore):
+        def delete(self, uris: Iterable[str]) -> None:
+            gone = [uri for uri in uris if "/archive/" in uri]
+            deleted.append(len(gone)) if gone else None
+            harness.clock.advance(SLICE_SECONDS if gone else 0)
+            super().delete(gone or uris)
+
+    harness = with_archived(901)
+    looks(harness, 3, CHECK_SECONDS)
     harness.clock.advance(EVERY_SECONDS)
-    steps: list[int] = []
-
-    def endless(_self: Cleaner, _report: CleaningReport, **_how: object) -> Iterator[None]:
-        while True:
-            steps.append(1)
-            yield
-
-    monkeypatch.setattr(Cleaner, "clean", endless)
 
     def on_wait(job: Service) -> None:
-        harness.clock.advance(LOOK_SECONDS)
-        if len(steps) == 3:
+        harness.clock.advance(CHECK_SECONDS)
+        if len(deleted) == 3:
             job.stop()
 
-    daily(harness, on_wait)
-    assert len(steps) == 3
+    daily(harness, on_wait, store=SlowStore(harness.store))
+    assert (deleted, len(archived(harness))) == ([200] * 3, 901 - 600)
 
 
 def test_a_busy_run_cleans_up_as_well() -> None:
     """A run whose stream is never idle does not let archived manifests pile up."""
     harness = world_after(31 * DAY_SECONDS)
-    looks(harness, 3, LOOK_SECONDS)
+    looks(harness, 3, CHECK_SECONDS)
     harness.clock.advance(EVERY_SECONDS)
     seen: list[int] = []
 
@@ -440,7 +442,7 @@ def test_a_busy_run_cleans_up_as_well() -> None:
             return False
 
     def on_wait() -> None:
-        harness.clock.advance(LOOK_SECONDS)
+        harness.clock.advance(CHECK_SECONDS)
         seen.append(len(archived(harness)))
         if len(seen) == 20:
             job.stop()

@@ -8,8 +8,13 @@ import pytest
 from compactor.core.crash_points import BuildCrashPoint
 from tests.support.building_races import Race
 
-BUILD_STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.PENDING, BuildCrashPoint.TIED)
-SEAL_STEPS = (BuildCrashPoint.FENCED, BuildCrashPoint.GATHERED, BuildCrashPoint.SEALED, BuildCrashPoint.CLEARED)
+BUILD_STEPS = (BuildCrashPoint.CLAIMED, BuildCrashPoint.BUILT, BuildCrashPoint.PENDING, BuildCrashPoint.BOUND)
+SEAL_STEPS = (
+    BuildCrashPoint.PART_BOUND,
+    BuildCrashPoint.PARTS_CLAIMED,
+    BuildCrashPoint.SEALED,
+    BuildCrashPoint.CLEARED,
+)
 HELD_UP = [("build", step) for step in BUILD_STEPS] + [("seal", step) for step in SEAL_STEPS]
 OTHERS = {
     "build": Race.build,

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.manifests.patient_planning import SETTLE_SECONDS, PatientPlanner
+from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.manifests.planning import Plan
 from tests.support.harness import DAY, DiedError, Harness
 
@@ -65,7 +65,7 @@ def test_fresh_files_are_given_a_moment(harness: Harness, waits: Waits) -> None:
     plan = waits.plan()
     assert [len(manifest.files) for manifest in plan.manifests] == [2]
     assert waits.seconds == [SETTLE_SECONDS]
-    assert waits.told == ["/w/raw to be written"]
+    assert waits.told == [SETTLING]
 
 
 def test_what_is_still_written_is_left_for_the_next_call(harness: Harness, waits: Waits) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import FileError
 from compactor.ndjson.inspection import MAX_KEY_CHARACTERS, MAX_KEYS, REASONS, Inspected, inspect_lines
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Judged, Limits, Reject
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -84,7 +85,7 @@ def test_pieces_change_nothing(data, size, max_line_bytes):
 
 @given(SOUP, st.integers(1, 20), st.integers(1, 7))
 def test_blocks_change_nothing(data, max_line_bytes, block_bytes):
-    """How many lines are looked at together makes no difference."""
+    """The number of lines inspected at once makes no difference."""
     limits = Limits(max_line_bytes, 1 << 20)
     expected = run(data, limits)
     assert run(data, limits, block_bytes=block_bytes) == expected
@@ -110,6 +111,30 @@ def test_over_long_lines_are_kept_in_pieces(data, max_line_bytes):
     assert found.rejected_lines == len(pieces)
     assert found.reject_rows == len(rejects)
     assert found.records + found.rejected_lines + found.blank_lines == found.lines
+
+
+@pytest.mark.parametrize("size", [None, 1, 5])
+@pytest.mark.parametrize("neighbour", [b"", b'{"b":"%s"}\n' % (b"x" * 99)], ids=["alone", "beside a longer line"])
+def test_a_line_of_exactly_the_limit_is_a_record(size, neighbour):
+    """One byte more is rejected, however the line arrives."""
+    line = b'{"a":123}'
+    for data in (line + b"\n" + neighbour, neighbour + line):
+        for limit, records in ((len(line), 1), (len(line) - 1, 0)):
+            found, _, good = run(data, Limits(limit, 1 << 20), size=size)
+            assert (found.records, good) == (records, (line + b"\n") * records)
+
+
+@given(SOUP, st.integers(1, 20))
+def test_only_a_single_line_makes_a_longer_block(data, block_bytes):
+    """What is judged in one call is bounded by the block size, unless it is one line."""
+    blocks = []
+
+    def judge(block):
+        blocks.append(block)
+        return Judged(block.count(b"\n"), 0, ())
+
+    split_lines([data], WIDE, judge, on_reject=lambda _: None, block_bytes=block_bytes)
+    assert all(len(block) <= block_bytes or block.count(b"\n") == 1 for block in blocks)
 
 
 INVALID = {
@@ -191,7 +216,7 @@ def test_a_valid_line_is_kept_byte_for_byte(line):
     ],
 )
 def test_lines_are_counted(data, lines, blank):
-    """A last line without line feed counts, and the nothing behind a last line feed does not."""
+    """A last line without a line feed counts, and the empty rest after a last line feed does not."""
     found, _, _ = run(data)
     assert (found.lines, found.blank_lines, found.records) == (lines, blank, lines - blank)
 
@@ -219,7 +244,7 @@ def test_keys_of_rejected_lines_do_not_count():
 
 
 def test_a_line_with_a_key_too_long_for_a_name_is_a_reject_that_leaves_no_key():
-    """Neither its long keys nor its others make columns; at the limit all is well, and characters count, not bytes."""
+    """No key of its line becomes a column. A key of exactly the limit does; characters count, not bytes."""
     longest = "ü" * MAX_KEY_CHARACTERS
     lines = [{"a": 1}, {"b": 1, longest + "x": 2}, {longest: 1}, {"a": 2, longest + "x": 2}, {"c": 1, "a": 2}]
     found, rejects, _ = run(b"\n".join(map(orjson.dumps, lines)), Limits(1 << 20, 1 << 30))
@@ -228,7 +253,7 @@ def test_a_line_with_a_key_too_long_for_a_name_is_a_reject_that_leaves_no_key():
 
 
 def test_as_many_keys_as_any_table_has_columns_are_kept():
-    """Very wide objects are records like any other; one key more than `MAX_KEYS` sets the file aside."""
+    """Very wide objects are records like any other; with one key more than `MAX_KEYS` the file is quarantined."""
     document = {f"key-{number}": number for number in range(MAX_KEYS)}
     found, _, _ = run((json.dumps(document).encode() + b"\n") * 3, Limits(1 << 24, 1 << 30))
     assert (found.records, found.keys) == (3, tuple(document))
@@ -239,7 +264,7 @@ def test_as_many_keys_as_any_table_has_columns_are_kept():
 
 @pytest.mark.parametrize("size", [None, 1, 1000])
 def test_a_file_that_decodes_to_too_much_is_refused(size):
-    """The limit on decoded bytes stops a bomb; exactly at the limit all is well."""
+    """The limit on decoded bytes stops a bomb; a file of exactly the limit is read."""
     data = b"{}\n" * 1000
     assert run(data, Limits(100, len(data)), size=size)[0].records == 1000
     with pytest.raises(FileError, match="expected at most max_decompressed_bytes = 2999") as caught:
@@ -264,7 +289,7 @@ def test_memory_does_not_grow_with_the_file(line, repeats):
 
 
 def test_declared_discovery_only_counts():
-    """Without a full look, what begins with a brace is taken for a record, if it is not over-long or refused."""
+    """Without full discovery, a line that begins with a brace is a record unless it is over-long or refused."""
     data = b'{"a":1}\n\n \r\n {not json\n{"b":2}\n\n' + b"x" * 40 + b"\n[{},{}]\nnot json\n[]\n1e400"
     found, rejects, good = run(data, Limits(30, 1000), refused=frozenset({b'{"b":2}'}), discovery="declared")
     assert (found.lines, found.blank_lines, found.records, found.keys) == (11, 3, 2, ())
@@ -290,7 +315,7 @@ def test_declared_discovery_keeps_the_order():
 @settings(max_examples=50)
 @given(SOUP, st.integers(1, 12))
 def test_declared_discovery_counts_the_same_lines(data, size):
-    """How closely lines are looked at changes their fate, not their number."""
+    """The discovery mode may change the classification of lines, but not their number."""
     full, declared = run(data, size=size)[0], run(data, size=size, discovery="declared")[0]
     assert (full.lines, full.blank_lines) == (declared.lines, declared.blank_lines)
     assert full.records <= declared.records
@@ -314,7 +339,7 @@ def test_numbers_beyond_a_double_are_records(text):
 
 
 def test_quotes_without_end_cost_no_more_than_their_length():
-    """A string that never ends, behind a number beyond a double, is a reject at once however many quotes it holds."""
+    """An unterminated string after a number beyond a double is rejected quickly, however many quotes it has."""
     line = b'{"a":1e400,"' + b'\\"' * 2_000_000
     found, _, _ = run(line + b"\n", Limits(1 << 23, 1 << 24))
     assert (found.records, found.rejects) == (0, {"invalid_json": 1})
@@ -337,6 +362,6 @@ def test_quotes_without_end_cost_no_more_than_their_length():
     ],
 )
 def test_what_is_no_number_stays_a_reject(text):
-    """A number beyond a double excuses no mistake beside it."""
+    """A number beyond a double does not hide another error in its line."""
     found, _, _ = run(b'{"a":%s,"b":1e400}\n' % text.encode(), Limits(1 << 20, 1 << 20))
     assert (found.records, found.rejects) == (0, {"invalid_json": 1})

@@ -120,7 +120,7 @@ def test_declared_columns_wait_for_a_manifest() -> None:
 
 
 def test_two_drivers_with_other_files() -> None:
-    """What is on record first holds; the driver whose file says otherwise stops, and has changed nothing."""
+    """The recorded version holds; a driver with a contradicting schema file stops without a change."""
     store = MemoryStore()
     one, two = registry(store, DeclaredColumn("n", "n", "long")), registry(store, DeclaredColumn("n", "n", "double"))
     one.check_declared()
@@ -152,7 +152,7 @@ VERSION_OF_AN_UNKNOWN_TYPE = (
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"version": 1}', b"\xff", VERSION_OF_AN_UNKNOWN_TYPE])
 def test_a_damaged_version(data: bytes) -> None:
-    """A version that cannot be understood, or is of a later release, is named as such."""
+    """A version that cannot be parsed, or is of a later release, is reported as such."""
     store = MemoryStore()
     store.put(LAYOUT.schema(1), data)
     for read in (registry(store).latest, lambda: registry(store).version(1), lambda: list(registry(store).versions())):

@@ -74,7 +74,7 @@ def names_of(*keys: str, names: Names = "safe") -> list[str]:
     ],
 )
 def test_safe_names(keys: list[str], expected: list[str]) -> None:
-    """Safe names are lower case letters, digits and `_`; what is taken gets a number."""
+    """Safe names are lower case letters, digits and `_`; a name that is taken gets a number."""
     assert names_of(*keys) == expected
 
 
@@ -150,7 +150,7 @@ def test_parquet_columns() -> None:
 
 
 def test_column_name_leaves_free_names() -> None:
-    """A name that nobody has is not changed."""
+    """A name that is free is not changed."""
     assert column_name("a", set(), names="safe") == "a"
 
 
@@ -175,7 +175,7 @@ def test_declared_columns_come_first() -> None:
 
 
 def test_columns_that_are_declared_later_append() -> None:
-    """Further columns of the file come behind all others, also beyond the limit; strings bring no rescued data."""
+    """Further columns of the file follow all others, even beyond the limit; strings need no rescued data."""
     first = declaring(EMPTY_SCHEMA, ["a", "b"], max_columns=2)
     second = declaring(first, ["c"], DeclaredColumn("s", "s"), DeclaredColumn("a", "a"), max_columns=3)
     assert [column.name for column in second.columns] == ["a", "b", "s", RESCUED_COLUMN]
@@ -211,7 +211,7 @@ def test_a_found_key_leaves_declared_names_alone() -> None:
     ],
 )
 def test_contradictions(declared: DeclaredColumn, expected: list[str]) -> None:
-    """What a column is stays for ever: each difference is named, with the version that decided it."""
+    """A column never changes: each difference is named, with the version that added the column."""
     schema = declaring(EMPTY_SCHEMA, ["a"])
     schema = declaring(schema, [], DeclaredColumn("n", "n", "long"), DeclaredColumn("at", "at", "timestamp", "seconds"))
     found = list(contradictions(schema, [declared]))
@@ -219,20 +219,6 @@ def test_contradictions(declared: DeclaredColumn, expected: list[str]) -> None:
     for fault, part in zip(found, expected, strict=True):
         assert part in fault
         assert fault.startswith(f"schema.file: the column of key {declared.key!r}: ")
-
-
-def test_old_records() -> None:
-    """Records without types and files are read as what they were: strings, and one column of rescued data."""
-    old = (
-        '{"version":1,"created_at":"2026-01-02T00:00:00Z","manifest_id":"m","columns":['
-        '{"key":"a","name":"a","added_in":1},{"key":null,"name":"_rescued_data","added_in":1}]}'
-    )
-    schema = SchemaVersion.model_validate_json(old)
-    assert [(column.type, column.source_uri) for column in schema.columns] == [
-        ("string", None),
-        ("map<string,string>", None),
-    ]
-    assert SchemaVersion.model_validate_json(schema.model_dump_json()) == schema
 
 
 def test_first_sources() -> None:

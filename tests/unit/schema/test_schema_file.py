@@ -1,4 +1,4 @@
-"""The schema file: what it declares, and that everything wrong with it is said at once."""
+"""The schema file: what it declares, and that all of its faults are reported at once."""
 
 import pytest
 
@@ -99,7 +99,7 @@ def test_a_wrong_column(fields: dict[str, str], expected: str) -> None:
     ],
 )
 def test_a_wrong_file(text: str | bytes, expected: str) -> None:
-    """A file that is none of columns says what it is."""
+    """A file without columns is refused, with what was found."""
     assert any(expected in fault for fault in faults(text))
 
 

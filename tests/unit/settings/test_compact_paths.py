@@ -1,4 +1,4 @@
-"""One folder into another: which places a call comes to, what is wrong with others, and the settings of it."""
+"""`compactor compact`: the places of a call, the faults of places, and the settings of a call."""
 
 import tomllib
 
@@ -6,7 +6,6 @@ import pytest
 
 from compactor.core.errors import SettingsError
 from compactor.settings.compact_paths import (
-    JOURNAL_CLAIMS,
     CompactPaths,
     Options,
     parse_compact_paths,
@@ -15,9 +14,9 @@ from compactor.settings.compact_paths import (
 )
 from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml_of
-from compactor.settings.types import JOURNAL_CLAIMS as JOURNAL_OF_SETTINGS
+from compactor.settings.types import JOURNAL_CLAIMS
 
-ENDS = CompactPaths("/raw", "/rows", "/rows.compactor")
+PATHS = CompactPaths("/raw", "/rows", "/rows.compactor")
 
 
 @pytest.mark.parametrize(
@@ -35,27 +34,27 @@ ENDS = CompactPaths("/raw", "/rows", "/rows.compactor")
     ],
 )
 def test_places_of_a_call(source: str, destination: str, home: str | None, expected: CompactPaths) -> None:
-    """What is the compactor's own is beside the destination, where nobody who reads the rows looks."""
+    """State is beside the destination, outside the folder that readers of the rows list."""
     assert parse_compact_paths(source, destination, home) == expected
 
 
 @pytest.mark.parametrize(
     ("source", "destination", "home", "fault"),
     [
-        ("/raw", "/raw", None, "DST: /raw: is SRC itself -> expected a folder apart from it, such as /raw-parquet"),
-        ("/raw", "/raw/out", None, "DST: /raw/out: one of it and SRC"),
-        ("/a/raw", "/a", None, "DST: /a: one of it and SRC"),
+        ("/raw", "/raw", None, "DST: /raw is SRC itself -> expected a folder outside it, such as /raw-parquet"),
+        ("/raw", "/raw/out", None, "DST: /raw/out and SRC (/raw) overlap"),
+        ("/a/raw", "/a", None, "DST: /a and SRC (/a/raw) overlap"),
         ("s3://lake", "s3://lake/rows", None, "expected another bucket"),
         (
             "/raw",
             "s3://bucket",
             None,
-            "DST: s3://bucket: is no folder -> expected one in it, such as s3://bucket/parquet",
+            "DST: s3://bucket is not a folder -> expected one in it: s3://bucket/parquet",
         ),
-        ("/raw", "/", None, "DST: /: is no folder"),
-        ("/raw", "/rows", "/rows/own", "--state: /rows/own: one of it and DST"),
-        ("/raw", "/rows", "/raw/own", "--state: /raw/own: one of it and SRC"),
-        ("/rows.compactor/x", "/rows", None, "--state: /rows.compactor: one of it and SRC"),
+        ("/raw", "/", None, "DST: / is not a folder"),
+        ("/raw", "/rows", "/rows/own", "--state: /rows/own and DST (/rows) overlap"),
+        ("/raw", "/rows", "/raw/own", "--state: /raw/own and SRC (/raw) overlap"),
+        ("/rows.compactor/x", "/rows", None, "--state: /rows.compactor and SRC (/rows.compactor/x) overlap"),
         ("/raw", "s3://lake/rows", "/own", "--state: /own -> expected a place on the same kind of store as DST"),
         ("/raw", "/rows*", None, r"DST: '/rows*' -> expected a place without *"),
         ("", "", "", "SRC: ''"),
@@ -77,7 +76,7 @@ def test_all_faults_come_at_once() -> None:
 
 def test_first_settings() -> None:
     """They can be used as they are; on S3 claims need no table."""
-    local = parse_settings(settings_document(ENDS, Options(), None))
+    local = parse_settings(settings_document(PATHS, Options(), None))
     assert (local.paths.output, local.paths.state) == ("/rows", "/rows.compactor/state")
     assert (local.input.allowed_prefixes, local.builder.claims) == (("/raw",), "")
     on_s3 = parse_settings(
@@ -85,12 +84,11 @@ def test_first_settings() -> None:
     )
     on_s3.require_claims()
     assert (on_s3.builder.claims, on_s3.schema.names) == (JOURNAL_CLAIMS, "exact")
-    assert JOURNAL_CLAIMS == JOURNAL_OF_SETTINGS
 
 
 def test_what_an_earlier_call_kept_holds() -> None:
-    """What was said then, or edited since, stays until it is said anew; sources add up, those within others do not."""
-    first = settings_document(ENDS, Options(engine="spark", names="exact"), None)
+    """What was given or edited before holds until it is given anew; sources add up, except one inside another."""
+    first = settings_document(PATHS, Options(engine="spark", names="exact"), None)
     first["output"] = {"compression": "zstd"}
     other = CompactPaths("/raw2/day", "/rows", "/rows.compactor")
     second = settings_document(other, Options(engine="auto"), first)
@@ -104,8 +102,8 @@ def test_what_an_earlier_call_kept_holds() -> None:
 
 @pytest.mark.parametrize("sources", [5, True, "/raw", [5], {"a": "b"}])
 def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
-    """Whoever edited them is told of the key, like of any other one."""
-    document = settings_document(ENDS, Options(), {"input": {"allowed_prefixes": sources}})
+    """The error names the key that the user edited."""
+    document = settings_document(PATHS, Options(), {"input": {"allowed_prefixes": sources}})
     with pytest.raises(SettingsError, match="allowed_prefixes"):
         parse_settings(document)
 
@@ -113,7 +111,7 @@ def test_kept_sources_of_a_wrong_kind_are_a_fault(sources: object) -> None:
 def test_a_moved_folder_takes_its_settings_along() -> None:
     """Places are those of the call, not those of where the folder was once."""
     document = settings_document(
-        CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(ENDS, Options(), None)
+        CompactPaths("/raw", "/moved", "/moved.compactor"), Options(), settings_document(PATHS, Options(), None)
     )
     assert document["paths"] == {
         "manifests": "/moved.compactor/manifests",
@@ -132,7 +130,7 @@ def test_a_call_goes_before_variables_and_these_before_what_was_kept() -> None:
         "PATH": "/bin",
     }
     options = Options(region="us-east-1")
-    settings = parse_settings(settings_document(ENDS, options, None), variables_beside(env, options))
+    settings = parse_settings(settings_document(PATHS, options, None), variables_beside(env, options))
     assert settings.paths.state == "/rows.compactor/state"
     assert settings.schema.names == "exact"
     assert (settings.aws.region, settings.aws.endpoint_url) == ("us-east-1", "http://127.0.0.1:1")

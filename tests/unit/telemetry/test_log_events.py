@@ -1,6 +1,7 @@
 """The catalogue of events: every call keeps to it, nothing in it is unused, and what went wrong has a next move."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core import errors
 from compactor.core.errors import CompactorError
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, OF_THE_ERROR, EventName
+from compactor.wiring import functions
 from tools.events_table import with_tables
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,10 +97,12 @@ def test_glue_and_lambda_log_json() -> None:
     """The job's script sets the log up as JSON, and so does what each function begins with."""
     for name in ("glue_entry.py", "compactor/wiring/functions.py"):
         assert "configure_logs(as_json=True)" in (ROOT / name).read_text()
-    functions = [path for path in (ROOT / "lambdas").glob("*.py") if path.stem != "__init__"]
-    assert len(functions) == 3
-    for path in functions:
-        assert re.search(r"= (function|lasting)_components\(", path.read_text()), path.name
+    handlers = [path for path in (ROOT / "lambdas").glob("*.py") if path.stem != "__init__"]
+    assert len(handlers) == 3
+    for path in handlers:
+        [body] = re.findall(r"^from compactor.wiring.functions import (\w+)$", path.read_text(), re.MULTILINE)
+        source = inspect.getsource(getattr(functions, body))
+        assert re.search(r"components = _?(function|lasting)_components\(", source), path.name
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))

@@ -9,19 +9,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.local.this_machine import ThisMachine
 from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
 from compactor.ops.doctor.account_checks import clock_finding
-from compactor.ops.doctor.checkup import Environment, places_checks_of
+from compactor.ops.doctor.checkup import Environment, checks_of
 from compactor.ops.doctor.findings import Finding, fault, ok, settings_findings, warning
-from compactor.ops.doctor.java import Java
-from compactor.ops.doctor.machine_checks import disks, native, python, s3a, spark
-from compactor.ops.doctor.ports import Disk, SparkFound
+from compactor.ops.doctor.machine_checks import Disk, SparkFound, disks, native, python, s3a, spark
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
-from compactor.ops.doctor.runner import Check, examine
+from compactor.ops.doctor.runner import Check, run_checks
 from compactor.ops.verify.surplus import SurplusFinder
 from compactor.settings.settings import load_settings, parse_settings
 from compactor.wiring.app import App
@@ -62,14 +59,14 @@ class Overwriting(MemoryStore):
         return True
 
 
-def tried(store: MemoryStore, rights: tuple[Any, ...] = ALL, suffix: str = "-1") -> Finding:
-    return try_own_place(store, "state", "s3://own/state", "paths.state", rights, suffix)
+def tried(store: MemoryStore, rights: tuple[Any, ...] = ALL, trial_id: str = "1") -> Finding:
+    return try_own_place(store, "s3://own/state", "paths.state", rights, trial_id)
 
 
 def test_a_place_that_may_be_used() -> None:
     """All that is needed was tried, and nothing is left."""
     store = MemoryStore()
-    assert tried(store) == ok("state", "s3://own/state: may list, read, write, create-only write, delete")
+    assert tried(store) == ok("s3://own/state: can list, read, write, create-only write, delete")
     assert not list(store.list("s3://own/"))
 
 
@@ -94,22 +91,20 @@ def test_what_may_not_be_deleted() -> None:
     denied = AccessError("s3://own/state/: not deleted: AccessDenied: no")
     assert "cannot delete: not deleted: AccessDenied: no" in tried(Refusing(delete=denied)).found
     store = Refusing(delete=denied)
-    for _ in range(3):
-        found = tried(store, ADD_ONLY, "")
+    for number in range(3):
+        found = tried(store, ADD_ONLY, str(number))
         assert found == ok(
-            "state",
-            "s3://own/state: may list, read, write; left behind, and in nobody's way: "
-            "s3://own/state/_doctor/probe/put/_keep",
+            "s3://own/state: can list, read, write; left behind, harmless: s3://own/state/_doctor/probe/put/_keep"
         )
     assert len(list(store.list("s3://own/"))) == 1
 
 
-def test_a_server_that_excludes_nobody() -> None:
-    """A store that lets a second writer through is at fault: the ledger rests on it."""
+def test_a_server_without_create_only_writes() -> None:
+    """A store that lets a second writer through is a fault: the ledger depends on it."""
     found = tried(Overwriting())
     assert found.state == "fault"
-    assert "does not heed If-None-Match, which the ledger rests on" in found.found
-    assert "use a server that does" in found.next_move
+    assert "ignores If-None-Match, which the ledger depends on" in found.found
+    assert "use a server that honours it" in found.next_move
 
 
 def test_a_store_that_does_not_answer_is_asked_no_more() -> None:
@@ -119,21 +114,21 @@ def test_a_store_that_does_not_answer_is_asked_no_more() -> None:
 
 
 def test_input() -> None:
-    """Input is listed, and one byte of the first file read; nothing there is a warning; nothing is written."""
+    """The doctor lists input and reads one byte of the first file; an empty place is a warning; nothing is written."""
     store = MemoryStore()
-    look = ("input", "s3://raw", "input.allowed_prefixes")
-    assert try_input(store, *look) == warning(
-        "input", "s3://raw: nothing is there", "if there should be files, put input.allowed_prefixes right"
+    place = ("s3://raw", "input.allowed_prefixes")
+    assert try_input(store, *place) == warning(
+        "s3://raw is empty", "if it should have files, correct input.allowed_prefixes"
     )
     store.put("s3://raw/folder/", b"")
-    assert try_input(store, *look).state == "warning"
+    assert try_input(store, *place).state == "warning"
     store.put("s3://raw/folder/a.ndjson", b"{}")
-    assert try_input(store, *look) == ok("input", "s3://raw: may list, read")
+    assert try_input(store, *place) == ok("s3://raw: can list, read")
     assert len(list(store.list("s3://raw/"))) == 2
 
 
-def test_nobody_takes_a_probe_for_anything() -> None:
-    """Probes that stayed behind are no manifests, no output and no state to anybody."""
+def test_a_probe_is_not_taken_for_data() -> None:
+    """No command takes probes that were left behind for manifests, output or state."""
     settings = parse_settings({"paths": PLACES, "input": {"allowed_prefixes": ["s3://raw"]}})
     app = App(settings, store=MemoryStore(), clock=ManualClock())
     for place in PLACES.values():
@@ -144,7 +139,7 @@ def test_nobody_takes_a_probe_for_anything() -> None:
             app.store.put(uri, b"doctor")
     status = app.status_reader.read()
     assert (status.backlog.manifests, status.backlog.begun_manifests, status.dead_letters.manifests) == (0, 0, 0)
-    assert not list(SurplusFinder(app.store, app.layout, app.ledger).everywhere())
+    assert not list(SurplusFinder(store=app.store, layout=app.layout, ledger=app.ledger).everywhere())
 
 
 def config_of(folder: Path, **changes: str) -> Path:
@@ -175,17 +170,17 @@ def test_folders_stay_as_they_were(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["a.ndjson", "output", "own", "raw", "settings.toml"]
     assert result.stdout.splitlines() == [
         f"ok       settings      {config}",
-        f"ok       input         {tmp_path}/raw: may list, read",
-        f"ok       manifests     {tmp_path}/own/manifests: may list, read, write, create-only write, delete",
-        f"ok       output        {tmp_path}/own/output: may list, read, write",
-        f"ok       state         {tmp_path}/own/state: may list, read, write, create-only write, delete",
-        "skipped  aws           these settings name nothing there",
-        "No fault.",
+        f"ok       input         {tmp_path}/raw: can list, read",
+        f"ok       manifests     {tmp_path}/own/manifests: can list, read, write, create-only write, delete",
+        f"ok       output        {tmp_path}/own/output: can list, read, write",
+        f"ok       state         {tmp_path}/own/state: can list, read, write, create-only write, delete",
+        "skipped  aws           the settings name nothing on AWS",
+        "No faults.",
     ]
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
-    """A local place that cannot be had is named with its key, and how to mend it."""
+    """The finding names a local place that cannot be written to, its setting, and how to fix it."""
     (tmp_path / "raw").write_text("a file")
     (tmp_path / "taken").write_text("a file")
     result = call("--config", str(config_of(tmp_path, state=f"{tmp_path}/taken/state")))
@@ -194,18 +189,18 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     place = next(index for index, line in enumerate(lines) if line.startswith("FAULT    state"))
     assert f"{tmp_path}/taken/state: cannot " in lines[place]
     assert lines[place + 1].strip() == (
-        "-> let this user do that there (chown, chmod, mount), or put paths.state right"
+        "-> give this user that right there (chown, chmod, mount), or correct paths.state"
     )
-    assert lines[-1] == "1 fault (1 warning): do what the arrows say, then look again."
+    assert lines[-1] == "1 fault (1 warning): follow the arrows, then run doctor again."
 
 
 def test_without_settings() -> None:
-    """Without settings the machine alone is looked at, and the way to settings is said."""
+    """Without settings only the machine is checked, and the next action says how to get settings."""
     result = call()
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:2] == [
-        "skipped  settings      none are named, so only the machine is looked at",
-        "                    -> write some with compactor init, or name them with --config FILE",
+        "skipped  settings      no settings, so only the machine is checked",
+        "                    -> run compactor init, or give --config FILE",
     ]
 
 
@@ -218,7 +213,7 @@ def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_faults_of_settings_are_taken_apart() -> None:
-    """What is set, and what to do: what was meant comes before the long list of what could have been."""
+    """The finding is what is set, the next action what to set; the likely name comes before the list of all."""
     assert settings_findings(
         [
             "a.b: 5 -> expected a string",
@@ -228,10 +223,10 @@ def test_faults_of_settings_are_taken_apart() -> None:
         ],
         "",
     ) == [
-        fault("settings", "a.b: 5", "expected a string"),
-        fault("settings", "a.c: unknown key", "did you mean x? It is one of x, y"),
-        fault("settings", "a.d: unknown key", "expected one of x, y"),
-        fault("settings", "no settings", "put it right and look again"),
+        Finding("settings", "fault", "a.b: 5", "expected a string"),
+        Finding("settings", "fault", "a.c: unknown key", "did you mean x? It is one of x, y"),
+        Finding("settings", "fault", "a.d: unknown key", "expected one of x, y"),
+        Finding("settings", "fault", "no settings", "correct it and run doctor again"),
     ]
 
 
@@ -253,7 +248,7 @@ def test_a_fault_of_settings_says_where_they_are() -> None:
     ],
 )
 def test_clocks(seconds: float, state: str, said: str) -> None:
-    """A clock may be off by as much as signs of life and signatures bear."""
+    """A clock may be off by as much as heartbeats and signatures allow."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     found = clock_finding(now, now + timedelta(seconds=seconds), now)
     assert found.state == state
@@ -267,44 +262,16 @@ def test_a_slow_answer_is_no_wrong_clock() -> None:
     assert clock_finding(asked, told, heard).state == "ok"
 
 
-class Box:
-    """A machine as the test wants it."""
-
-    def __init__(self, **has: Any) -> None:
-        self.has = has
-
-    def python_version(self) -> tuple[int, ...]:
-        return self.has.get("python", (3, 11, 0))
-
-    def java(self) -> Java:
-        return Java(None, "java", 17)
-
-    def spark(self) -> SparkFound | None:
-        return self.has.get("spark")
-
-    def has_native(self) -> bool:
-        return self.has.get("native", False)
-
-    def scratch_folders(self) -> tuple[str, ...]:
-        return ("/scratch",)
-
-    def disk(self, path: str) -> Disk:
-        return self.has["disks"][path]
-
-    def tidied(self, path: str) -> Any:
-        raise NotImplementedError(path)
-
-
 def test_machines() -> None:
     """An old Python, no Spark and a missing engine are faults; another Spark and jars from afar are warnings."""
-    assert python(Box(python=(3, 10, 9))).state == "fault"
-    assert spark(Box()).state == "fault"
-    assert spark(Box(spark=SparkFound("3.5.1", "shipped"))).state == "warning"
-    assert spark(Box(spark=SparkFound("4.1.1", "shipped"))).state == "ok"
-    assert s3a(Box(spark=SparkFound("4.1.1", "fetched"))).state == "ok"
-    assert "s3a_jars" in s3a(Box(spark=SparkFound("4.1.1", "at start"))).next_move
-    assert native(Box(), "native").state == "fault"
-    assert native(Box(), "auto").state == "ok"
+    assert python((3, 10, 9)).state == "fault"
+    assert spark(None).state == "fault"
+    assert spark(SparkFound("3.5.1", "shipped")).state == "warning"
+    assert spark(SparkFound("4.1.1", "shipped")).state == "ok"
+    assert s3a(SparkFound("4.1.1", "fetched")).state == "ok"
+    assert "s3a_jars" in s3a(SparkFound("4.1.1", "at start")).next_move
+    assert native("native", is_installed=False).state == "fault"
+    assert native("auto", is_installed=False).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -312,24 +279,26 @@ def test_machines() -> None:
     [(4 * GIB, True, "ok"), (4 * GIB - 1, True, "warning"), (2 * GIB - 1, True, "fault"), (9 * GIB, False, "fault")],
 )
 def test_disks(free_bytes: int, has_files: bool, state: str) -> None:
-    """A disk has to hold what may be in flight, and new files; folders on one disk are one line."""
+    """A disk needs room for what may be in flight, and free inodes; folders on one disk are one line."""
     disk = Disk("1", free_bytes, has_files)
-    box = Box(disks={"/a": disk, "/b": disk, "/c": Disk("2", 9 * GIB)})
-    found = disks(box, [("/a", "scratch"), ("/b", "paths.state"), ("/c", "paths.output")], 2 * GIB)
+    of_path = {"/a": disk, "/b": disk, "/c": Disk("2", 9 * GIB)}
+    folders = [("/a", "scratch"), ("/b", "paths.state"), ("/c", "paths.output")]
+    found = disks(folders, 2 * GIB, of_path.__getitem__)
     assert [each.state for each in found] == [state, "ok"]
     assert found[0].found.endswith("/a (scratch), /b (paths.state)")
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
-    """A local place on a full disk is told to be freed, not to be tried again."""
+    """The next action for a local place on a full disk is to free space, not to try again."""
     full = Refusing(put=StoreUnavailable(f"{tmp_path}/x: the disk is full (No space left on device)"))
-    around = Environment(ThisMachine({}), lambda: pytest.fail("nothing is on AWS"), full, ManualClock(), "1")
-    checks = places_checks_of(around, load_settings(config_of(tmp_path), {}), "")
-    found = {each.name: each for each in examine(checks, lambda: True)}
-    assert found["state"] == fault(
+    env = Environment(account=lambda: pytest.fail("nothing is on AWS"), store=full, clock=ManualClock(), trial_id="1")
+    checks = checks_of(env, load_settings(config_of(tmp_path), {}), "")
+    found = {each.name: each for each in run_checks(checks, lambda: True)}
+    assert found["state"] == Finding(
         "state",
+        "fault",
         f"{tmp_path}/own/state: the disk is full (No space left on device)",
-        "free space or mend that disk, or put paths.state right",
+        "free space or fix that disk, or correct paths.state",
     )
 
 
@@ -346,7 +315,7 @@ def test_one_failure_hides_no_other() -> None:
         ZeroDivisionError("a bug"),
     ]
     checks = [Check(f"c{number}", lambda each=each: raising(each)) for number, each in enumerate(errors)]
-    found = list(examine([*checks, Check("last", lambda: ok("last", "fine"))], lambda: True))
+    found = list(run_checks([*checks, Check("last", lambda: ok("fine"))], lambda: True))
     assert [each.state for each in found] == ["fault"] * 4 + ["ok"]
     assert [each.found for each in found[:4]] == ["denied", "timed out", "a; b", "unexpected ZeroDivisionError: a bug"]
     assert all(each.next_move for each in found[:4])
@@ -355,21 +324,21 @@ def test_one_failure_hides_no_other() -> None:
 def test_what_needs_a_failed_check_is_skipped() -> None:
     """It is skipped with the name of the first cause, also where that is far up."""
     checks = [
-        Check("root", lambda: fault("root", "broken", "mend")),
-        Check("warned", lambda: warning("warned", "odd", "look")),
-        Check("branch", lambda: ok("branch", ""), needs=("root",)),
-        Check("leaf", lambda: ok("leaf", ""), needs=("warned", "branch")),
-        Check("other", lambda: ok("other", ""), needs=("warned",)),
+        Check("root", lambda: fault("broken", "fix it")),
+        Check("warned", lambda: warning("odd", "check it")),
+        Check("branch", lambda: ok(""), needs=("root",)),
+        Check("leaf", lambda: ok(""), needs=("warned", "branch")),
+        Check("other", lambda: ok(""), needs=("warned",)),
     ]
-    found = list(examine(checks, lambda: True))
+    found = list(run_checks(checks, lambda: True))
     assert [each.state for each in found] == ["fault", "warning", "skipped", "skipped", "ok"]
-    assert [each.found for each in found[2:4]] == ["first mend root"] * 2
+    assert [each.found for each in found[2:4]] == ["fix root first"] * 2
 
 
-def test_no_look_begins_when_the_time_is_over() -> None:
-    """When the time is over, the rest is said not to have been looked at."""
+def test_no_check_starts_when_the_time_is_over() -> None:
+    """When the time is over, the remaining checks are skipped, and say so."""
     time = iter([True, False, False])
-    found = list(examine([Check(name, lambda: ok("a", "")) for name in "abc"], lambda: next(time)))
+    found = list(run_checks([Check(name, lambda: ok("")) for name in "abc"], lambda: next(time)))
     assert [each.state for each in found] == ["ok", "skipped", "skipped"]
 
 

@@ -1,4 +1,4 @@
-"""Claims of redriven files: taken along within the family, left to anybody else."""
+"""Claims of redriven files: taken over within the lineage, left to every other holder."""
 
 from datetime import UTC, datetime
 
@@ -13,29 +13,33 @@ UNKNOWN = ManifestFile(uri="/w/raw/unknown")
 
 
 def claimed() -> MemoryClaims:
-    """One file is free, one is claimed for the family, and one for somebody else."""
+    """One file is free, one is claimed for the lineage, and one for another manifest."""
     claims = MemoryClaims()
     for file, holder in zip(FILES[1:], ("m1", "m2"), strict=True):
         claims.claim([claim_key(file)], holder, now=NOW, lease_seconds=1)
     return claims
 
 
+def claims_of(table: MemoryClaims | None) -> RedriveClaims:
+    return RedriveClaims(claims=table, clock=ManualClock(NOW), lease_seconds=1)
+
+
 def test_holders() -> None:
-    """Who holds a file is told by its URI; of a file whose version is not known nothing is told."""
-    claims = RedriveClaims(claimed(), ManualClock(NOW), 1)
+    """The holder of each file is given by URI; a file of unknown version has none."""
+    claims = claims_of(claimed())
     assert claims.holders([*FILES, UNKNOWN]) == {"/w/raw/own": "m1", "/w/raw/others": "m2"}
 
 
 def test_take() -> None:
-    """What is free or of the family is claimed for the new manifest; what another manifest holds stays with it."""
+    """Files that are free or of the lineage are claimed for the new manifest; other manifests keep theirs."""
     table = claimed()
-    lost = RedriveClaims(table, ManualClock(NOW), 1).take([*FILES, UNKNOWN], "m1-r1", lambda holder: holder == "m1")
+    lost = claims_of(table).take([*FILES, UNKNOWN], "m1-r1", lambda holder: holder == "m1")
     assert lost == {"/w/raw/others": "m2"}
     held = table.get_many([*map(claim_key, [*FILES, UNKNOWN])])
     assert [claim.holder for claim in held.values()] == ["m1-r1", "m1-r1", "m2"]
 
 
 def test_without_a_table() -> None:
-    """Where nobody plans, nothing is held and nothing is lost."""
-    claims = RedriveClaims(None, ManualClock(NOW), 1)
+    """Without a table no file is held, and none is lost."""
+    claims = claims_of(None)
     assert (claims.holders(FILES), claims.take(FILES, "m1-r1", lambda _: False)) == ({}, {})

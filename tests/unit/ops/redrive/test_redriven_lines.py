@@ -111,7 +111,7 @@ def test_order_that_cannot_be_trusted(tmp_path: Path) -> None:
             spool.add(Reject(line_number, 10 * line_number, "invalid_json", b"bad"))
         spool.move_to(writer)
     store.upload("/w/twisted.parquet", path)
-    with pytest.raises(StagingError, match="line 1, byte 10 comes behind line 2, byte 20"):
+    with pytest.raises(StagingError, match="line 1, byte 10 comes after line 2, byte 20"):
         written(store, ["/w/twisted.parquet"])
 
 

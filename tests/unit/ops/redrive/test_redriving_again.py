@@ -1,7 +1,9 @@
 """Redriving what was redriven, what is still wrong, and what is not to be redriven."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,8 +11,10 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import Claim
 from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
+from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
@@ -249,8 +253,8 @@ def test_void_id(harness: Harness) -> None:
     harness.run_once()
     report = redrive(harness, "manifests")
     assert report.redriven == []
-    assert "given up by its planner" in whys(report)[0]
-    assert "given up by its planner" in whys(redrive(harness, "manifests", "m1"))[0]
+    assert "revoked by its planner" in whys(report)[0]
+    assert "revoked by its planner" in whys(redrive(harness, "manifests", "m1"))[0]
 
 
 @pytest.mark.parametrize("with_claims", [True, False])
@@ -306,11 +310,11 @@ def test_what_cannot_be_redriven(harness: Harness) -> None:
     harness.deliver("letter", GOOD)
     exhaust(harness)
     cases: list[tuple[Kind, str, str]] = [
-        ("manifests", "good", "it is no dead letter"),
-        ("files", "good", "no files were set aside"),
+        ("manifests", "good", "it is not a dead letter"),
+        ("files", "good", "no files were quarantined"),
         ("rejects", "good", "no lines were rejected"),
         ("files", "letter", "expected `redrive manifests`"),
-        ("manifests", "stranger", "nothing is on record about it"),
+        ("manifests", "stranger", "has no record of it"),
     ]
     for kind, manifest_id, why in cases:
         report = redrive(harness, kind, manifest_id)
@@ -382,3 +386,55 @@ def test_only_its_own_redriven_lines(harness: Harness) -> None:
     harness.run_once()
     assert harness.dead_letter("thief-r1").reason == "outside_allowed_prefixes"
     check(harness, "rejects")
+
+
+def test_a_file_that_is_missing_again(harness: Harness) -> None:
+    """A file that is quarantined again after its redrive can be redriven again, and then its rows are there."""
+    source = quarantined(harness)
+    uri = f"/w/raw/{DAY}-1.ndjson"
+    assert new_ids(redrive(harness, "files")) == [f"{source}-r1"]
+    harness.store.delete([uri])
+    harness.run_once()
+    assert harness.commit(f"{source}-r1").files[0].status is FileStatus.MISSING
+    harness.file(f"{DAY}-1.ndjson", FLAWED)
+    report = redrive(harness, "files")
+    assert [(each.source, each.manifest_id, each.counts) for each in report.redriven] == [
+        (f"{source}-r1", f"{source}-r2", {"missing": 1})
+    ]
+    harness.run_once()
+    check(harness, "files")
+
+
+def test_a_file_of_another_date_without_claims(harness: Harness) -> None:
+    """Without claims a file is refused that a manifest of the date in its own name has compacted."""
+    file = harness.file("2025-12-20-a.ndjson", GOOD)
+    harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json())
+    exhaust(harness)
+    other = harness.manifest("m2", [file]).model_copy(update={"date": "2025-12-20"})
+    harness.put_manifest("m2.json", other.to_json())
+    harness.run_once()
+    report = redrive(harness, "manifests", with_claims=False)
+    assert (report.redriven, whys(report)) == ([], ["manifest m2 has compacted it"])
+    harness.run_once()
+    harness.check_exact()
+
+
+class OvertakenClaims(MemoryClaims):
+    """A table in which another planner claims a file right before a redrive does."""
+
+    def claim(self, keys: Sequence[str], holder: str, **lease: Any) -> Mapping[str, Claim]:
+        super().claim(keys, "other", **lease)
+        return super().claim(keys, holder, **lease)
+
+
+def test_a_file_that_is_claimed_meanwhile(harness: Harness) -> None:
+    """A file that another planner claims during the redrive is refused by name."""
+    harness.file("a", GOOD)
+    harness.put_manifest("m1.json", b'{"fileLocations": [{"URIPrefixes": ["/w/raw/a"]}]}')
+    exhaust(harness)
+    harness.claims = OvertakenClaims()
+    report = redrive(harness, "manifests")
+    assert (report.redriven, report.refused) == (
+        [],
+        [Refused("m1", "/w/raw/a", "manifest other holds the claim of it")],
+    )

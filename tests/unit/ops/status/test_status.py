@@ -11,7 +11,6 @@ from compactor.control.runs import JobRun
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import MIN_LEARNING_BYTES
@@ -89,22 +88,6 @@ def test_rates() -> None:
     assert found.rates.arriving_bytes_per_second * seconds == pytest.approx(200 + len(GOOD))
 
 
-def test_summaries_of_an_older_release() -> None:
-    """Summaries without the newer fields are read: rejects have no reasons then, and files are looked for anyway."""
-    harness = Harness()
-    uri = harness.deliver("m", GOOD, FLAWED, GOOD)
-    harness.store.delete(["/w/raw/m-2.ndjson"])
-    harness.runner().run([uri])
-    [info] = harness.store.list(harness.layout.recent_folder)
-    newer = RecentCommit.model_validate_json(harness.store.read(info.uri))
-    older = newer.model_dump_json(exclude={"arrived_at", "rejects", "quarantined"})
-    harness.store.put(info.uri, older.encode())
-    found = status(harness)
-    assert (found.rejects.lines, found.rejects.by_reason) == (2, {})
-    assert (found.quarantined_files.open, found.quarantined_files.by_status) == (1, {"missing": 1})
-    assert found.rates.arriving_bytes_per_second > 0
-
-
 def test_latency() -> None:
     """Latency goes from each file's event to when its manifest was done."""
     harness = Harness()
@@ -142,10 +125,10 @@ def test_a_watch_does_not_grow() -> None:
             reader.read()
     harness.run_once()
     reader.read()
-    memory = reader._memory
-    assert len(memory.letters) == LETTERS_READ
-    assert len(memory.arrivals) <= RECENT_SLOTS
-    assert memory.weights == {}
+    cache = reader.cache
+    assert len(cache.letters) == LETTERS_READ
+    assert len(cache.arrivals) <= RECENT_SLOTS
+    assert cache.weights == {}
 
 
 def test_what_was_put_back_is_not_open() -> None:
@@ -244,7 +227,7 @@ def test_the_latest_dead_letters_come_first() -> None:
 
 
 def test_running_jobs() -> None:
-    """A job is shown while it gives signs of life, and that it was asked to end."""
+    """A job is shown while it sends heartbeats, and that it was asked to stop."""
     harness = Harness()
     app = harness.app()
     with app.heartbeat:
@@ -264,8 +247,8 @@ def test_job_that_died() -> None:
     harness.clock.advance(120)
     harness.deliver("m", GOOD)
     found = status(harness)
-    assert (found.state.word, found.last_sign_at) == ("stopped", harness.clock.now() - timedelta(seconds=120))
-    assert "the job died: its last sign of life is 2 min old" in found.state.reason
+    assert (found.state.word, found.last_heartbeat_at) == ("stopped", harness.clock.now() - timedelta(seconds=120))
+    assert "the job died: its last heartbeat is 2 min old" in found.state.reason
 
 
 def test_bytes_of_many_manifests_are_extrapolated() -> None:
@@ -353,7 +336,7 @@ def test_cost_at_glue() -> None:
     app = harness.app()
     reader = app.status_reader
     assert reader.read().cost.reason == "not on Glue"
-    reader._glue = lambda: glue
+    reader = replace(reader, glue=lambda: glue)
     harness.clock.advance(3_600)
     assert [reader.read().cost.run_dollars for _ in range(3)] == [pytest.approx(6.16)] * 3
     assert glue.calls == 2  # the start was the first
@@ -371,7 +354,7 @@ def test_a_job_on_s3_is_on_glue(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness(root=root)
     harness.deliver("m", GOOD)
     reader = harness.app().status_reader
-    reader._memory.cost = (harness.clock.now(), Spent("asked a moment ago"))
+    reader.cache.cost = (harness.clock.now(), Spent("asked a moment ago"))
     found = reader.read()
     assert (found.state.word, found.state.next_move[:27]) == ("stopped", "compactor control --dry-run")
     assert found.cost.reason == "asked a moment ago"

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
+from compactor.ledger.backlog import Backlog
 from compactor.ops.status.health import Facts, Rules, health
-from compactor.ops.status.values import Backlog, DeadLetters, Drain, FilesQuarantined
-from tests.support.statuses import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
+from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
+from tests.support.status_scenes import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
 
 NOTHING = Facts(
     now=NOW,
     runs=(RUN,),
-    last_sign_at=None,
+    last_heartbeat_at=None,
     last_commit_at=ago(30),
     backlog=Backlog(),
     drain=Drain(0.0, is_never=False, reason="nothing waits"),
@@ -46,17 +47,24 @@ CASES = (
     Case("nothing waits", {}, "idle", "the last commit was 30 s ago", ""),
     Case("nothing waits, no job", DOWN, "stopped", "no job runs, and nothing waits", "compactor plan"),
     Case("one waits", {"backlog": replace(waits(12), manifests=1), "drain": SOON}, "running", "1 manifest", ""),
-    Case("some wait", {"backlog": waits(12), "drain": SOON}, "running", "4 manifests wait or are in work", ""),
+    Case("some wait", {"backlog": waits(12), "drain": SOON}, "running", "4 manifests wait or are in progress", ""),
     Case("begun, archived by hand", {"backlog": Backlog(begun_manifests=2)}, "running", "2 manifests are begun", ""),
     Case("no job at Glue", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor control --dry-run"),
     Case("no job here", {**DOWN, "backlog": waits(12)}, "stopped", "no job runs", "compactor run", ON_A_LAPTOP),
     Case(
-        "it died", {**DOWN, "backlog": waits(12), "last_sign_at": ago(300)}, "stopped", "the job died", "", ON_A_LAPTOP
+        "it died",
+        {**DOWN, "backlog": waits(12), "last_heartbeat_at": ago(300)},
+        "stopped",
+        "the job died",
+        "",
+        ON_A_LAPTOP,
     ),
     Case(
         "one is left half done", {**DOWN, "backlog": Backlog(begun_manifests=1)}, "stopped", "1 manifest is begun", ""
     ),
-    Case("asked to end", {"runs": (replace(RUN, asked_to_stop_at=ago(25)),)}, "stopping", "asked to end 25 s ago", ""),
+    Case(
+        "asked to stop", {"runs": (replace(RUN, asked_to_stop_at=ago(25)),)}, "stopping", "asked to stop 25 s ago", ""
+    ),
     Case("one of two asked", {"runs": (RUN, replace(RUN, asked_to_stop_at=ago(25)))}, "idle", "nothing waits", ""),
     Case("just in time", {"backlog": waits(899), "drain": SOON}, "running", "14 min 59 s", ""),
     Case("late", {"backlog": waits(900), "drain": SOON}, "behind", "the SLA is 15 min", "wait 1 min until"),
@@ -89,8 +97,8 @@ CASES = (
         "3 manifests are dead letters",
         "compactor redrive manifests",
     ),
-    Case("put back", {"dead_letters": DeadLetters(9, 9, 0, {})}, "idle", "nothing waits", ""),
-    Case("files", {"quarantined_files": QUARANTINED}, "needs_you", "3 input files were set aside", "redrive files"),
+    Case("redriven", {"dead_letters": DeadLetters(9, 9, 0, {})}, "idle", "nothing waits", ""),
+    Case("files", {"quarantined_files": QUARANTINED}, "needs_you", "3 input files are quarantined", "redrive files"),
     Case(
         "one manifest hangs",
         {"backlog": Backlog(begun_manifests=1, oldest_begun="m7", oldest_begun_seconds=3_600)},
@@ -99,11 +107,11 @@ CASES = (
         "compactor trace m7",
     ),
     Case(
-        "nobody seals",
+        "not sealed",
         {"backlog": Backlog(pending_parts=1, oldest_pending_seconds=600)},
         "needs_you",
-        "announced files wait for 10 min",
-        "seals manifests",
+        "announced files have waited for 10 min",
+        "sealer's log",
     ),
     Case("sealed soon", {"backlog": Backlog(pending_parts=1, oldest_pending_seconds=599)}, "idle", "nothing waits", ""),
     Case(
@@ -118,7 +126,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_standing(case: Case) -> None:
+def test_health(case: Case) -> None:
     """Each case has its word, its reason and its next move; where there is nothing to do, none is named."""
     state = health(replace(NOTHING, **case.seen), case.rules)
     assert (state.word, case.reason in state.reason, case.move in state.next_move) == (case.word, True, True), state

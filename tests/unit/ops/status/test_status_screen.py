@@ -1,4 +1,4 @@
-"""The screen of `status` in every state: as it is stored, within 80 columns and one screen."""
+"""The screen of `status` in every state: as stored, within 80 columns and one screen."""
 
 import io
 from dataclasses import replace
@@ -17,8 +17,8 @@ NAMES = sorted(STATUSES)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_screen(name: str) -> None:
-    """The screen of 80 columns is the stored one: somebody has looked at it."""
-    check_stored(STORED / f"{name}.txt", screen(STATUSES[name]).plain + "\n")
+    """The screen of 80 columns is the stored one."""
+    check_stored(STORED / f"{name}.txt", screen(SCENES[name]).plain + "\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,16 +51,16 @@ def test_long_names() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_trouble() -> None:
+def test_error() -> None:
     """Why nothing newer is known stands right below the state, and the time says of when the rest is."""
-    lines = screen(RUNNING, trouble="bucket lake: 503 Slow Down").plain.splitlines()
-    assert lines[2] == "Cannot look now: bucket lake: 503 Slow Down"
+    lines = screen(RUNNING, error="bucket lake: 503 Slow Down").plain.splitlines()
+    assert lines[2] == "Cannot read the status: bucket lake: 503 Slow Down"
     assert lines[0].endswith("2026-01-02 03:04:05 UTC")
 
 
-def test_a_run_that_was_asked_to_end() -> None:
-    """Every job is shown, with its age and whether it was asked to end."""
+def test_a_run_that_was_asked_to_stop() -> None:
+    """Every job is shown, with its age and whether it was asked to stop."""
     other = replace(RUN, run_id="other", asked_to_stop_at=ago(25))
     text = screen(replace(RUNNING, runs=(RUN, other))).plain
     assert "jobs      20260101T220000-ab12cd34, up for 5 h 4 min\n" in text
-    assert "\n          other, up for 5 h 4 min, asked to end 25 s ago\n" in text
+    assert "\n          other, up for 5 h 4 min, asked to stop 25 s ago\n" in text

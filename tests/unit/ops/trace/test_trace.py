@@ -59,7 +59,7 @@ def dead_letter(harness: Harness) -> str:
 
 @pytest.mark.parametrize("with_claims", [False, True])
 @pytest.mark.parametrize(
-    ("step", "trace_state"),
+    ("step", "state"),
     [
         (None, TraceState.WAITING),
         (CrashPoint.ACCEPTED, TraceState.WAITING),
@@ -71,7 +71,7 @@ def dead_letter(harness: Harness) -> str:
         (CrashPoint.CLOSED, TraceState.DONE),
     ],
 )
-def test_along_the_life(harness: Harness, step: CrashPoint | None, trace_state: TraceState, with_claims: bool) -> None:
+def test_along_the_life(harness: Harness, step: CrashPoint | None, state: TraceState, with_claims: bool) -> None:
     """A file is where its manifest is, found by its claim or, without claims, by looking; so is the manifest."""
     if step is None:
         harness.deliver("m1", GOOD, FLAWED)
@@ -81,9 +81,9 @@ def test_along_the_life(harness: Harness, step: CrashPoint | None, trace_state: 
     if with_claims:
         harness.claims.claim([claim_key(file)], "m1", now=harness.clock.now(), lease_seconds=1)
     found = trace(harness, file.uri, with_claims=with_claims)
-    assert (found.trace_state, found.manifest_id, found.exists) == (trace_state, "m1", True)
+    assert (found.state, found.manifest_id, found.exists) == (state, "m1", True)
     manifest = trace_manifest(harness, "m1")
-    assert (manifest.trace_state, manifest.kind, manifest.manifest_uri) == (trace_state, "manifest", found.manifest_uri)
+    assert (manifest.state, manifest.kind, manifest.manifest_uri) == (state, "manifest", found.manifest_uri)
     is_archived = step is CrashPoint.CLOSED
     place = harness.layout.archived_manifest(ManifestKey(DAY, "m1")) if is_archived else harness.layout.manifest("m1")
     assert found.manifest_uri == place
@@ -105,7 +105,7 @@ def test_unknown(harness: Harness) -> None:
     """A file that no manifest names is unknown, whether it exists or not, and tells what was searched."""
     harness.file(f"{DAY}-a", GOOD)
     there, gone = trace(harness, f"/w/raw/{DAY}-a"), trace(harness, "/w/raw/b", with_claims=True)
-    assert [(each.trace_state, each.exists) for each in (there, gone)] == [
+    assert [(each.state, each.exists) for each in (there, gone)] == [
         (TraceState.UNKNOWN, True),
         (TraceState.UNKNOWN, False),
     ]
@@ -120,12 +120,12 @@ def test_claimed(harness: Harness) -> None:
     file = harness.file("a", GOOD)
     harness.claims.claim([claim_key(file)], "m1", now=harness.clock.now(), lease_seconds=1)
     found = trace(harness, file.uri, with_claims=True)
-    assert (found.trace_state, found.manifest_id, found.message) == (TraceState.CLAIMED, "m1", "")
+    assert (found.state, found.manifest_id, found.message) == (TraceState.CLAIMED, "m1", "")
     harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
     found = trace(harness, file.uri, with_claims=True)
-    assert (found.trace_state, found.message, found.next_moves) == (
+    assert (found.state, found.message, found.next_moves) == (
         TraceState.CLAIMED,
-        "manifest m1 was given up by its planner; plan again",
+        "manifest m1 was revoked by its planner; plan again",
         ["compactor plan /w/raw"],
     )
 
@@ -136,7 +136,7 @@ def test_set_aside(harness: Harness) -> None:
     harness.store.delete(["/w/raw/m1-0.ndjson"])
     harness.runner().run([uri])
     found = trace(harness, "/w/raw/m1-0.ndjson")
-    assert (found.trace_state, found.exists, found.needs_operator) == (TraceState.QUARANTINED, False, True)
+    assert (found.state, found.exists, found.needs_operator) == (TraceState.QUARANTINED, False, True)
     assert found.message.startswith("missing: ")
     assert found.next_moves == trace_manifest(harness, "m1").next_moves == ["compactor redrive files m1"]
 
@@ -147,13 +147,13 @@ def test_changed(harness: Harness) -> None:
     harness.file("m1-0.ndjson", FLAWED)
     harness.runner().run([uri])
     found = trace(harness, "/w/raw/m1-0.ndjson")
-    assert (found.trace_state, found.next_moves) == (TraceState.QUARANTINED, ["compactor plan /w/raw"])
+    assert (found.state, found.next_moves) == (TraceState.QUARANTINED, ["compactor plan /w/raw"])
 
 
 def test_dead_lettered(harness: Harness) -> None:
     """A file of a manifest that is a dead letter is found by its manifest, without claims too."""
     found = trace(harness, dead_letter(harness))
-    assert (found.trace_state, found.manifest_id) == (TraceState.DEAD_LETTERED, "m1")
+    assert (found.state, found.manifest_id) == (TraceState.DEAD_LETTERED, "m1")
     assert found.message.startswith("retries_exhausted: ")
     assert (found.needs_operator, found.next_moves) == (True, ["compactor redrive manifests m1"])
     assert found.manifest_uri == harness.layout.failed_manifest("m1")
@@ -177,13 +177,13 @@ def test_redriven_letter(harness: Harness) -> None:
     uri = dead_letter(harness)
     redrive(harness, "manifests")
     found = trace(harness, uri)
-    assert (found.trace_state, found.manifest_id, found.redriven_from) == (TraceState.WAITING, "m1-r1", "m1")
+    assert (found.state, found.manifest_id, found.redriven_from) == (TraceState.WAITING, "m1-r1", "m1")
     harness.run_once()
     for with_claims in (True, False):
         found = trace(harness, uri, with_claims=with_claims)
-        assert (found.trace_state, found.manifest_id, found.needs_operator) == (TraceState.DONE, "m1-r1", False)
+        assert (found.state, found.manifest_id, found.needs_operator) == (TraceState.DONE, "m1-r1", False)
     letter = trace_manifest(harness, "m1")
-    assert (letter.trace_state, letter.needs_operator, letter.next_moves) == (TraceState.DEAD_LETTERED, False, [])
+    assert (letter.state, letter.needs_operator, letter.next_moves) == (TraceState.DEAD_LETTERED, False, [])
     assert [(each.manifest_id, each.kind, each.fate) for each in letter.redriven_as] == [
         ("m1-r1", "manifests", "accepted")
     ]
@@ -198,7 +198,7 @@ def test_redriven_file(harness: Harness) -> None:
     redrive(harness, "files")
     harness.run_once()
     found = trace(harness, "/w/raw/m1-0.ndjson")
-    assert (found.trace_state, found.manifest_id, found.redriven_from) == (TraceState.DONE, "m1-r1", "m1")
+    assert (found.state, found.manifest_id, found.redriven_from) == (TraceState.DONE, "m1-r1", "m1")
     assert [each.counts for each in trace_manifest(harness, "m1").redriven_as] == [{"missing": 1}]
     assert trace(harness, "/w/raw/m1-1.ndjson").redriven_as == []
 
@@ -209,12 +209,12 @@ def test_redriven_rejects(harness: Harness) -> None:
     harness.run_once()
     redrive(harness, "rejects")
     found = trace(harness, "/w/raw/m1-1.ndjson")
-    assert (found.trace_state, found.manifest_id, found.next_moves) == (TraceState.DONE, "m1", [])
+    assert (found.state, found.manifest_id, found.next_moves) == (TraceState.DONE, "m1", [])
     assert [(each.manifest_id, each.fate) for each in found.redriven_as] == [("m1-r1", "waiting")]
     assert trace(harness, "/w/raw/m1-0.ndjson").redriven_as == []
     [lines] = [info.uri for info in harness.store.list("/w/state/redriven/")]
     found = trace(harness, lines)
-    assert (found.manifest_id, found.trace_state, found.origin) == ("m1-r1", TraceState.WAITING, "/w/raw/m1-1.ndjson")
+    assert (found.manifest_id, found.state, found.origin) == ("m1-r1", TraceState.WAITING, "/w/raw/m1-1.ndjson")
 
 
 def test_redrive_that_was_never_written(harness: Harness) -> None:
@@ -229,7 +229,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
     with pytest.raises(DiedError):
         app.redriver(on_crash_point=die).redrive(app.redrive_scan.scan(Scope("manifests")))
     for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
-        assert (found.trace_state, found.redriven_from) == (TraceState.CLAIMED, "m1")
+        assert (found.state, found.redriven_from) == (TraceState.CLAIMED, "m1")
         assert found.next_moves == ["compactor redrive manifests m1"]
 
 
@@ -242,7 +242,7 @@ def test_where_output_comes_from(harness: Harness, compression: str) -> None:
     output = harness.settings.output.model_copy(update={"compression": compression})
     harness.settings = replace(harness.settings, output=output)
     found = trace(harness, commit.outputs[-1].final)
-    assert (found.kind, found.trace_state, found.manifest_id) == ("output", TraceState.DONE, "m1")
+    assert (found.kind, found.state, found.manifest_id) == ("output", TraceState.DONE, "m1")
     assert [file.uri for file in found.files] == ["/w/raw/m1-0.ndjson", "/w/raw/m1-1.ndjson"]
     found = trace(harness, commit.rejects[0].final)
     assert (found.kind, found.manifest_id, [file.uri for file in found.files]) == (
@@ -258,7 +258,7 @@ def test_output_of_nobody(harness: Harness, name: str) -> None:
     harness.deliver("m1", GOOD)
     harness.run_once()
     found = trace(harness, harness.layout.output_folder_of(DAY) + name)
-    assert (found.trace_state, found.kind) == (TraceState.UNKNOWN, "output")
+    assert (found.state, found.kind) == (TraceState.UNKNOWN, "output")
     assert "expected a commit that names it" in found.searched
 
 
@@ -269,12 +269,12 @@ def test_objects_of_manifests(harness: Harness) -> None:
     assert (trace(harness, uri).manifest_id, trace(harness, uri).exists) == ("m1", True)
     harness.run_once()
     found = trace(harness, harness.layout.archived_manifest(ManifestKey(DAY, "m1")))
-    assert (found.kind, found.manifest_id, found.trace_state) == ("manifest", "m1", TraceState.DONE)
+    assert (found.kind, found.manifest_id, found.state) == ("manifest", "m1", TraceState.DONE)
     bad = harness.put_manifest("bad.json", b"{")
     harness.run_once()
     for place in (bad, harness.layout.failed_manifest("bad"), harness.layout.failure_reason("bad")):
         found = trace(harness, place)
-        assert (found.manifest_id, found.trace_state, found.exists) == ("bad", TraceState.DEAD_LETTERED, place != bad)
+        assert (found.manifest_id, found.state, found.exists) == ("bad", TraceState.DEAD_LETTERED, place != bad)
 
 
 def test_other_days_are_searched(harness: Harness) -> None:
@@ -304,7 +304,7 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     harness.store.put(harness.layout.outcome(ManifestKey(DAY, "m2")), b"{")
-    assert trace(harness, "/w/raw/m1-0.ndjson").trace_state is TraceState.DONE
+    assert trace(harness, "/w/raw/m1-0.ndjson").state is TraceState.DONE
 
 
 def test_another_version(harness: Harness) -> None:
@@ -313,5 +313,5 @@ def test_another_version(harness: Harness) -> None:
     harness.run_once()
     harness.file("m1-0.ndjson", FLAWED)
     found = trace(harness, "/w/raw/m1-0.ndjson")
-    assert found.trace_state is TraceState.DONE
-    assert found.message.startswith("this is what became of version ")
+    assert found.state is TraceState.DONE
+    assert found.message == "version 1 was compacted; the object is version f now"

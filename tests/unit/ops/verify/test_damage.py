@@ -304,8 +304,8 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """An audit of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
-    assert wheres(app.verifier.verification([M1], whole_days=False)) == named
-    assert wheres(app.verifier.verification([ManifestKey(DAY, "m2")], whole_days=False)) == set()
+    assert wheres(app.verifier.verify([M1], whole_dates=False)) == named
+    assert wheres(app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False)) == set()
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:

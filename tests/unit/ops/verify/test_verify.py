@@ -35,9 +35,7 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
     app = harness.app()
-    return (
-        app.verifier.verify_all() if everything else app.verifier.verification(app.ledger.manifests(), whole_days=True)
-    )
+    return app.verifier.verify_all() if everything else app.verifier.verify(app.ledger.manifests(), whole_dates=True)
 
 
 def contents(harness: Harness) -> list[Discrepancy]:
@@ -59,7 +57,8 @@ def test_all_well(metadata: tuple[str, ...], max_columns: int) -> None:
     """Sound output is found sound, value by value, with and without metadata and rescued data."""
     report = compacted(metadata, max_columns).verification()
     assert report.discrepancies == []
-    assert (report.manifests, report.lines, report.rows, report.rejected_lines, report.blank_lines) == (1, 7, 4, 2, 1)
+    assert (report.manifests, report.files, report.files_by_status) == (1, 2, {"compacted": 2})
+    assert (report.lines, report.rows, report.rejected_lines, report.blank_lines) == (7, 4, 2, 1)
     assert (report.inputs_compared, report.inputs_gone, report.needs_operator) == (2, 0, False)
     assert report.rejects_by_reason == {"invalid_json": 1, "not_an_object": 1}
 
@@ -108,6 +107,20 @@ def test_damage_that_counting_finds(damage: Callable[[Harness, Commit], str]) ->
     assert report.needs_operator
     deep = harness.verification()
     assert where in {each.where for each in deep.discrepancies}
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest_id"),
+    [("m1-00099.snappy.parquet", "m1"), ("m9-00000.snappy.parquet", ""), ("stranger.parquet", "")],
+)
+def test_surplus_files(name: str, manifest_id: str) -> None:
+    """A surplus file is reported with its size, and with its manifest if that has an outcome."""
+    harness = compacted()
+    uri = harness.layout.output_folder_of(DAY) + name
+    harness.store.put(uri, b"12345")
+    found = Discrepancy(manifest_id, uri, "no such file: no commit names it", "5 bytes")
+    assert shallow(harness).discrepancies == [found]
+    assert shallow(harness, everything=True).discrepancies == [found]
 
 
 def changed(table: pa.Table, name: str, value: object) -> pa.Table:
@@ -199,7 +212,7 @@ def test_job_that_goes_on_meanwhile() -> None:
             harness.run_once()
 
     manifests = list(app.ledger.manifests())
-    report = app.verifier.verification(manifests, whole_days=True, on_manifest=compact_more)
+    report = app.verifier.verify(manifests, whole_dates=True, on_manifest=compact_more)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -356,8 +369,8 @@ def test_memory_of_an_audit_is_bounded() -> None:
 
     map_ordered: list[int] = []
     done = count(1)
-    app.verifier.verification(
-        manifests(), whole_days=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
+    app.verifier.verify(
+        manifests(), whole_dates=True, on_manifest=lambda _: map_ordered.append(len(begun) - next(done))
     )
     assert len(begun) == len(map_ordered) == 3 * THREADS
     assert max(map_ordered) <= 2 * THREADS
@@ -369,7 +382,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = app.verifier.verification([ManifestKey(DAY, "m2")], whole_days=False, deep_check=app.deep_check)
+    report = app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False, deep_check=app.deep_check)
     assert (report.manifests, report.discrepancies) == (1, [])
 
 

@@ -1,23 +1,23 @@
-"""What calls keep of their settings, and what they do to those of others."""
+"""Which settings a call keeps, and what it leaves of those of other calls."""
 
 import dataclasses
 import tomllib
 
 from compactor.settings.compact_paths import Options, parse_compact_paths, settings_document
 from compactor.settings.settings import parse_settings
-from compactor.wiring.compact_settings import FolderSettings
+from compactor.wiring.compact_folder import FolderSettings
 from tests.support.harness import Harness
 
 
 def first_call(source: str) -> FolderSettings:
     """A call that found nothing kept."""
-    ends = parse_compact_paths(source, "/w/rows")
-    document = settings_document(ends, Options(), None)
-    return FolderSettings(ends, Options(), parse_settings(document), document, None)
+    paths = parse_compact_paths(source, "/w/rows")
+    document = settings_document(paths, Options(), None)
+    return FolderSettings(paths, Options(), parse_settings(document), document, None)
 
 
 def test_the_first_calls_of_two_sources_at_once_forget_neither() -> None:
-    """Both found nothing kept; the later one adds to what the faster one wrote meanwhile."""
+    """Both found no settings; the later one adds its source to what the faster one wrote."""
     harness = Harness()
     calls = [first_call(source) for source in ("/w/one", "/w/other", "/w/one")]
     for each in calls:
@@ -26,8 +26,8 @@ def test_the_first_calls_of_two_sources_at_once_forget_neither() -> None:
     assert kept["input"]["allowed_prefixes"] == ["/w/one", "/w/other"]
 
 
-def test_what_is_kept_already_is_not_written_again() -> None:
-    """So that the comments of whoever edited it stay."""
+def test_unchanged_settings_are_not_written_again() -> None:
+    """The comments of a user who edited it stay."""
     harness = Harness()
     call = first_call("/w/one")
     harness.store.put(call.paths.settings_file, b"# edited")

@@ -1,0 +1,77 @@
+"""The written bins of an attempt: their keys, and the files that they staged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compactor.core.manifest import ManifestFile
+from compactor.engines.bin_task import BinFile, BinResult
+from compactor.engines.engine import Staged, StagedOutput
+from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
+
+
+@dataclass(frozen=True, slots=True)
+class BinInput:
+    """A file of the manifest.
+
+    Attributes:
+        index: Its position in the manifest.
+        stored_bytes: Its length according to the manifest or the store; 0 if it does not exist.
+    """
+
+    index: int
+    file: ManifestFile
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBin:
+    """A bin that has been written with the columns of `schema`."""
+
+    inputs: Sequence[BinInput]
+    schema: SchemaVersion
+    result: BinResult
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether rows are missing because a column is missing. Parquet has no rows without columns."""
+        return self.result.lacks_columns or (self.result.records > 0 and not self.schema.columns)
+
+
+def _files(bins: Sequence[WrittenBin]) -> list[BinFile]:
+    return sorted((file for each in bins for file in each.result.files), key=lambda file: file.index)
+
+
+def new_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
+    """The keys without a column in first-seen order, with the first file that has each."""
+    return first_sources((file.report.uri, file.new_keys) for file in _files(bins))
+
+
+def missing_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
+    """The keys without a column; if there are none, the empty key, for records without keys."""
+    records = (file.report.uri for file in _files(bins) if file.report.records)
+    return new_keys(bins) or {EMPTY_KEY: next(records)}
+
+
+def all_keys(bins: Sequence[WrittenBin]) -> list[str]:
+    """All keys of the bins: first those with a column, then the others in first-seen order."""
+    seen = dict.fromkeys(key for each in bins for key in each.result.seen_keys)
+    return [*seen, *(key for file in _files(bins) for key in file.new_keys if key not in seen)]
+
+
+def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
+    """All that the bins staged.
+
+    Args:
+        bins: In the order in which their outputs will be numbered.
+        schema: The version with a column for every key.
+        redone: Number of bins that were written again.
+    """
+    outputs = [StagedOutput(uri, each.schema) for each in bins for uri in each.result.outputs]
+    return Staged(
+        reports=tuple(file.report for file in _files(bins)),
+        schema=schema,
+        outputs=tuple(outputs),
+        rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
+        rescued_values=sum(each.result.rescued_values for each in bins),
+        redone_bins=redone,
+    )

@@ -1,0 +1,100 @@
+"""What a run did, added up from its batches, and what the failures of one batch mean for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from compactor.core.errors import TryAgainError
+from compactor.core.records import NEEDS_OPERATOR, Commit
+from compactor.job.attempt_failures import is_passing
+from compactor.job.batches import BatchResult
+from compactor.job.compaction import CompactionResult, Ending
+from compactor.telemetry.error_text import described
+
+
+class BatchFailed(TryAgainError):
+    """Some manifests of a batch did not finish, so the batch has to be repeated.
+
+    Args:
+        failures: The error of each of them, by manifest id; at least one.
+    """
+
+    def __init__(self, failures: Mapping[str, Exception]) -> None:
+        manifest_id, error = next(iter(failures.items()))
+        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {described(error)}")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchVerdict:
+    """What the failures of one turn of work mean for the run.
+
+    Attributes:
+        failures: The error of each manifest that did not finish, by manifest id.
+    """
+
+    failures: Mapping[str, Exception] = field(default_factory=dict)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether no manifest is to blame for its failure."""
+        return all(is_passing(each) for each in self.failures.values())
+
+    def check(self) -> None:
+        """End the stream if the batch has to be repeated.
+
+        Raises:
+            BatchFailed: A manifest did not finish.
+        """
+        if self.failures:
+            raise BatchFailed(self.failures) from next(iter(self.failures.values()))
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        committed: Manifests that this run committed or carried to done.
+        dead_lettered: Manifests that it made dead letters.
+        quarantined_files: Input files that need an operator.
+        records: Rows that became visible.
+        rejected_lines: Lines that became rejects.
+        input_bytes: Stored bytes of compacted files.
+        output_bytes: Parquet bytes.
+        output_files: Parquet files of rows.
+        failures: The last error of each manifest that did not finish, by manifest id.
+        stuck: What is wrong with each manifest that only a person can fix, by manifest id.
+    """
+
+    committed: int = 0
+    dead_lettered: int = 0
+    quarantined_files: int = 0
+    records: int = 0
+    rejected_lines: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    output_files: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    stuck: dict[str, str] = field(default_factory=dict)
+
+    def add(self, batch: BatchResult) -> None:
+        """Count one batch."""
+        for result in batch.results:
+            if result.ending is not Ending.ALREADY_DONE:
+                self._add_result(result)
+            self.failures.pop(result.manifest_id, None)
+            self.stuck.pop(result.manifest_id, None)
+        self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
+        self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
+
+    def _add_result(self, result: CompactionResult) -> None:
+        if not isinstance(result.outcome, Commit):
+            self.dead_lettered += 1
+            return
+        self.committed += 1
+        for report in result.outcome.files:
+            self.quarantined_files += report.status in NEEDS_OPERATOR
+            self.records += report.records
+            self.rejected_lines += report.rejected_lines
+            self.input_bytes += report.size_bytes if report.lines else 0
+        self.output_bytes += sum(file.size_bytes for file in result.outcome.outputs)
+        self.output_files += len(result.outcome.outputs)

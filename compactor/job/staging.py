@@ -1,0 +1,145 @@
+"""One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.errors import AccessError, CompactorError
+from compactor.core.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
+from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.engines.staged_files import VerifiedFile, verify_staged
+from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.state import State
+from compactor.ndjson.lines import Limits
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import SchemaVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRules:
+    """The settings that compaction depends on.
+
+    Attributes:
+        max_attempts: Attempts that may be held against a manifest before it is a dead letter.
+        metadata_columns: Metadata columns of the output.
+        manifests_in_flight: How many manifests are worked on at once.
+        limits: The limits of inspection; every commit records them.
+    """
+
+    max_attempts: int
+    metadata_columns: tuple[str, ...]
+    manifests_in_flight: int
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stager:
+    """Stages the output of manifests. Nothing that it writes is visible before the commit is decided."""
+
+    state: State
+    engine: Engine
+    registry: SchemaRegistry
+    history: SizingHistory
+    rules: CompactionRules
+    on_crash_point: OnCrashPoint = ignore_crash_point
+
+    def stage(self, accepted: Accepted, attempt: Attempt) -> tuple[Commit, int]:
+        """Stage and verify.
+
+        Returns:
+            What is to be decided, and how many columns the manifest adds to the schema.
+
+        Raises:
+            ManifestError: The manifest cannot be compacted.
+            CompactorError: The attempt failed.
+        """
+        manifest = accepted.manifest
+        if manifest is None:
+            raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
+        manifest_id = accepted.manifest_id
+        added: set[str] = set()
+
+        def columns_for(keys: Mapping[str, str]) -> SchemaVersion:
+            schema = self.registry.covering(keys, manifest_id)
+            if schema.manifest_id == manifest_id:
+                added.update(column.name for column in schema.columns if column.added_in == schema.version)
+            return schema
+
+        self.registry.check_declared()  # an engine need not ask for columns if it finds no new keys
+        staged = self.engine.stage(
+            StageRequest(
+                manifest=manifest,
+                staging=self.state.layout.staging(manifest_id, attempt.number),
+                schema=self.registry.latest(),
+                declared_keys=self.registry.declared_keys,
+                columns_for=columns_for,
+                max_columns=self.registry.max_columns,
+                ratio=self.history.ratio(),
+                stored_ratio=self.history.stored_ratio(),
+                manifests_in_flight=1 if attempt.alone else self.rules.manifests_in_flight,
+                processed_at=attempt.started_at,
+                on_inspected=lambda: self.on_crash_point(CrashPoint.INSPECTED, manifest_id),
+            )
+        )
+        self.on_crash_point(CrashPoint.CONVERTED, manifest_id)
+        _check_access(staged.reports)
+        outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)
+        self.on_crash_point(CrashPoint.VERIFIED, manifest_id)
+        return self._commit(accepted, attempt, staged, outputs, rejects), len(added)
+
+    def _commit(
+        self,
+        accepted: Accepted,
+        attempt: Attempt,
+        staged: Staged,
+        outputs: list[VerifiedFile],
+        rejects: list[VerifiedFile],
+    ) -> Commit:
+        key, layout = accepted.key, self.state.layout
+        return Commit(
+            manifest_id=key.id,
+            date=key.date,
+            attempt=attempt.number,
+            run_id=self.state.ledger.run_id,
+            engine=self.engine.name,
+            schema_version=staged.schema.version,
+            outputs=[
+                _staged_file(file, layout.output_file(key, part), _own_version(output, staged))
+                for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
+            ],
+            rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
+            files=list(staged.reports),
+            rescued_values=staged.rescued_values,
+            redone_bins=staged.redone_bins,
+            max_line_bytes=self.rules.limits.max_line_bytes,
+            max_decompressed_bytes=self.rules.limits.max_decompressed_bytes,
+            started_at=attempt.started_at,
+            decided_at=self.state.clock.now(),
+        )
+
+
+def _check_access(reports: Sequence[FileReport]) -> None:
+    """Tell single denied files, which are quarantined, from input that is denied as a whole.
+
+    Raises:
+        AccessError: Access was denied, and not one file of the manifest could be read.
+    """
+    denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
+    # Without the right to list, S3 denies objects that do not exist: a missing file is no sign of access.
+    silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
+    if denied and all(report.status in silent for report in reports):
+        raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
+
+
+def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:
+    return StagedFile(
+        staged=file.uri,
+        final=final,
+        rows=file.facts.rows,
+        size_bytes=file.facts.size_bytes,
+        schema_version=schema_version,
+    )
+
+
+def _own_version(output: StagedOutput, staged: Staged) -> int | None:
+    return None if output.schema.version == staged.schema.version else output.schema.version

@@ -1,0 +1,80 @@
+"""Drafts of redriven manifests: the files that they may name, and those that are refused. No I/O."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from compactor.core.layout import canonical, date_of_file, root_id
+from compactor.core.manifest import ManifestFile
+from compactor.core.records import Commit, DeadLetter, Redrive
+from compactor.manifests.file_search import Naming
+from compactor.ops.redrive.redrive_log import Lineage
+from compactor.ops.redrive.redrive_report import Refused
+from compactor.ops.redrive.selection import Scope, files_left
+
+
+@dataclass(slots=True)
+class Draft:
+    """The files that a new manifest may name.
+
+    Attributes:
+        outcome: The outcome of the manifest that is redriven.
+        lineage: The lineage of that manifest.
+        date: The date of the new manifest.
+        alias: The id inside the original of a dead letter, if it differs from the id of the letter.
+        files: The files that are not refused.
+        unclaimed: URIs of the files without a claim.
+        reasons: By URI, why a file was quarantined or its manifest dead-lettered.
+        refused: By URI, why a file cannot be redriven.
+    """
+
+    outcome: Commit | DeadLetter
+    lineage: Lineage
+    date: str
+    alias: str = ""
+    files: list[ManifestFile] = field(default_factory=list)
+    unclaimed: set[str] = field(default_factory=set)
+    reasons: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def is_own(self, holder: str) -> bool:
+        """Whether the holder of a claim belongs to the lineage."""
+        return self.lineage.root.id in {holder, root_id(holder)} or holder == self.alias
+
+    def refuse(self, refused: Mapping[str, str]) -> None:
+        """Leave out files, by URI with the reason."""
+        self.refused.update(refused)
+        self.files = [file for file in self.files if file.uri not in refused]
+
+    def refuse_held(self, holders: Mapping[str, str]) -> None:
+        """Leave out files that other manifests have claimed, by URI with the holder."""
+        self.refuse({uri: f"manifest {holder} holds the claim of it" for uri, holder in holders.items()})
+
+    def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
+        """Leave out those of some files that another manifest has; `found` has the namings by canonical URI."""
+        for file in files:
+            naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
+            if naming is not None:
+                has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
+                self.refuse({file.uri: f"manifest {naming.manifest_id} {has}"})
+
+    def refusals(self) -> list[Refused]:
+        """The files that were left out."""
+        return [Refused(self.outcome.manifest_id, uri, why) for uri, why in self.refused.items()]
+
+    def files_left(self, scope: Scope, redrives: Sequence[Redrive]) -> list[ManifestFile]:
+        """The files that were not redriven meanwhile."""
+        if isinstance(self.outcome, DeadLetter):
+            return list(self.files)
+        own = [each for each in redrives if each.source == self.outcome.manifest_id]
+        left = {report.uri for report in files_left(scope, self.outcome, own)}
+        return [file for file in self.files if file.uri in left]
+
+    def unclaimed_files(self) -> list[ManifestFile]:
+        return [file for file in self.files if file.uri in self.unclaimed]
+
+    def dates(self) -> set[str]:
+        """The dates whose manifests may have the files without a claim."""
+        day = datetime.fromisoformat(self.date).replace(tzinfo=UTC)
+        own = (date_of_file(file.uri, file.event_time or day) for file in self.unclaimed_files())
+        return {self.date, self.outcome.date, *own}

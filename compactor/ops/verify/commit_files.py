@@ -1,0 +1,116 @@
+"""Compares the files of one commit with its figures: footers, columns and sums, without reading values."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
+from compactor.core.layout import Layout
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Commit, StagedFile
+from compactor.engines.parquet_files import ParquetFacts, parquet_facts
+from compactor.ndjson.rejects import REJECTS_SCHEMA
+from compactor.ops.verify.report import Discrepancy
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import METADATA_COLUMNS
+
+_SCHEMAS_HELD = 32
+_TRIES = 3  # a driver may publish a file again while it is read
+
+
+@dataclass(slots=True)
+class CommitFindings:
+    """What is wrong with the files of a commit.
+
+    Attributes:
+        discrepancies: Those of this commit alone.
+        lost_schema: The commit's schema version is missing. Many commits may share it.
+    """
+
+    discrepancies: list[Discrepancy] = field(default_factory=list)
+    lost_schema: Discrepancy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitFiles:
+    """Checks the files of commits. Safe for many threads."""
+
+    store: ObjectStore
+    layout: Layout
+    registry: SchemaRegistry
+
+    def published(self, commit: Commit) -> CommitFindings:
+        """Check the files of a commit whose manifest is done."""
+        found = CommitFindings()
+        for file in commit.files:
+            accounted = file.records + file.rejected_lines + file.blank_lines
+            if accounted != file.lines:
+                expected = f"{file.lines} lines"
+                found.discrepancies.append(
+                    Discrepancy(commit.manifest_id, file.uri, expected, f"{accounted} accounted for")
+                )
+        for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
+            if self._columns(version) is None:
+                uri = self.layout.schema(version)
+                found.lost_schema = Discrepancy("", uri, "a schema version that commits name", "none that can be read")
+        for output in commit.outputs:
+            found.discrepancies += self._check_file(commit, output, self._columns(output.version_in(commit)))
+        for rejects in commit.rejects:
+            found.discrepancies += self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
+        found.discrepancies += _check_sums(commit)
+        return found
+
+    def staged(self, commit: Commit) -> CommitFindings:
+        """Check the files of a commit whose manifest is not done yet."""
+        return CommitFindings(list(self._lost(commit)))
+
+    def _lost(self, commit: Commit) -> Iterator[Discrepancy]:
+        for file in (*commit.outputs, *commit.rejects):
+            # In this order: a job publishes a file before it deletes it from staging.
+            if all(self.store.stat(uri) is None for uri in (file.staged, file.final)):
+                expected = f"{file.rows} rows, staged or published"
+                yield Discrepancy(commit.manifest_id, file.staged, expected, "neither")
+
+    @cached_property
+    def _columns(self) -> Callable[[int], list[str] | None]:
+        return lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
+
+    def _read_columns(self, version: int) -> list[str] | None:
+        try:
+            return [column.name for column in self.registry.version(version).columns]
+        except (ObjectNotFound, StuckError, ValueError):  # ValueError: the object is not a schema version
+            return None
+
+    def _check_file(self, commit: Commit, file: StagedFile, columns: list[str] | None) -> Iterator[Discrepancy]:
+        expected = f"{file.rows} rows, {file.size_bytes} bytes"
+        facts = self._facts(file.final)
+        if isinstance(facts, str):
+            yield Discrepancy(commit.manifest_id, file.final, expected, facts)
+            return
+        if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
+            yield Discrepancy(commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
+        found = [name for name in facts.columns if name not in METADATA_COLUMNS]
+        if columns is not None and found != columns:
+            yield Discrepancy(commit.manifest_id, file.final, f"columns {columns}", f"columns {found}")
+
+    def _facts(self, uri: str) -> ParquetFacts | str:
+        """The footer of a file, or why it cannot be read."""
+        fault = ""
+        for _ in range(_TRIES):
+            try:
+                return parquet_facts(self.store, uri)
+            except StagingError as exc:
+                return str(exc).removeprefix(f"{uri}: ")
+            except (ObjectChanged, ObjectNotFound) as exc:
+                fault = str(exc).removeprefix(f"{uri}: ")
+        return fault
+
+
+def _check_sums(commit: Commit) -> Iterator[Discrepancy]:
+    for what, files, expected in (
+        ("outputs", commit.outputs, sum(file.records for file in commit.files)),
+        ("rejects", commit.rejects, sum(file.reject_rows for file in commit.files)),
+    ):
+        found = sum(file.rows for file in files)
+        if found != expected:
+            yield Discrepancy(commit.manifest_id, f"{what} of the commit", f"{expected} rows", f"{found} rows")

@@ -1,0 +1,102 @@
+"""Makes the engine that the settings name, and the Spark session."""
+
+import os
+from functools import cached_property
+from typing import Any
+
+from compactor.adapters.local.native_kernel import is_installed
+from compactor.core.errors import SettingsError
+from compactor.core.layout import is_s3
+from compactor.engines.engine import Engine, EngineName
+from compactor.engines.native_engine import BinWorkers, NativeEngine, NativeRules
+from compactor.settings.sections import Convert
+from compactor.settings.spark_conf import master_is_given, spark_properties
+from compactor.wiring.operator_components import OperatorComponents
+
+
+def engine_of(convert: Convert) -> EngineName:
+    """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""
+    if convert.engine == "auto":
+        return "native" if is_installed() else "spark"
+    return convert.engine
+
+
+class EngineComponents(OperatorComponents):
+    """The components that write rows."""
+
+    @cached_property
+    def spark(self) -> Any:
+        """The Spark session. The first use starts Spark."""
+        from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - most commands need no Spark
+
+        settings = self.settings
+        uses_s3 = any(map(is_s3, (settings.paths.state, *settings.input.allowed_prefixes)))
+        properties = spark_properties(
+            master=settings.spark.master,
+            conf=settings.spark.conf,
+            region=settings.aws.region,
+            endpoint_url=settings.aws.endpoint_url,
+            timeout_seconds=settings.aws.timeout_seconds,
+            uses_s3=uses_s3,
+            is_master_given=master_is_given(os.environ),
+        )
+        return open_session(settings.spark.master, properties, uses_s3=uses_s3)
+
+    def engine(self) -> Engine:
+        """Make the engine that the settings choose. Either runs on Spark's executors.
+
+        Raises:
+            SettingsError: The settings name the native engine, and it is not installed.
+        """
+        return self._native_engine() if self.engine_name == "native" else self._spark_engine()
+
+    @cached_property
+    def engine_name(self) -> EngineName:
+        """The engine that the settings choose, by its name in the ledger."""
+        name = engine_of(self.settings.convert)
+        if name == "native" and not is_installed():
+            raise SettingsError(
+                ['convert.engine: "native": its wheel is not installed -> install it, or use "spark" or "auto"']
+            )
+        return name
+
+    def native_engine(self, workers: BinWorkers) -> NativeEngine:
+        """Make the native engine on given workers."""
+        settings = self.settings
+        return NativeEngine(
+            workers=workers,
+            rules=NativeRules(
+                limits=self.limits,
+                on_changed_file=settings.input.on_changed_file,
+                metadata_columns=settings.schema.metadata_columns,
+                target_file_bytes=settings.output.target_file_bytes,
+                compression=settings.output.compression,
+            ),
+            store=self.store,
+        )
+
+    def _native_engine(self) -> Engine:
+        from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
+
+        return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec))
+
+    def _spark_engine(self) -> Engine:
+        from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
+        from compactor.adapters.spark.inspection_tasks import InspectRules  # noqa: PLC0415
+
+        settings = self.settings
+        return SparkEngine(
+            session=self.spark,
+            store=self.store,
+            store_spec=self.store_spec,
+            inspect_rules=InspectRules(
+                limits=self.limits,
+                on_changed_file=settings.input.on_changed_file,
+            ),
+            convert_rules=ConvertRules(
+                discovery=settings.input.discovery,
+                metadata_columns=settings.schema.metadata_columns,
+                target_file_bytes=settings.output.target_file_bytes,
+                compression=settings.output.compression,
+            ),
+        )

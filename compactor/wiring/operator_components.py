@@ -1,0 +1,155 @@
+"""Puts together what the commands of operators use: they read records, and start no job."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
+from compactor.core.errors import ObjectNotFound, SettingsError
+from compactor.core.layout import is_s3
+from compactor.core.ports import ClaimTable
+from compactor.job.retention.cleaner import Cleaner
+from compactor.job.retention.retention import Retention
+from compactor.manifests.file_search import FileSearch
+from compactor.ndjson.lines import Limits
+from compactor.ops.redrive.claims import RedriveClaims
+from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.redriver import Redriver
+from compactor.ops.redrive.scan import RedriveScan
+from compactor.ops.status.health import Rules
+from compactor.ops.status.reading import StatusReader
+from compactor.ops.trace.tracer import Tracer
+from compactor.ops.verify.contents import DeepVerifier
+from compactor.ops.verify.verifier import DeepCheck, Verifier
+from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema_file import parse_schema_file
+from compactor.wiring.components import Components
+from compactor.wiring.control import ControlComponents
+
+
+class OperatorComponents(Components):
+    """The components of the commands of operators."""
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        """The recorded schema versions, for reading. The schema file does not matter."""
+        return self._registry(())
+
+    @cached_property
+    def job_registry(self) -> SchemaRegistry:
+        """The schema versions for making new ones, with the columns of the schema file."""
+        return self._registry(self._declared_columns())
+
+    def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
+        schema = self.settings.schema
+        return SchemaRegistry(
+            self.store,
+            self.layout,
+            self.clock,
+            names=schema.names,
+            max_columns=schema.max_columns,
+            declared=declared,
+        )
+
+    def _declared_columns(self) -> tuple[DeclaredColumn, ...]:
+        schema = self.settings.schema
+        if not schema.file:
+            return ()
+        try:
+            data = self.store.read(schema.file)
+        except ObjectNotFound as exc:
+            raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
+        return parse_schema_file(data, schema.file, names=schema.names, max_columns=schema.max_columns)
+
+    @cached_property
+    def limits(self) -> Limits:
+        return Limits(
+            max_line_bytes=self.settings.input.max_line_bytes,
+            max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
+        )
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        return Verifier(store=self.store, layout=self.layout, ledger=self.ledger, registry=self.registry)
+
+    @cached_property
+    def deep_check(self) -> DeepCheck:
+        return DeepVerifier(store=self.store, registry=self.registry).check
+
+    @cached_property
+    def cleaner(self) -> Cleaner:
+        return Cleaner(self.state, Retention(self.state, self.runs.living_among))
+
+    @cached_property
+    def claims_if_any(self) -> ClaimTable | None:
+        """The claims; None if the settings name no place for them, so that nothing is ever planned."""
+        try:
+            return self.claims
+        except SettingsError:
+            return None
+
+    @cached_property
+    def redrive_log(self) -> RedriveLog:
+        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
+
+    @cached_property
+    def redrive_scan(self) -> RedriveScan:
+        return RedriveScan(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
+
+    def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
+        """Make what redrives dead letters, quarantined files and rejected lines."""
+        allowed_prefixes = self.settings.input.allowed_prefixes
+        lease_seconds = self.settings.builder.claim_lease_seconds
+        redrive_planner = RedrivePlanner(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
+            allowed_prefixes=allowed_prefixes,
+        )
+        return Redriver(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            redrive_log=self.redrive_log,
+            redrive_planner=redrive_planner,
+            clock=self.clock,
+            on_crash_point=on_crash_point,
+        )
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        return Tracer(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            redrive_log=self.redrive_log,
+            claims=self.claims_if_any,
+            clock=self.clock,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+        )
+
+    @cached_property
+    def status_reader(self) -> StatusReader:
+        """Reads how the job is doing."""
+        control, builder = self.settings.control, self.settings.builder
+        is_on_glue = is_s3(self.layout.state)
+        return StatusReader(
+            store=self.store,
+            layout=self.layout,
+            ledger=self.ledger,
+            runs=self.runs,
+            redrive_log=self.redrive_log,
+            clock=self.clock,
+            rules=Rules(
+                sla_seconds=control.sla_seconds,
+                stall_seconds=control.stall_seconds,
+                max_wait_seconds=builder.max_wait_seconds,
+                is_on_glue=is_on_glue,
+            ),
+            allowed_prefixes=self.settings.input.allowed_prefixes,
+            registry=lambda: self._registry(()),
+            glue=(lambda: ControlComponents(self.settings).job) if is_on_glue else None,
+        )

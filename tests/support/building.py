@@ -1,0 +1,63 @@
+"""A builder and a sealer on a store in memory: announces files, builds and seals, and shows what came of it."""
+
+from collections import Counter
+
+from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
+from compactor.core.layout import base_name, is_delivery
+from compactor.core.manifest import Manifest
+from compactor.core.ports import ObjectStore
+from compactor.manifests.building.builder import BuildReport
+from compactor.manifests.building.sealer import SealReport
+from compactor.manifests.claiming import claim_key
+from compactor.wiring.components import Components
+from tests.support.harness import Harness
+from tests.support.s3_messages import SHAPES
+
+MIB = 1024 * 1024
+
+
+def new_harness(**builder: object) -> Harness:
+    """A harness whose manifests are 10 MiB."""
+    return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, **builder})
+
+
+def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
+    """The parts of one call of a function."""
+    return Components(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
+
+
+def build(harness: Harness, *bodies: str, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> BuildReport:
+    return (
+        parts_of(harness)
+        .builder(on_crash_point=on_crash_point)
+        .build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
+    )
+
+
+def seal(
+    harness: Harness, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, after_seconds: float = 0
+) -> SealReport:
+    harness.clock.advance(after_seconds)
+    return parts_of(harness).sealer(on_crash_point=on_crash_point).seal()
+
+
+def put(key: str, size: int = MIB, etag: str = "e1", *, shape: str = "s3") -> str:
+    return SHAPES[shape]("lake", f"raw/{key}", size, etag)
+
+
+def in_effect(harness: Harness) -> list[Manifest]:
+    """The manifests of the watched prefix that can take effect."""
+    found = [info for info in harness.store.list(harness.layout.manifests_folder) if is_delivery(info.uri)]
+    ids = [base_name(info.uri).removesuffix(".json") for info in found]
+    accepted = {each: harness.ledger.accepted(each) for each in ids}
+    live = [each for each in ids if (record := accepted[each]) is None or record.kind != "revoked"]
+    return [Manifest.model_validate_json(harness.store.read(harness.layout.manifest(each))) for each in live]
+
+
+def places(harness: Harness) -> Counter[str]:
+    """How often each file version is in a manifest that can take effect."""
+    return Counter(claim_key(file) for manifest in in_effect(harness) for file in manifest.files)
+
+
+def pending(harness: Harness) -> list[str]:
+    return [info.uri for info in harness.store.list(harness.layout.pending_folder)]

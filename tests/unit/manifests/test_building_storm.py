@@ -1,0 +1,123 @@
+"""Many builders and sealers at once, any of whom may die at any step."""
+
+import json
+import random
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from compactor.core.crash_points import BuildCrashPoint
+from tests.support.building import MIB, in_effect, new_harness, parts_of, pending, places
+from tests.support.harness import DiedError, Harness
+from tests.support.s3_messages import bridged, record, wrapped
+
+
+class Queue:
+    """A queue as SQS is one: at least once, in any order, a message that is not acknowledged comes again."""
+
+    def __init__(self, bodies: list[str], chance: random.Random) -> None:
+        self._waiting = {f"m{number}": body for number, body in enumerate(bodies)}
+        self._visible = list(self._waiting)
+        chance.shuffle(self._visible)
+        self._lock = threading.Lock()
+
+    def receive(self, most: int) -> dict[str, str]:
+        with self._lock:
+            ids, self._visible = self._visible[:most], self._visible[most:]
+            return {message_id: self._waiting[message_id] for message_id in ids}
+
+    def delete(self, message_ids: set[str]) -> None:
+        with self._lock:
+            for message_id in message_ids:
+                self._waiting.pop(message_id, None)
+
+    def show_again(self) -> int:
+        """Let the visibility of all that is not acknowledged time out."""
+        with self._lock:
+            self._visible = list(self._waiting)
+            return len(self._visible)
+
+
+def announced(objects: int, chance: random.Random) -> Iterator[str]:
+    """Messages of all shapes, with one or several records, that announce so many objects of three days."""
+    number = 0
+    while number < objects:
+        records = min(chance.choice([1, 1, 1, 2, 5, 10]), objects - number)
+        found = [
+            ("lake", f"raw/2026-01-0{1 + each % 3}/{each:06d}.ndjson", chance.randrange(1, MIB), f"e{each}")
+            for each in range(number, number + records)
+        ]
+        number += records
+        if chance.random() < 0.3:
+            yield from (bridged(*each) for each in found)
+            continue
+        body = json.dumps({"Records": [record(*each) for each in found]})
+        yield wrapped(body) if chance.random() < 0.3 else body
+
+
+class Storm:
+    """Eight builders and two sealers, any of whom may die at any step, on one queue and one store.
+
+    Args:
+        harness: The store.
+        queue: The messages.
+        chance: When who dies.
+    """
+
+    def __init__(self, harness: Harness, queue: Queue, chance: random.Random) -> None:
+        self.deaths: Counter[BuildCrashPoint] = Counter()
+        self._harness, self._queue, self._chance = harness, queue, chance
+        self._lock = threading.Lock()
+
+    def rage(self) -> None:
+        """Work until nothing is to be seen in the queue, as far as nobody dies."""
+        threads = [threading.Thread(target=self._build) for _ in range(8)]
+        threads += [threading.Thread(target=self._seal) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _die_sometimes(self, step: BuildCrashPoint, _manifest_id: str) -> None:
+        with self._lock:
+            if self.deaths[step] < 3 or self._chance.random() < 0.04:
+                self.deaths[step] += 1
+                raise DiedError
+
+    def _build(self) -> None:
+        while batch := self._queue.receive(150):
+            with suppress(DiedError):
+                report = parts_of(self._harness).builder(on_crash_point=self._die_sometimes).build(batch)
+                self._queue.delete(set(batch) - set(report.failed))
+
+    def _seal(self) -> None:
+        with suppress(DiedError):
+            parts_of(self._harness).sealer(on_crash_point=self._die_sometimes).seal()
+
+
+@pytest.mark.timeout(240)
+def test_twenty_thousand_events(capsys: pytest.CaptureFixture[str]) -> None:
+    """Events in any order, some twice, eight builders and two sealers that die at every step: each object once."""
+    objects, chance = 20_000, random.Random(20)
+    harness = new_harness(target_manifest_bytes=50 * MIB)
+    bodies = list(announced(objects, chance))
+    bodies += [*chance.sample(bodies, len(bodies) // 20), "poison", '{"Records": 3}']
+    queue = Queue(bodies, chance)
+    storm = Storm(harness, queue, chance)
+    while queue.show_again() > 2 or pending(harness):
+        storm.rage()
+        harness.clock.advance(150)
+    found = places(harness)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{objects:,} objects in {len(bodies):,} messages: {len(in_effect(harness))} manifests, "
+            f"{storm.deaths.total()} deaths, lost {objects - len(found)}, "
+            f"doubled {sum(times > 1 for times in found.values())}\n"
+        )
+    assert set(storm.deaths) == set(BuildCrashPoint)
+    assert len(found) == objects
+    assert set(found.values()) == {1}

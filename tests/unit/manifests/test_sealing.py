@@ -1,0 +1,115 @@
+"""Pending parts are sealed into manifests, by size or by age."""
+
+import random
+from typing import Any
+
+import pytest
+
+from compactor.core.crash_points import BuildCrashPoint
+from compactor.manifests.building.sealer import SEAL_INTERVAL_SECONDS, SealReport
+from tests.support.building import MIB, build, new_harness, parts_of, pending, places, put, seal
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DiedError, Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return new_harness()
+
+
+def test_parts_are_sealed_by_size(harness: Harness) -> None:
+    """Parts that together are enough do not wait for their age."""
+    for number in range(5):
+        build(harness, put(f"{number}.ndjson", 3 * MIB))
+    report = seal(harness)
+    assert [len(manifest.files) for manifest in report.manifests] == [3]
+    assert report.waiting_parts == 2
+
+
+def test_a_revoked_part_is_deleted(harness: Harness) -> None:
+    """A builder that lost its claims and dies with its part just written leaves nothing that is sealed."""
+
+    def be_late_and_die(step: BuildCrashPoint, _manifest_id: str) -> None:
+        if step is BuildCrashPoint.CLAIMED:
+            harness.clock.advance(301)
+            build(harness, put("a.ndjson"))
+        if step is BuildCrashPoint.PENDING:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        build(harness, put("a.ndjson"), on_crash_point=be_late_and_die)
+    assert len(pending(harness)) == 2
+    report = seal(harness, after_seconds=60)
+    assert (report.discarded, report.sealed_parts, pending(harness)) == (1, 1, [])
+    assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1}
+
+
+def test_a_late_sealer_removes_nothing(harness: Harness) -> None:
+    """A sealer that is held up beyond its lease, and lost one of its parts, leaves all of them where they are."""
+    for name in "ab":
+        build(harness, put(f"{name}.ndjson"))
+    harness.clock.advance(60)
+    held_up = []
+
+    def be_late(step: BuildCrashPoint, _manifest_id: str) -> None:
+        if step is BuildCrashPoint.PARTS_CLAIMED and not held_up:
+            harness.clock.advance(301)
+            kept = pending(harness)[1]
+            data = harness.store.read(kept)
+            harness.store.delete([kept])  # so that the other one sees only the first
+            held_up.append(seal(harness))
+            harness.store.put(kept, data)
+
+    late = seal(harness, on_crash_point=be_late)
+    assert (late.manifests, late.waiting_parts, len(pending(harness))) == ([], 2, 1)
+    seal(harness, after_seconds=301)
+    assert places(harness) == {"s3://lake/raw/a.ndjson#e1": 1, "s3://lake/raw/b.ndjson#e1": 1}
+
+
+def test_a_part_that_cannot_be_read_stays(harness: Harness) -> None:
+    """A damaged part stops no other one, is named, and stays for a person to look at."""
+    build(harness, put("a.ndjson"))
+    damaged = harness.layout.pending_part("2026-01-02-damaged")
+    harness.store.put(damaged, b"{")
+    renamed = harness.layout.pending_part("2026-01-02-renamed")
+    harness.store.put(renamed, harness.store.read(pending(harness)[0]))
+    report = seal(harness, after_seconds=60)
+    assert set(report.unreadable) == {damaged, renamed}
+    assert "expected a pending part" in report.unreadable[damaged]
+    assert (len(report.manifests), pending(harness)) == (1, sorted([damaged, renamed]))
+
+
+def test_trouble_with_one_day_seals_the_others(harness: Harness) -> None:
+    """What cannot be sealed now waits for the next call; the parts of other days do not."""
+    for day in ("2026-01-05", "2026-01-06"):
+        build(harness, put(f"{day}-a.ndjson"))
+    harness.clock.advance(60)
+    store = FaultyStore(harness.store)
+    store.unavailable_at(1, "create")
+    report = parts_of(harness, store).sealer().seal()
+    assert (len(report.manifests), report.waiting_parts) == (1, 1)
+    seal(harness)
+    assert set(places(harness).values()) == {1}
+    assert (len(places(harness)), pending(harness)) == (2, [])
+
+
+def test_the_tail_is_sealed_in_time() -> None:
+    """With a sealer every minute, no announced file waits longer than the settings say."""
+    harness, chance = new_harness(), random.Random(5)
+    waits: list[float] = []
+    born: dict[str, Any] = {}
+
+    def watch(report: SealReport) -> None:
+        for manifest in report.manifests:
+            waits.extend((harness.clock.now() - born[file.uri]).total_seconds() for file in manifest.files)
+
+    for second in range(1200):
+        if second < 600 and chance.random() < 0.1:
+            key = f"{second}.ndjson"
+            born[f"s3://lake/raw/{key}"] = harness.clock.now()
+            assert build(harness, put(key, 1000)).failed == {}
+        if second % SEAL_INTERVAL_SECONDS == 37:
+            watch(seal(harness))
+        harness.clock.advance(1)
+    assert len(waits) == len(born)
+    assert SEAL_INTERVAL_SECONDS <= max(waits) <= harness.settings.builder.max_wait_seconds
