@@ -149,9 +149,9 @@ def make_job(
     )
 
 
-def examined(site: Site, clock: Any = None) -> list[Finding]:
+def examined(workspace: AwsWorkspace, clock: Any = None) -> list[Finding]:
     """What the doctor finds in this process, and by this clock."""
-    return list(examine(load_settings(site.config, {}), str(site.config), clock=clock))
+    return list(examine(load_settings(workspace.config, {}), str(workspace.config), clock=clock))
 
 
 def only_fault(findings: list[Finding]) -> Finding:
@@ -199,10 +199,10 @@ def test_missing_bucket(workspace: AwsWorkspace) -> None:
     workspace.write(paths=f'{places}\noutput = "s3://{workspace.name}-no/events"')
     findings = workspace.findings()
     found = only_fault(findings)
-    assert (found.name, found.found) == (f"bucket {site.name}-no", "does not exist")
-    assert found.next_move == f"create it (aws s3 mb s3://{site.name}-no), or correct paths.output"
+    assert (found.name, found.found) == (f"bucket {workspace.name}-no", "does not exist")
+    assert found.next_move == f"create it (aws s3 mb s3://{workspace.name}-no), or correct paths.output"
     skipped = [each for each in findings if each.state == "skipped"]
-    assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {site.name}-no first")]
+    assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {workspace.name}-no first")]
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_looking_may_be_denied(workspace: AwsWorkspace, denied: Callable[..., No
 
 def test_clock_off_by_an_hour(workspace: AwsWorkspace) -> None:
     """A clock that is wrong: by how much, which way; what needs it is not tried."""
-    findings = examined(site, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
+    findings = examined(workspace, clock=ManualClock(datetime.now(UTC) - timedelta(hours=1)))
     found = only_fault(findings)
     assert found.name == "clock"
     assert found.found.startswith("60 min behind")
@@ -280,8 +280,8 @@ def test_unknown_setting_and_wrong_type(workspace: AwsWorkspace) -> None:
 
 def test_missing_table(workspace: AwsWorkspace) -> None:
     """A table that is not there: its name and key."""
-    site.write(builder='claims = "no-such-table"')
-    found = site.fault()
+    workspace.write(builder='claims = "no-such-table"')
+    found = workspace.fault()
     assert (found.name, found.found) == ("claims", "no-such-table does not exist")
     assert found.next_move == "deploy it as deploy/README.md says, or correct builder.claims"
 
@@ -298,14 +298,14 @@ def test_no_network_endpoint(workspace: AwsWorkspace) -> None:
     assert "aws.endpoint_url" in found.next_move
     rest = findings[findings.index(found) + 1 :]
     assert {(each.state, each.found) for each in rest} == {("skipped", "fix endpoint first")}
-    *_, last, _ = site.call().stdout.splitlines()
+    *_, last, _ = workspace.call().stdout.splitlines()
     assert last.startswith("skipped  15 checks     fix endpoint first: clock, credentials, bucket ")
 
 
-def test_full_disk(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(workspace: AwsWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is too full: how much is free and needed, why, and what to do."""
     monkeypatch.setattr(this_machine, "disk_of", lambda _: Disk("1", 400 * 1024**2))
-    found = site.fault()
+    found = workspace.fault()
     assert found.name == "disk"
     assert found.found.startswith("0.4 GiB free, 2.0 GiB needed: ")
     assert "stream.manifests_in_flight x builder.target_manifest_bytes" in found.next_move
@@ -333,8 +333,8 @@ def test_missing_services(workspace: AwsWorkspace) -> None:
     """Queue, topic and job that are named and not there are each at fault, one line each."""
     url = f"{workspace.endpoint}/{ACCOUNT}/no-such"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:no-such"
-    site.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
-    faults = {each.name: each.next_move for each in site.findings() if each.state == "fault"}
+    workspace.write(control=f'job_name = "no-such"\nqueue_url = "{url}"\ntopic_arn = "{arn}"')
+    faults = {each.name: each.next_move for each in workspace.findings() if each.state == "fault"}
     assert {name: move.rpartition("correct ")[2] for name, move in faults.items()} == {
         "queue": "control.queue_url",
         "topic": "control.topic_arn",
@@ -377,7 +377,7 @@ def test_claims_in_a_journal(workspace: AwsWorkspace) -> None:
     assert "for back-fills only" in claims.found
 
 
-def test_unreadable_events(site: Site) -> None:
+def test_unreadable_events(workspace: AwsWorkspace) -> None:
     """A dead-letter queue with something in it is a warning."""
     workspace.client("sqs").send_message(
         QueueUrl=f"{workspace.endpoint}/{ACCOUNT}/{workspace.name}-dead", MessageBody="?"
@@ -401,10 +401,10 @@ def test_table_of_another_shape(workspace: AwsWorkspace) -> None:
 
 def test_no_credentials(workspace: AwsWorkspace) -> None:
     """Without credentials that is the one fault, and what needs them is not tried."""
-    nowhere = str(site.folder / "nowhere")
-    site.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
-    site.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
-    found = site.fault()
+    nowhere = str(workspace.folder / "nowhere")
+    workspace.env.update(AWS_ACCESS_KEY_ID=None, AWS_SECRET_ACCESS_KEY=None, AWS_CONFIG_FILE=nowhere)
+    workspace.env.update(AWS_SHARED_CREDENTIALS_FILE=nowhere)
+    found = workspace.fault()
     assert (found.name, found.found) == ("credentials", "no AWS credentials")
     assert found.next_move == "set AWS_PROFILE or run aws sso login"
 
@@ -429,10 +429,10 @@ def test_credentials_that_are_refused(workspace: AwsWorkspace, monkeypatch: pyte
     assert found.found.endswith(": InvalidAccessKeyId")
 
 
-def test_leaving_this_machine_out(site: Site) -> None:
+def test_leaving_this_machine_out(workspace: AwsWorkspace) -> None:
     """Where the job runs elsewhere, this machine's Java and disks are not checked."""
-    site.env["PATH"] = str(site.folder)
-    result = site.call("--elsewhere")
+    workspace.env["PATH"] = str(workspace.folder)
+    result = workspace.call("--elsewhere")
     assert result.exit_code == 0, result.stdout
     assert "java" not in result.stdout
     assert result.stdout.endswith("No faults.\n")

@@ -154,7 +154,7 @@ def judged(found: Status, rules: Rules = RULES) -> Status:
     return replace(found, state=health(facts, rules), drain=to_drain)
 
 
-SCENES = {
+STATUSES = {
     "empty": judged(EMPTY, ON_A_LAPTOP),
     "idle": judged(replace(RUNNING, backlog=Backlog())),
     "running": judged(RUNNING),

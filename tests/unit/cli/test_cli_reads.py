@@ -286,12 +286,12 @@ def test_clean_checkpoints(workspace: Workspace) -> None:
     assert not written.exists()
 
 
-def test_verify_unknown(site: Site) -> None:
+def test_verify_unknown(workspace: Workspace) -> None:
     """A manifest without a record is an error with nothing on stdout; one that waits says so."""
-    result = site.call("verify", "no-such-manifest", "--json")
+    result = workspace.call("verify", "no-such-manifest", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {site.root}/s has no record of it")
-    result = site.call("verify", site.plan())
+    assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {workspace.root}/s has no record of it")
+    result = workspace.call("verify", workspace.plan())
     assert result.exit_code == 1
     assert "it waits for its first attempt" in result.stderr
 
@@ -303,18 +303,18 @@ def test_verify_one_or_a_day(workspace: Workspace) -> None:
 
 def test_trace_from_unknown_to_done(workspace: Workspace) -> None:
     """A file is followed from no manifest, to one that waits, to its rows and rejects."""
-    flawed = site.raw(f"{DAY}-flawed.ndjson")
-    document, code = site.json("trace", flawed)
+    flawed = workspace.raw(f"{DAY}-flawed.ndjson")
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["exists"], code) == ("unknown", True, 1)
-    manifest_id = site.plan()
-    document, code = site.json("trace", flawed)
+    manifest_id = workspace.plan()
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
-    site.compact()
-    document, code = site.json("trace", flawed)
+    workspace.compact()
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["report"]["records"], code) == ("done", 1, 0)
-    assert document["outputs"] == [str(path) for path in (site.root / "o").rglob("*.parquet")]
-    assert document["rejects"] == [str(path) for path in (site.root / "s" / "rejects").rglob("*.parquet")]
-    text = site.call("trace", flawed).stdout
+    assert document["outputs"] == [str(path) for path in (workspace.root / "o").rglob("*.parquet")]
+    assert document["rejects"] == [str(path) for path in (workspace.root / "s" / "rejects").rglob("*.parquet")]
+    text = workspace.call("trace", flawed).stdout
     assert document["outputs"][0] in text
     assert "2 = 1 rows + 1 rejects + 0 blank" in text
 
@@ -324,8 +324,8 @@ def test_trace_set_aside(workspace: Workspace) -> None:
     workspace.plan()
     good = Path(workspace.raw(f"{DAY}-good.ndjson"))
     good.unlink()
-    site.compact()
-    document, code = site.json("trace", str(good))
+    workspace.compact()
+    document, code = workspace.json("trace", str(good))
     assert (document["state"], document["exists"], code) == ("quarantined", False, 3)
     assert document["message"].startswith("missing: ")
     assert workspace.json("verify")[1] == 3

@@ -82,9 +82,9 @@ def quarantined(workspace: Workspace) -> str:
 
 def test_files(workspace: Workspace) -> None:
     """A file that was missing is redriven, found by trace under its new manifest, and never taken twice."""
-    manifest_id = quarantined(site)
-    late = str(site.root / "raw" / f"{DAY}-b.ndjson")
-    traced, code = site.json("trace", late)
+    manifest_id = quarantined(workspace)
+    late = str(workspace.root / "raw" / f"{DAY}-b.ndjson")
+    traced, code = workspace.json("trace", late)
     assert (traced["state"], traced["next_moves"], code) == (
         "quarantined",
         [f"compactor redrive files {manifest_id}"],

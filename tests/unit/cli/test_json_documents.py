@@ -31,7 +31,6 @@ from compactor.control.snapshot import Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
-from compactor.engines.engine import Staged, StageRequest
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
@@ -91,10 +90,10 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     quarantined(workspace)
     app = workspace.app
     with app.heartbeat:
-        found.append(site.json("status")[0])
-    unread = replace(SCENES["behind"].backlog, input_bytes=None)
-    old = replace(SCENES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
-    found += [json.loads(_printed(status.document(scene))) for scene in (*SCENES.values(), old)]
+        found.append(workspace.json("status")[0])
+    unread = replace(STATUSES["behind"].backlog, input_bytes=None)
+    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 

@@ -23,7 +23,7 @@ from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from compactor.job.attempt_failures import COMMON_FAILURES
-from tests.support.fakes import FaultyStore, PlainEngine
+from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 M1 = ManifestKey(DAY, "m1")

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from compactor.core.layout import base_name
-from compactor.core.records import RecentCommit
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
+from tests.support.recent_commits import recent_commit
 from tests.support.s3_messages import SHAPES, notification, record, wrapped
 
 

@@ -18,7 +18,7 @@ NAMES = sorted(STATUSES)
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_screen(name: str) -> None:
     """The screen of 80 columns is the stored one."""
-    check_stored(STORED / f"{name}.txt", screen(SCENES[name]).plain + "\n")
+    check_stored(STORED / f"{name}.txt", screen(STATUSES[name]).plain + "\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
