@@ -20,8 +20,8 @@ from bench.sustained.processes import ProcessorTime, Watch, started
 from bench.sustained.proof import Proved, Prover
 from compactor.core.layout import is_delivery
 from compactor.settings.settings import parse_settings
+from compactor.settings.toml import toml_of
 from compactor.wiring.app import App
-from tests.faults.s3_lake import as_toml
 
 ROOM_BYTES = 8_000_000_000
 """Room for the output of a few manifests and their staging; links to input take none."""
@@ -133,7 +133,7 @@ class _Run:
         self._home = home
         self._logs = logs
         self._config = home / "compactor.toml"
-        self._config.write_text(as_toml(settings))
+        self._config.write_text(toml_of(settings))
         self._app = App(parse_settings(settings))
         self._prover = Prover(self._app, lines)
         self._stack = stack
