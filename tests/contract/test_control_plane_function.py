@@ -124,7 +124,7 @@ def test_a_job_that_does_not_exist(deployed: Deployed, monkeypatch: pytest.Monke
         assert answer["done"] == []
         assert "Glue job nowhere" in answer["decided"][0]
     [text] = deployed.told()
-    assert "Glue's runs could not be read" in text
+    assert "Glue's run history could not be read" in text
 
 
 def test_what_the_function_measures(deployed: Deployed, aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,14 +183,14 @@ def test_something_wrong_needs_an_operator(deployed: Deployed, monkeypatch: pyte
     monkeypatch.setenv("COMPACTOR_CONTROL__JOB_NAME", "nowhere")
     result = control(deployed, "--dry-run")
     assert result.exit_code == 3
-    assert "alarm: Glue's runs could not be read" in result.stdout
+    assert "alarm: Glue's run history could not be read" in result.stdout
     assert shows(result.stdout, "Glue's runs unknown")
 
 
 def test_closing_the_breaker(deployed: Deployed) -> None:
     """The order is an object below the state, and nothing else is done."""
     result = control(deployed, "--close-breaker")
-    assert (result.exit_code, result.stdout) == (0, "The breaker is closed: failures up to now count no more.\n")
+    assert (result.exit_code, result.stdout) == (0, "The breaker is closed: failures up to now no longer count.\n")
     found = deployed.s3.get_object(Bucket=deployed.bucket, Key="state/control/breaker-closed.json")["Body"].read()
     assert set(json.loads(found)) == {"closed_at"}
     assert set(json.loads(control(deployed, "--close-breaker", "--json").stdout)) == {"closed_at"}
