@@ -23,8 +23,8 @@ ONE_PASS = (
     Guard(
         "rows without the column of a key that they have are not staged",
         "engines/bin_task.py",
-        "if self._needs_rescan or self._kernel.lacks_columns:",
-        "if self._needs_rescan:",
+        "if not (self._needs_rescan or self._kernel.lacks_columns):",
+        "if not self._needs_rescan:",
         (_BIN_TASK + "::test_a_bin_that_lacks_a_column_stages_no_rows",),
     ),
     Guard(

@@ -21,7 +21,7 @@ FLAWED = b'{"id": 3}\nnot json\n'
 
 
 @dataclass(frozen=True)
-class Site:
+class Workspace:
     """Settings on plain folders, with input."""
 
     root: Path
@@ -57,10 +57,10 @@ class Site:
         app.service_on(engine or PlainEngine(app.store), source).run(once=True)
 
 
-def make_site(root: Path) -> Site:
+def make_workspace(root: Path) -> Workspace:
     """Two input files, one of them with a bad line, and nothing planned."""
     config = write_settings(root)
     (root / "raw").mkdir()
     (root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
     (root / "raw" / f"{DAY}-flawed.ndjson").write_bytes(FLAWED)
-    return Site(root, config)
+    return Workspace(root, config)

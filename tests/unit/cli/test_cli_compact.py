@@ -17,14 +17,14 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner, Result
 
-from compactor.adapters.local.native_kernel import is_installed
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
 from compactor.job.compaction import CompactionResult
+from tests.support import extras
 
-pytestmark = pytest.mark.skipif(not is_installed(), reason="the native kernel is not installed: no cargo")
+pytestmark = extras.NATIVE.needed
 
 DAYS = [f"2025-12-{day:02d}" for day in range(1, 13)]
 

@@ -12,6 +12,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS
 from compactor.wiring import engine_components
 from tests.support.harness import GOOD, Harness
+from tests.support.settings_files import write_settings
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -48,12 +49,8 @@ def bench(tmp_path: Path) -> Path:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Settings with places of their own, and half the usual manifest."""
-    path = tmp_path / "settings.toml"
-    path.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/manifests"\noutput = "{tmp_path}/output"\nstate = "{tmp_path}/state"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[builder]\ntarget_manifest_bytes = 536_870_912\n'
-    )
-    return path
+    paths = {name: f"{tmp_path}/{name}" for name in ("manifests", "output", "state")}
+    return write_settings(tmp_path, paths=paths, builder={"target_manifest_bytes": 536_870_912})
 
 
 def test_as_json() -> None:

@@ -8,18 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.cli.commands.verify import SHOWN
-from tests.support.workspace import DAY, FLAWED, GOOD, Site, make_site
+from tests.support.workspace import DAY, FLAWED, GOOD, Workspace, make_workspace
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def workspace(tmp_path: Path) -> Workspace:
     """Two input files, one of them with a bad line, and nothing planned."""
-    return make_site(tmp_path)
+    return make_workspace(tmp_path)
 
 
-def test_plan_as_json(site: Site) -> None:
+def test_plan_as_json(workspace: Workspace) -> None:
     """A plan names each manifest with its day, its files and their bytes."""
-    document, code = site.json("plan", str(site.root / "raw"))
+    document, code = workspace.json("plan", str(workspace.root / "raw"))
     assert code == 0
     [manifest] = document.pop("manifests")
     assert manifest.pop("manifest_id").startswith(DAY)
@@ -27,61 +27,61 @@ def test_plan_as_json(site: Site) -> None:
     assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "held": 0, "held_until": None}
 
 
-def test_plan_twice(site: Site) -> None:
+def test_plan_twice(workspace: Workspace) -> None:
     """A second plan writes nothing, and says that all is planned."""
-    site.plan()
-    document, code = site.json("plan", str(site.root / "raw"))
+    workspace.plan()
+    document, code = workspace.json("plan", str(workspace.root / "raw"))
     assert (document["manifests"], document["planned_before"], code) == ([], 2, 0)
-    assert "In a manifest already: 2 files" in site.call("plan", str(site.root / "raw")).stdout
+    assert "In a manifest already: 2 files" in workspace.call("plan", str(workspace.root / "raw")).stdout
 
 
-def test_plan_dry_run(site: Site) -> None:
+def test_plan_dry_run(workspace: Workspace) -> None:
     """A dry run shows what would be written, and writes nothing."""
-    before = sorted(site.root.rglob("*"))
-    result = site.call("plan", str(site.root / "raw"), "--dry-run")
-    assert result.stdout.startswith(f"Would write 1 manifest of 2 files (55 bytes) to {site.root}/m/\n")
-    assert sorted(site.root.rglob("*")) == before
+    before = sorted(workspace.root.rglob("*"))
+    result = workspace.call("plan", str(workspace.root / "raw"), "--dry-run")
+    assert result.stdout.startswith(f"Would write 1 manifest of 2 files (55 bytes) to {workspace.root}/m/\n")
+    assert sorted(workspace.root.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
     ("option", "reason"), [(("--date", "2025-12-22"), "other_date"), (("--since", "2999-01-01T00:00:00Z"), "too_old")]
 )
-def test_plan_less(site: Site, option: tuple[str, str], reason: str) -> None:
+def test_plan_less(workspace: Workspace, option: tuple[str, str], reason: str) -> None:
     """--date and --since leave files out, and say how many."""
-    document, _ = site.json("plan", str(site.root / "raw"), *option)
+    document, _ = workspace.json("plan", str(workspace.root / "raw"), *option)
     assert (document["manifests"], document["skipped"]) == ([], {reason: 2})
 
 
-def test_plan_outside(site: Site) -> None:
+def test_plan_outside(workspace: Workspace) -> None:
     """A prefix outside the allowed ones is a fault of usage that names them."""
-    result = site.call("plan", str(site.root / "elsewhere"))
+    result = workspace.call("plan", str(workspace.root / "elsewhere"))
     assert result.exit_code == 2
-    assert str(site.root / "raw") in result.stderr
+    assert str(workspace.root / "raw") in result.stderr
 
 
-def test_status_of_nothing(site: Site) -> None:
+def test_status_of_nothing(workspace: Workspace) -> None:
     """There is a status before any work, and reading it writes nothing."""
-    before = sorted(site.root.rglob("*"))
-    document, code = site.json("status")
+    before = sorted(workspace.root.rglob("*"))
+    document, code = workspace.json("status")
     assert code == 0
     backlog = document["backlog"]
     assert (backlog["manifests"], backlog["begun_manifests"], document["recent"]) == (0, 0, [])
     assert document["state"]["word"] == "empty"
-    assert sorted(site.root.rglob("*")) == before
+    assert sorted(workspace.root.rglob("*")) == before
 
 
-def test_status_as_json(site: Site) -> None:
+def test_status_as_json(workspace: Workspace) -> None:
     """Status counts what waits, what was committed and what became a dead letter."""
-    site.plan()
-    waiting = site.json("status")[0]
+    workspace.plan()
+    waiting = workspace.json("status")[0]
     assert (waiting["state"]["word"], waiting["state"]["next_move"]) == (
         "stopped",
         "compactor run continues where it stopped",
     )
     assert (waiting["backlog"]["manifests"], waiting["backlog"]["input_bytes"]) == (1, len(GOOD) + len(FLAWED))
-    (site.root / "m" / "broken.json").write_text("{")
-    site.compact()
-    document, code = site.json("status")
+    (workspace.root / "m" / "broken.json").write_text("{")
+    workspace.compact()
+    document, code = workspace.json("status")
     assert code == 0
     assert (document["backlog"]["manifests"], document["dead_letters"]["by_reason"]) == (0, {"not_json": 1})
     assert document["state"]["word"] == "needs_you"
@@ -92,23 +92,23 @@ def test_status_as_json(site: Site) -> None:
     assert (document["latency"]["commits"], document["latency"]["files"]) == (1, 2)
 
 
-def test_status_fits_a_terminal(site: Site) -> None:
+def test_status_fits_a_terminal(workspace: Workspace) -> None:
     """The text form keeps to 80 columns, and to one screen."""
-    site.plan()
-    site.compact()
-    lines = site.call("status").stdout.splitlines()
+    workspace.plan()
+    workspace.compact()
+    lines = workspace.call("status").stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
 
 
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("scope", ["all", "day", "manifest"])
-def test_verify_as_json(site: Site, scope: str, deep: bool) -> None:
+def test_verify_as_json(workspace: Workspace, scope: str, deep: bool) -> None:
     """Lines are the sum of rows, rejects and blanks, for all manifests, one day or one manifest."""
-    manifest_id = site.plan()
-    site.compact()
+    manifest_id = workspace.plan()
+    workspace.compact()
     which = {"all": [], "day": ["--date", DAY], "manifest": [manifest_id]}[scope]
-    document, code = site.json("verify", *which, *(["--deep"] if deep else []))
+    document, code = workspace.json("verify", *which, *(["--deep"] if deep else []))
     assert code == 0
     assert (document["manifests"], document["files_by_status"]) == (1, {"compacted": 2})
     assert [document[name] for name in ("lines", "rows", "rejected_lines", "blank_lines")] == [5, 3, 1, 1]
@@ -117,79 +117,79 @@ def test_verify_as_json(site: Site, scope: str, deep: bool) -> None:
     assert (document["deep"], document["inputs_compared"]) == (deep, 2 if deep else 0)
 
 
-def test_verify_as_text(site: Site) -> None:
+def test_verify_as_text(workspace: Workspace) -> None:
     """The text form shows the sum that was proved."""
-    site.plan()
-    site.compact()
-    result = site.call("verify")
+    workspace.plan()
+    workspace.compact()
+    result = workspace.call("verify")
     assert "5 = 3 rows + 1 rejects + 1 blank" in result.stdout
     assert result.exit_code == 0
 
 
-def test_verify_finds_what_is_gone(site: Site) -> None:
+def test_verify_finds_what_is_gone(workspace: Workspace) -> None:
     """An output file that is gone is a discrepancy with its place, and the exit code asks for an operator."""
-    site.plan()
-    site.compact()
-    [output] = (site.root / "o").rglob("*.parquet")
+    workspace.plan()
+    workspace.compact()
+    [output] = (workspace.root / "o").rglob("*.parquet")
     output.unlink()
-    document, code = site.json("verify")
+    document, code = workspace.json("verify")
     assert code == 3
     assert [each["where"] for each in document["discrepancies"]] == [str(output)]
-    result = site.call("verify")
+    result = workspace.call("verify")
     assert result.exit_code == 3
     assert str(output) in result.stdout
 
 
-def test_verify_finds_one_too_many(site: Site) -> None:
+def test_verify_finds_one_too_many(workspace: Workspace) -> None:
     """A file in a day's folder that no commit names is a discrepancy."""
-    site.plan()
-    site.compact()
-    [output] = (site.root / "o").rglob("*.parquet")
+    workspace.plan()
+    workspace.compact()
+    [output] = (workspace.root / "o").rglob("*.parquet")
     output.with_name("stranger.parquet").write_bytes(output.read_bytes())
-    document, code = site.json("verify")
+    document, code = workspace.json("verify")
     assert code == 3
     assert [each["where"] for each in document["discrepancies"]] == [str(output.with_name("stranger.parquet"))]
 
 
-def test_verify_deep_finds_another_value(site: Site) -> None:
+def test_verify_deep_finds_another_value(workspace: Workspace) -> None:
     """Inputs whose values differ from the rows are found by --deep alone."""
-    manifest_id = site.plan()
-    site.compact()
-    [output] = (site.root / "o").rglob("*.parquet")
+    manifest_id = workspace.plan()
+    workspace.compact()
+    [output] = (workspace.root / "o").rglob("*.parquet")
     table = pq.read_table(output)
     prices = table["price"].to_pylist()
     changed = pa.array(["1.1" if price == "1.10" else price for price in prices], pa.string())
     sink = pa.BufferOutputStream()
     pq.write_table(table.set_column(table.schema.get_field_index("price"), "price", changed), sink)
     output.write_bytes(sink.getvalue().to_pybytes())
-    [record] = (site.root / "s" / "ledger").rglob("outcome.json")
+    [record] = (workspace.root / "s" / "ledger").rglob("outcome.json")
     outcome = json.loads(record.read_text())
     outcome["outputs"][0]["size_bytes"] = output.stat().st_size  # so that only the value differs
     record.write_text(json.dumps(outcome))
-    assert site.json("verify", manifest_id)[1] == 0
-    document, code = site.json("verify", manifest_id, "--deep")
+    assert workspace.json("verify", manifest_id)[1] == 0
+    document, code = workspace.json("verify", manifest_id, "--deep")
     assert code == 3
     assert document["discrepancies"]
 
 
-def test_verify_counts_dead_letters(site: Site) -> None:
+def test_verify_counts_dead_letters(workspace: Workspace) -> None:
     """A dead letter needs an operator."""
-    (site.root / "m").mkdir()
-    (site.root / "m" / "broken.json").write_text("{")
-    site.compact()
-    document, code = site.json("verify")
+    (workspace.root / "m").mkdir()
+    (workspace.root / "m" / "broken.json").write_text("{")
+    workspace.compact()
+    document, code = workspace.json("verify")
     assert (document["dead_letters"], document["needs_operator"], code) == (1, True, 3)
 
 
-def test_verify_lists_quarantined_files_and_dead_letters(site: Site) -> None:
+def test_verify_lists_quarantined_files_and_dead_letters(workspace: Workspace) -> None:
     """Quarantined files and dead letters are listed with their reasons: all as JSON, the first few as text."""
-    manifest_id = site.plan()
-    gone = Path(site.raw(f"{DAY}-good.ndjson"))
+    manifest_id = workspace.plan()
+    gone = Path(workspace.raw(f"{DAY}-good.ndjson"))
     gone.unlink()
     for number in range(SHOWN + 1):
-        (site.root / "m" / f"broken-{number:02d}.json").write_text("{")
-    site.compact()
-    document, code = site.json("verify")
+        (workspace.root / "m" / f"broken-{number:02d}.json").write_text("{")
+    workspace.compact()
+    document, code = workspace.json("verify")
     assert code == 3
     [file] = document["quarantined_files"]
     assert (file["manifest_id"], file["uri"], file["status"], file["redriven"]) == (
@@ -201,7 +201,7 @@ def test_verify_lists_quarantined_files_and_dead_letters(site: Site) -> None:
     letters = document["dead_letter_manifests"]
     assert [each["manifest_id"] for each in letters] == [f"broken-{number:02d}" for number in range(SHOWN + 1)]
     assert {each["reason"] for each in letters} == {"not_json"}
-    text = site.call("verify").stdout
+    text = workspace.call("verify").stdout
     assert f"{gone}: missing (manifest {manifest_id})" in text
     assert "broken-00: not_json" in text
     assert f"broken-{SHOWN:02d}" not in text
@@ -209,131 +209,131 @@ def test_verify_lists_quarantined_files_and_dead_letters(site: Site) -> None:
 
 
 @pytest.mark.parametrize("manifest_id", ["../escape", "a b", ".hidden", "x" * 201, ""])
-def test_verify_takes_ids_only(site: Site, manifest_id: str) -> None:
+def test_verify_takes_ids_only(workspace: Workspace, manifest_id: str) -> None:
     """What cannot be a manifest id is wrong usage, with one clear line."""
-    result = site.call("verify", manifest_id)
+    result = workspace.call("verify", manifest_id)
     assert result.exit_code == 2
     assert "is not a manifest id; expected 1 to 200 letters" in result.stderr
 
 
-def test_verify_a_day_that_is_not_on_record(site: Site) -> None:
+def test_verify_a_day_that_is_not_on_record(workspace: Workspace) -> None:
     """A Parquet file in the folder of a day that is not in the ledger is found by that day and by all."""
-    site.plan()
-    site.compact()
-    [output] = (site.root / "o").rglob("*.parquet")
+    workspace.plan()
+    workspace.compact()
+    [output] = (workspace.root / "o").rglob("*.parquet")
     copy = Path(str(output).replace(f"-{DAY}/", "-2030-01-01/"))
     copy.parent.mkdir()
     copy.write_bytes(output.read_bytes())
     for which in ((), ("--date", "2030-01-01")):
-        document, code = site.json("verify", *which)
+        document, code = workspace.json("verify", *which)
         assert ([each["where"] for each in document["discrepancies"]], code) == ([str(copy)], 3)
-    assert site.json("verify", "--date", DAY)[1] == 0
+    assert workspace.json("verify", "--date", DAY)[1] == 0
 
 
-def test_verify_without_the_record_of_acceptance(site: Site) -> None:
+def test_verify_without_the_record_of_acceptance(workspace: Workspace) -> None:
     """A manifest whose record of acceptance is gone or damaged is found by its other records, and the fault named."""
-    manifest_id = site.plan()
-    site.compact()
-    record = site.root / "s" / "accepted" / f"{manifest_id}.json"
+    manifest_id = workspace.plan()
+    workspace.compact()
+    record = workspace.root / "s" / "accepted" / f"{manifest_id}.json"
     for damage in (lambda: record.write_text("{"), record.unlink):
         damage()
-        document, code = site.json("verify", manifest_id)
+        document, code = workspace.json("verify", manifest_id)
         assert ([each["where"] for each in document["discrepancies"]], code) == ([str(record)], 3)
 
 
-def test_clean(site: Site) -> None:
+def test_clean(workspace: Workspace) -> None:
     """Clean shows what it would delete, deletes it, and finds nothing the second time."""
-    manifest_id = site.plan()
-    site.compact()
-    [archived] = (site.root / "s" / "archive").rglob("*.json")
-    assert site.json("clean")[0]["removed"]["archived_manifests"] == 0  # too young
-    document, code = site.json("clean", "--archive-days", "0", "--dry-run")
+    manifest_id = workspace.plan()
+    workspace.compact()
+    [archived] = (workspace.root / "s" / "archive").rglob("*.json")
+    assert workspace.json("clean")[0]["removed"]["archived_manifests"] == 0  # too young
+    document, code = workspace.json("clean", "--archive-days", "0", "--dry-run")
     assert (document["removed"]["archived_manifests"], document["dry_run"], code) == (1, True, 0)
     assert archived.exists()
-    result = site.call("clean", "--archive-days", "0")
+    result = workspace.call("clean", "--archive-days", "0")
     assert result.exit_code == 0
     assert "archived manifests  1\n" in result.stdout
     assert not archived.exists()
-    document, _ = site.json("clean", "--archive-days", "0")
+    document, _ = workspace.json("clean", "--archive-days", "0")
     assert (sum(document["removed"].values()), document["kept"]) == (0, {})
-    assert site.json("verify", manifest_id, "--deep")[1] == 0
+    assert workspace.json("verify", manifest_id, "--deep")[1] == 0
 
 
-def test_clean_keeps_and_says_why(site: Site) -> None:
+def test_clean_keeps_and_says_why(workspace: Workspace) -> None:
     """Files of a manifest that is not committed and done are kept and listed with the reason."""
-    site.plan()
-    site.compact()
-    [done] = (site.root / "s" / "ledger").rglob("done.json")
+    workspace.plan()
+    workspace.compact()
+    [done] = (workspace.root / "s" / "ledger").rglob("done.json")
     done.unlink()
-    [archived] = (site.root / "s" / "archive").rglob("*.json")
-    text = site.call("clean", "--archive-days", "0").stdout
+    [archived] = (workspace.root / "s" / "archive").rglob("*.json")
+    text = workspace.call("clean", "--archive-days", "0").stdout
     assert archived.exists()
     assert f"  {archived}\n    its commit is not done\n" in text
 
 
-def test_clean_checkpoints(site: Site) -> None:
+def test_clean_checkpoints(workspace: Workspace) -> None:
     """Checkpoints without recent writes are deleted, others only by force; without it one line says why not."""
-    written = site.root / "s" / "checkpoint" / "run-1" / "offsets" / "0"
+    written = workspace.root / "s" / "checkpoint" / "run-1" / "offsets" / "0"
     written.parent.mkdir(parents=True)
     written.write_text("x")
-    result = site.call("clean", "--checkpoints")
+    result = workspace.call("clean", "--checkpoints")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"compactor: checkpoint {site.root}/s/checkpoint/run-1/: written to 0 s ago")
+    assert result.stderr.startswith(f"compactor: checkpoint {workspace.root}/s/checkpoint/run-1/: written to 0 s ago")
     assert written.exists()
-    assert site.call("clean", "--force").exit_code == 2
-    document, code = site.json("clean", "--checkpoints", "--force")
+    assert workspace.call("clean", "--force").exit_code == 2
+    document, code = workspace.json("clean", "--checkpoints", "--force")
     assert (document["removed"]["checkpoint_files"], code) == (1, 0)
     assert not written.exists()
 
 
-def test_verify_unknown(site: Site) -> None:
+def test_verify_unknown(workspace: Workspace) -> None:
     """An unknown manifest is an error with nothing on stdout; the error of a waiting one says that it waits."""
-    result = site.call("verify", "no-such-manifest", "--json")
+    result = workspace.call("verify", "no-such-manifest", "--json")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {site.root}/s has no record of it")
-    result = site.call("verify", site.plan())
+    assert result.stderr.startswith(f"compactor: manifest no-such-manifest: {workspace.root}/s has no record of it")
+    result = workspace.call("verify", workspace.plan())
     assert result.exit_code == 1
     assert "it waits for its first attempt" in result.stderr
 
 
-def test_verify_one_or_a_day(site: Site) -> None:
+def test_verify_one_or_a_day(workspace: Workspace) -> None:
     """A manifest and a day together are wrong usage."""
-    assert site.call("verify", "some", "--date", DAY).exit_code == 2
+    assert workspace.call("verify", "some", "--date", DAY).exit_code == 2
 
 
-def test_trace_from_unknown_to_done(site: Site) -> None:
+def test_trace_from_unknown_to_done(workspace: Workspace) -> None:
     """A file is followed from no manifest, to one that waits, to its rows and rejects."""
-    flawed = site.raw(f"{DAY}-flawed.ndjson")
-    document, code = site.json("trace", flawed)
+    flawed = workspace.raw(f"{DAY}-flawed.ndjson")
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["exists"], code) == ("unknown", True, 1)
-    manifest_id = site.plan()
-    document, code = site.json("trace", flawed)
+    manifest_id = workspace.plan()
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["manifest_id"], code) == ("waiting", manifest_id, 0)
-    site.compact()
-    document, code = site.json("trace", flawed)
+    workspace.compact()
+    document, code = workspace.json("trace", flawed)
     assert (document["state"], document["report"]["records"], code) == ("done", 1, 0)
-    assert document["outputs"] == [str(path) for path in (site.root / "o").rglob("*.parquet")]
-    assert document["rejects"] == [str(path) for path in (site.root / "s" / "rejects").rglob("*.parquet")]
-    text = site.call("trace", flawed).stdout
+    assert document["outputs"] == [str(path) for path in (workspace.root / "o").rglob("*.parquet")]
+    assert document["rejects"] == [str(path) for path in (workspace.root / "s" / "rejects").rglob("*.parquet")]
+    text = workspace.call("trace", flawed).stdout
     assert document["outputs"][0] in text
     assert "2 = 1 rows + 1 rejects + 0 blank" in text
 
 
-def test_trace_a_quarantined_file(site: Site) -> None:
+def test_trace_a_quarantined_file(workspace: Workspace) -> None:
     """A quarantined file is found with the reason, and needs an operator."""
-    site.plan()
-    good = Path(site.raw(f"{DAY}-good.ndjson"))
+    workspace.plan()
+    good = Path(workspace.raw(f"{DAY}-good.ndjson"))
     good.unlink()
-    site.compact()
-    document, code = site.json("trace", str(good))
+    workspace.compact()
+    document, code = workspace.json("trace", str(good))
     assert (document["state"], document["exists"], code) == ("quarantined", False, 3)
     assert document["message"].startswith("missing: ")
-    assert site.json("verify")[1] == 3
+    assert workspace.json("verify")[1] == 3
 
 
-def test_asking_leaves_no_trace(site: Site) -> None:
+def test_asking_leaves_no_trace(workspace: Workspace) -> None:
     """Verify and trace write nothing, not even a table of claims."""
-    before = sorted(site.root.rglob("*"))
-    site.call("trace", site.raw(f"{DAY}-good.ndjson"))
-    site.call("verify")
-    assert sorted(site.root.rglob("*")) == before
+    before = sorted(workspace.root.rglob("*"))
+    workspace.call("trace", workspace.raw(f"{DAY}-good.ndjson"))
+    workspace.call("verify")
+    assert sorted(workspace.root.rglob("*")) == before

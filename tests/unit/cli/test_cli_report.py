@@ -14,6 +14,7 @@ from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
 from tests.support.report_pages import read_page
+from tests.support.settings_files import write_settings
 
 LINES = b'{"id": 1}\n{"id": 2}\n<script>alert(1)</script>\n\n'
 
@@ -22,11 +23,7 @@ class Place:
     """A laptop's folders, with one manifest done."""
 
     def __init__(self, root: Path) -> None:
-        self.config = root / "settings.toml"
-        self.config.write_text(
-            f'[paths]\nmanifests = "{root}/m"\noutput = "{root}/o"\nstate = "{root}/s"\n'
-            f'[input]\nallowed_prefixes = ["{root}/raw"]\n[metrics]\nsink = "none"\n'
-        )
+        self.config = write_settings(root)
         (root / "raw").mkdir()
         (root / "raw" / "2025-12-21-a.ndjson").write_bytes(LINES)
         self.app = App(load_settings(self.config, {}))

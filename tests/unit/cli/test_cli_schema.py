@@ -14,16 +14,12 @@ from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
+from tests.support.settings_files import write_settings
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    path = tmp_path / "settings.toml"
-    path.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[schema]\nfile = "{tmp_path}/gone.toml"\n'
-    )
-    return path
+    return write_settings(tmp_path, schema={"file": f"{tmp_path}/gone.toml"})
 
 
 def call(config: Path, *options: str) -> Result:

@@ -12,17 +12,13 @@ from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from tests.support.fakes import ListSource, PlainEngine
+from tests.support.settings_files import write_settings
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.05)
-    path = tmp_path / "settings.toml"
-    path.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n[metrics]\nsink = "none"\n'
-    )
-    return path
+    return write_settings(tmp_path)
 
 
 def call(config: Path, *arguments: str) -> Result:

@@ -16,6 +16,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE
+from tests.support.settings_files import write_settings
 
 FIX = f"next: {SettingsError.next_move}"
 
@@ -27,12 +28,7 @@ def call(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Settings on plain folders."""
-    path = tmp_path / "settings.toml"
-    path.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n'
-    )
-    return path
+    return write_settings(tmp_path)
 
 
 def test_version() -> None:
@@ -236,6 +232,7 @@ def test_the_module_is_the_command() -> None:
 SIGNALLED = """
 import select, sys, threading
 from compactor.cli.ui.signals import StopSignals
+from tests.support.settings_files import write_settings
 stopped = threading.Event()
 with StopSignals() as signals:
     if sys.argv[1] == "after":

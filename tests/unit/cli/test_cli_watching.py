@@ -14,7 +14,8 @@ from compactor.cli.ui import watching
 from compactor.cli.ui.watching import JsonWatch, LiveWatch, PlainWatch, Watch, watch
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.values import Status
-from tests.support.status_scenes import SCENES
+from tests.support.settings_files import write_settings
+from tests.support.statuses import STATUSES
 
 READINGS = ("running", None, "idle")
 """The scene of each reading; None for an error."""
@@ -27,7 +28,7 @@ def reader() -> Callable[[], Status]:
         name = next(readings)
         if name is None:
             raise StoreUnavailable("s3://lake/state/: 503\nSlow Down")
-        return SCENES[name]
+        return STATUSES[name]
 
     return read
 
@@ -96,11 +97,7 @@ def test_command(tmp_path, monkeypatch: pytest.MonkeyPatch, option: list[str], s
             raise KeyboardInterrupt
 
     monkeypatch.setattr(watching.time, "sleep", sleep)
-    config = tmp_path / "settings.toml"
-    config.write_text(
-        f'[paths]\nmanifests = "{tmp_path}/m"\noutput = "{tmp_path}/o"\nstate = "{tmp_path}/s"\n'
-        f'[input]\nallowed_prefixes = ["{tmp_path}/raw"]\n'
-    )
+    config = write_settings(tmp_path)
     result = CliRunner().invoke(command, ["--config", str(config), "status", *option, "--json"])
     assert (result.exit_code, pauses) == (0, [seconds] * 2)
     assert [json.loads(line)["state"]["word"] for line in result.stdout.splitlines()] == ["empty"] * 2

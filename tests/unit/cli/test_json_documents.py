@@ -32,7 +32,6 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileStatus
 from compactor.cost.prices import JobSize
-from compactor.engines.engine import Staged, StageRequest
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
@@ -45,13 +44,13 @@ from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.control import ControlComponents
-from tests.support.fakes import PlainEngine
+from tests.support.fakes import FailingEngine, PlainEngine
 from tests.support.harness import Harness
 from tests.support.json_documents import check_documents
 from tests.support.json_shapes import shape_of, shape_of_schema
 from tests.support.report_day import WHOLE_DAY, ReportDay, report_on
-from tests.support.status_scenes import COMMITS, SCENES
-from tests.support.workspace import DAY, GOOD, Site, make_site
+from tests.support.statuses import COMMITS, STATUSES
+from tests.support.workspace import DAY, GOOD, Workspace, make_workspace
 from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
 
 Documents = list[Any]
@@ -65,50 +64,38 @@ GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"ur
 FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}})
 
 
-class FailingEngine:
-    """An engine for which every manifest is too much."""
-
-    name = "failing"
-
-    def is_healthy(self) -> bool:
-        return True
-
-    def stage(self, request: StageRequest) -> Staged:
-        raise ValueError(f"{request.manifest.manifest_id} is too much")
-
-
-def quarantined(site: Site) -> str:
+def quarantined(workspace: Workspace) -> str:
     """A commit with a missing file and a rejected line, and two dead letters; the committed manifest's id."""
-    manifest_id = site.plan()
-    (site.root / "raw" / f"{DAY}-good.ndjson").unlink()
+    manifest_id = workspace.plan()
+    (workspace.root / "raw" / f"{DAY}-good.ndjson").unlink()
     for name in ("broken", "torn"):
-        (site.root / "m" / f"{name}.json").write_text("{")
-    site.compact()
+        (workspace.root / "m" / f"{name}.json").write_text("{")
+    workspace.compact()
     return manifest_id
 
 
-def plans(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    raw = str(site.root / "raw")
-    (site.root / "raw" / "_SUCCESS").write_bytes(b"")
-    dry = site.json("plan", raw, "--dry-run")[0]
-    first = site.json("plan", raw)[0]
-    late = site.root / "raw" / f"{DAY}-late.ndjson"
+def plans(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    raw = str(workspace.root / "raw")
+    (workspace.root / "raw" / "_SUCCESS").write_bytes(b"")
+    dry = workspace.json("plan", raw, "--dry-run")[0]
+    first = workspace.json("plan", raw)[0]
+    late = workspace.root / "raw" / f"{DAY}-late.ndjson"
     late.write_bytes(GOOD)
-    app, info = site.app, site.app.store.stat(str(late))
+    app, info = workspace.app, workspace.app.store.stat(str(late))
     file = ManifestFile(uri=str(late), etag=info.etag)
     app.claims.claim([claim_key(file)], "of-another-planner", now=app.clock.now(), lease_seconds=300)
-    return [dry, first, site.json("plan", raw)[0]]
+    return [dry, first, workspace.json("plan", raw)[0]]
 
 
-def statuses(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    found = [site.json("status")[0]]
-    quarantined(site)
-    app = site.app
+def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    found = [workspace.json("status")[0]]
+    quarantined(workspace)
+    app = workspace.app
     with app.heartbeat:
-        found.append(site.json("status")[0])
-    unread = replace(SCENES["behind"].backlog, input_bytes=None)
-    old = replace(SCENES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
-    found += [json.loads(_printed(status.document(scene))) for scene in (*SCENES.values(), old)]
+        found.append(workspace.json("status")[0])
+    unread = replace(STATUSES["behind"].backlog, input_bytes=None)
+    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
 
@@ -117,81 +104,83 @@ def _printed(document: dict[str, Any]) -> bytes:
     return orjson.dumps(document, default=output._plain, option=output._JSON_OPTIONS)
 
 
-def verifications(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    quarantined(site)
-    fine = site.json("verify")[0]
-    [path] = (site.root / "o").rglob("*.parquet")
+def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    quarantined(workspace)
+    fine = workspace.json("verify")[0]
+    [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    return [fine, site.json("verify")[0], site.json("verify", "--deep")[0]]
+    return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0]]
 
 
-def traces(site: Site, _monkeypatch: pytest.MonkeyPatch) -> Documents:
-    flawed, good = site.raw(f"{DAY}-flawed.ndjson"), site.raw(f"{DAY}-good.ndjson")
-    found = [site.json("trace", flawed)[0]]
-    manifest_id = site.plan()
+def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
+    flawed, good = workspace.raw(f"{DAY}-flawed.ndjson"), workspace.raw(f"{DAY}-good.ndjson")
+    found = [workspace.json("trace", flawed)[0]]
+    manifest_id = workspace.plan()
     for _ in range(4):  # so often, and then it is seen that it was tried often enough
-        site.app.batch_runner(FailingEngine()).run([site.app.layout.manifest(manifest_id)])
-    letter = quarantined_twice(site)
+        engine = FailingEngine(workspace.app.store, ValueError("too much"))
+        workspace.app.batch_runner(engine).run([workspace.app.layout.manifest(manifest_id)])
+    letter = quarantined_twice(workspace)
     found += [
-        site.json("trace", each)[0] for each in (flawed, good, letter, *map(str, (site.root / "o").rglob("*.p*")))
+        workspace.json("trace", each)[0]
+        for each in (flawed, good, letter, *map(str, (workspace.root / "o").rglob("*.p*")))
     ]
-    found.append(site.json("trace", "other")[0])
+    found.append(workspace.json("trace", "other")[0])
     return found
 
 
-def quarantined_twice(site: Site) -> str:
+def quarantined_twice(workspace: Workspace) -> str:
     """What failed is put back, one of its files is gone by then, and what is left of it is put back again."""
-    [letter] = [each["manifest_id"] for each in site.json("verify")[0]["dead_letter_manifests"]]
-    site.call("redrive", "manifests", letter)
-    Path(site.raw(f"{DAY}-good.ndjson")).unlink()
-    site.compact()
-    site.call("redrive", "rejects", f"{letter}-r1")
+    [letter] = [each["manifest_id"] for each in workspace.json("verify")[0]["dead_letter_manifests"]]
+    workspace.call("redrive", "manifests", letter)
+    Path(workspace.raw(f"{DAY}-good.ndjson")).unlink()
+    workspace.compact()
+    workspace.call("redrive", "rejects", f"{letter}-r1")
     return str(letter)
 
 
-def redrives(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    manifest_id = quarantined(site)
-    (site.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
-    found = [site.json("redrive", "files", "--dry-run")[0], site.json("redrive", "manifests", "--dry-run")[0]]
-    found.append(site.json("redrive", "rejects", manifest_id, "broken")[0])
-    for path in (site.root / "m").glob("*-r*.json"):
+def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    manifest_id = quarantined(workspace)
+    (workspace.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
+    found = [workspace.json("redrive", "files", "--dry-run")[0], workspace.json("redrive", "manifests", "--dry-run")[0]]
+    found.append(workspace.json("redrive", "rejects", manifest_id, "broken")[0])
+    for path in (workspace.root / "m").glob("*-r*.json"):
         path.unlink()
-    found.append(site.json("redrive", "rejects")[0])
+    found.append(workspace.json("redrive", "rejects")[0])
     return found
 
 
-def schemas(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    declared = site.root / "schema.toml"
+def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    declared = workspace.root / "schema.toml"
     declared.write_text('[[columns]]\nname = "at"\ntype = "timestamp"\nepoch = "seconds"\n')
-    with site.config.open("a") as config:
+    with workspace.config.open("a") as config:
         config.write(f'[schema]\nfile = "{declared}"\nmax_columns = 2\n')
-    site.plan()
-    site.compact()
-    return [site.json("schema")[0]]
+    workspace.plan()
+    workspace.compact()
+    return [workspace.json("schema")[0]]
 
 
-def cleanings(site: Site, _: pytest.MonkeyPatch) -> Documents:
-    site.plan()
-    site.compact()
-    [done] = (site.root / "s" / "ledger").rglob("done.json")
+def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+    workspace.plan()
+    workspace.compact()
+    [done] = (workspace.root / "s" / "ledger").rglob("done.json")
     done.unlink()
-    return [site.json("clean", "--archive-days", "0", "--dry-run")[0]]
+    return [workspace.json("clean", "--archive-days", "0", "--dry-run")[0]]
 
 
-def costs(site: Site, _: pytest.MonkeyPatch) -> Documents:
+def costs(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     result = CliRunner().invoke(command, ["cost", "--json"], env={"COMPACTOR_CONFIG": None})
-    bench = site.root / "bench.json"
+    bench = workspace.root / "bench.json"
     bench.write_text(
         '{"megabytes_per_second": {"spark": 172, "native": 640}, "cores": 2, "machine": "Linux x86_64",'
         ' "measured_at": "2026-11-21T10:00:00Z"}'
     )
-    site.app.ledger.remember(COMMITS[0].model_copy(update={"input_bytes": 0}))
-    nothing = site.json("cost")[0]
-    site.app.ledger.remember(COMMITS[1])
-    return [json.loads(result.stdout), nothing, site.json("cost", "--bench", str(bench))[0]]
+    workspace.app.ledger.remember(COMMITS[0].model_copy(update={"input_bytes": 0}))
+    nothing = workspace.json("cost")[0]
+    workspace.app.ledger.remember(COMMITS[1])
+    return [json.loads(result.stdout), nothing, workspace.json("cost", "--bench", str(bench))[0]]
 
 
-def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """The control plane over a job, queues and topic in memory, in good times and in bad ones."""
     clock = ManualClock()
     glue, queue = MemoryGlue(clock), MemoryQueue()
@@ -202,16 +191,20 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
         return found
 
     monkeypatch.setattr(control, "ControlComponents", parts)
-    found = [site.json("control", "--close-breaker")[0], site.json("control", "--dry-run")[0], site.json("control")[0]]
-    app = site.app
+    found = [
+        workspace.json("control", "--close-breaker")[0],
+        workspace.json("control", "--dry-run")[0],
+        workspace.json("control")[0],
+    ]
+    app = workspace.app
     with Heartbeat(app.store, app.layout, clock, "run", app.heartbeat._process):
-        found.append(site.json("control", "--dry-run")[0])
+        found.append(workspace.json("control", "--dry-run")[0])
         app.runs.ask_to_stop("run")
-        found.append(site.json("control", "--dry-run")[0])
+        found.append(workspace.json("control", "--dry-run")[0])
     glue.end("jr_000001", JobState.FAILED, "out of memory")
-    found.append(site.json("control", "--dry-run")[0])
+    found.append(workspace.json("control", "--dry-run")[0])
     with glue.trouble():
-        found += [site.json("control", "--dry-run")[0], site.json("control")[0]]
+        found += [workspace.json("control", "--dry-run")[0], workspace.json("control")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
     unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None)
@@ -225,19 +218,19 @@ def looks(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     return found
 
 
-def stops(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+def stops(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     monkeypatch.setattr(stop, "_POLL_SECONDS", 0.01)
-    app = site.app
+    app = workspace.app
     with app.heartbeat:
-        return [site.json("stop")[0], site.json("stop", "--wait", "0.01")[0]]
+        return [workspace.json("stop")[0], workspace.json("stop", "--wait", "0.01")[0]]
 
 
-def compactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
+def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """One folder into another by a twin of the engine: planned, interrupted, held, failed, stuck, and set aside."""
-    raw, rows = str(site.root / "raw"), str(site.root / "rows")
-    for path in (site.root / "raw").iterdir():
+    raw, rows = str(workspace.root / "raw"), str(workspace.root / "rows")
+    for path in (workspace.root / "raw").iterdir():
         os.utime(path, (0, 0))  # so that nobody waits for it to be written to its end
-    (site.root / "raw" / "_SUCCESS").write_bytes(b"")
+    (workspace.root / "raw" / "_SUCCESS").write_bytes(b"")
 
     def service(app: App, _: ExitStack) -> Service:
         source = ListedManifests(app.store, app.layout.manifests_folder)
@@ -247,13 +240,13 @@ def compactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     monkeypatch.setattr(compact, "_service", service)
     words = ("compact", raw, rows, "--engine", "spark", "--json")
     found = [json.loads(CliRunner().invoke(command, [*words, *more]).stdout) for more in (["--dry-run"], [], [])]
-    (site.root / "rows.compactor" / "manifests" / "torn.json").write_text("{")
-    (site.root / "rows.compactor" / "manifests" / "gone.json").write_text(GONE.replace("raw", raw))
-    next((site.root / "rows").rglob("*.parquet")).unlink()
+    (workspace.root / "rows.compactor" / "manifests" / "torn.json").write_text("{")
+    (workspace.root / "rows.compactor" / "manifests" / "gone.json").write_text(GONE.replace("raw", raw))
+    next((workspace.root / "rows").rglob("*.parquet")).unlink()
     found.append(json.loads(CliRunner().invoke(command, words).stdout))
     held = Closing(
         parse_compact_paths(raw, rows),
-        site.app.layout,
+        workspace.app.layout,
         Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at),
         dry_run=False,
         is_deep=False,
@@ -263,19 +256,19 @@ def compactions(site: Site, monkeypatch: pytest.MonkeyPatch) -> Documents:
     return [*found, json.loads(_printed(held.document()))]
 
 
-def checkups(site: Site, _: pytest.MonkeyPatch) -> Documents:
+def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     """With folders that are fine, with settings that are not, and without any; no look at the machine."""
-    fine = site.json("doctor", "--elsewhere")[0]
-    site.config.write_text("[paths]\n")
+    fine = workspace.json("doctor", "--elsewhere")[0]
+    workspace.config.write_text("[paths]\n")
     unset = CliRunner().invoke(command, ["doctor", "--elsewhere", "--json"], env={"COMPACTOR_CONFIG": None})
-    return [fine, site.json("doctor", "--elsewhere")[0], json.loads(unset.stdout)]
+    return [fine, workspace.json("doctor", "--elsewhere")[0], json.loads(unset.stdout)]
 
 
-def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
+def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     """Of work that was done, of nothing, of a long day, and of a ledger that is damaged."""
-    nothing = site.json("report")[0]
-    quarantined(site)
-    real = site.json("report")[0]
+    nothing = workspace.json("report")[0]
+    quarantined(workspace)
+    real = workspace.json("report")[0]
     harness = Harness()
     ReportDay(harness, files=2).fill(manifests=12)
     harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
@@ -292,7 +285,7 @@ def reports(site: Site, _: pytest.MonkeyPatch) -> Documents:
     return [nothing, real, *(json.loads(_printed(each)) for each in made)]
 
 
-COMMANDS: dict[str, Callable[[Site, pytest.MonkeyPatch], Documents]] = {
+COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "plan": plans,
     "status": statuses,
     "verify": verifications,
@@ -324,7 +317,7 @@ def shipped(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_documents_match_their_schema(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document is what its schema says, and every key of the schema is seen with each of its types."""
-    documents = COMMANDS[name](make_site(tmp_path), monkeypatch)
+    documents = COMMANDS[name](make_workspace(tmp_path), monkeypatch)
     check_documents(name, documents)
     shape, maps = shape_of_schema(shipped(name))
     seen = shape_of(documents, maps)
@@ -383,7 +376,7 @@ def test_units() -> None:
 
 def test_times_are_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
     """A time in another zone would be refused by the shape; those of the clock end with a Z."""
-    print_json({"as_of": SCENES["idle"].as_of})
+    print_json({"as_of": STATUSES["idle"].as_of})
     assert json.loads(capsys.readouterr().out) == {"as_of": "2026-01-02T03:04:05Z"}
     with pytest.raises(AssertionError, match="not in UTC"):
         shape_of([{"as_of": "2026-01-02T03:04:05+01:00"}], ())

@@ -21,6 +21,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import MaintenanceWindow, Policy
 from compactor.settings.sections import Control
 from compactor.wiring.control import policy_of
+from tests.support.recent_commits import recent_commit
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)  # a Wednesday
 TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parents[2] / "cases" / "control.toml").read_text())
@@ -82,18 +83,11 @@ def commits_of(document: Mapping[str, Any]) -> tuple[RecentCommit, ...]:
     takes, megabytes = row.take("seconds"), row.take("megabytes")
     row.done()
     return tuple(
-        RecentCommit(
+        recent_commit(
+            last - timedelta(seconds=every * at),
             manifest_id=f"m{at}",
-            date="2026-03-04",
-            decoded_bytes=0,
             input_bytes=megabytes * 1_000_000,
-            output_bytes=0,
-            output_files=1,
-            input_files=1,
-            records=1,
-            rejected_lines=0,
             seconds=takes,
-            decided_at=last - timedelta(seconds=every * at),
         )
         for at in reversed(range(number))
     )

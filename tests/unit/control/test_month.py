@@ -12,6 +12,7 @@ from compactor.control.runs import JobRun, JobState
 from compactor.core.errors import StoreUnavailable
 from compactor.core.records import RecentCommit
 from compactor.settings.control_policy import MaintenanceWindow
+from tests.support.recent_commits import recent_commit
 from tests.unit.control.test_plane import LAYOUT, Scene
 
 START = datetime(2026, 3, 1, tzinfo=UTC)  # a Sunday
@@ -169,19 +170,7 @@ class Month:
 
 
 def commit_at(now: datetime) -> RecentCommit:
-    return RecentCommit(
-        manifest_id="m",
-        date="2026-03-01",
-        decoded_bytes=1,
-        input_bytes=1_000_000,
-        output_bytes=1,
-        output_files=1,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=30.0,
-        decided_at=now,
-    )
+    return recent_commit(now, input_bytes=1_000_000, seconds=30.0)
 
 
 @pytest.mark.parametrize("seed", [1])

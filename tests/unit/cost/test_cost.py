@@ -13,6 +13,7 @@ from compactor.cost.measured_cost import cost_metrics, measured_cost
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
 from compactor.engines.engine import EngineName
 from compactor.telemetry.metrics import CATALOGUE
+from tests.support.recent_commits import recent_commit
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -136,19 +137,8 @@ def test_manifests(files: float, size: int, manifests: float) -> None:
 
 
 def commit(end_seconds: float, seconds: float, input_bytes: int = 10**9) -> RecentCommit:
-    return RecentCommit(
-        manifest_id="m",
-        date="2026-01-02",
-        decoded_bytes=input_bytes,
-        input_bytes=input_bytes,
-        output_bytes=input_bytes // 4,
-        output_files=2,
-        input_files=286,
-        records=1,
-        rejected_lines=0,
-        seconds=seconds,
-        decided_at=NOON + timedelta(seconds=end_seconds),
-    )
+    decided_at = NOON + timedelta(seconds=end_seconds)
+    return recent_commit(decided_at, input_bytes=input_bytes, input_files=286, seconds=seconds)
 
 
 AT_WORK = [

@@ -13,6 +13,7 @@ from compactor.cost.request_counts import Requests
 from compactor.engines.input_files import InspectTask, inspect_files
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ndjson.object_reading import RANGE_BYTES
+from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
 
@@ -63,7 +64,7 @@ def test_a_manifest(contents: list[bytes], staged: int) -> None:
 @pytest.mark.parametrize("contents", [[GOOD], [GOOD, FLAWED], [GOOD] * 8], ids=len)
 def test_a_manifest_by_the_native_engine(contents: list[bytes]) -> None:
     """Beside its manifest's, the engine takes the calls that read each file once and write each staged file."""
-    pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+    pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
     harness = Harness()
     store = FaultyStore(harness.store)
     app = harness.app(store=store)

@@ -14,10 +14,11 @@ from compactor.core.records import FileStatus
 from compactor.engines.bin_task import MAX_PASSES, BinResult, BinTask, write_bin
 from compactor.ledger.sizing import is_right_sized
 from compactor.ndjson.lines import Limits
+from tests.support import extras
 from tests.support.fakes import FaultyStore
 from tests.support.native_rows import plan_of, schema_of
 
-pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
 

@@ -14,11 +14,12 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
 from compactor.job.batches import BatchResult
+from tests.support import extras
 from tests.support.engines import NATIVE, engine_without_spark
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 
-pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 TARGET_FILE_BYTES = 200
 

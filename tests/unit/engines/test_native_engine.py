@@ -11,9 +11,10 @@ from compactor.core.errors import SettingsError
 from compactor.core.records import Commit
 from compactor.engines import native_engine
 from compactor.engines.bin_task import BinResult, BinTask
+from tests.support import extras
 from tests.support.harness import Harness, commit_of_ratio
 
-pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 MIB = 1024 * 1024
 

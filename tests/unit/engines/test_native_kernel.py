@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import FileError, StagingError
 from compactor.ndjson.inspection import MAX_KEYS
+from tests.support import extras
 from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
-pytest.importorskip("compactor_native", reason="the native kernel is not installed: no cargo")
+pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
 

@@ -22,9 +22,10 @@ from compactor.schema.column_types import (
     parse_type,
     value_of,
 )
+from tests.support import extras
 from tests.support.hostile_texts import HOSTILE_TEXTS
 
-native = pytest.importorskip("compactor_native", reason="the native module is not installed: no cargo")
+native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
 SHAPES = [(1, 0), (1, 1), (9, 3), (18, 2), (18, 18), (19, 0), (20, 4), (38, 0), (38, 10), (38, 37), (38, 38)]
 TYPES = [

@@ -75,8 +75,8 @@ def staged(**changes: object) -> Staged:
 @pytest.mark.parametrize(
     ("damage", "given", "message"),
     [
-        (None, staged(reports=REPORTS[:1]), "1 files reported, expected the 2 of"),
-        (None, staged(reports=REPORTS[::-1]), "expected its 2 in its order"),
+        (None, staged(reports=REPORTS[:1]), "1 files reported, expected the manifest's 2 in order"),
+        (None, staged(reports=REPORTS[::-1]), "2 files reported, expected the manifest's 2 in order"),
         (None, staged(reports=(REPORTS[0], report("/r/2", lines=2, records=1))), "has 2 lines, but 1 are accounted"),
         (
             None,

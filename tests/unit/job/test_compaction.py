@@ -23,28 +23,14 @@ from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from compactor.job.attempt_failures import COMMON_FAILURES
-from tests.support.fakes import FaultyStore, PlainEngine
+from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 M1 = ManifestKey(DAY, "m1")
 
 LIFE = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED}]
 
-
-class FailingEngine(PlainEngine):
-    """Fails for one manifest, with whatever it is told to raise."""
-
-    def __init__(self, harness: Harness, manifest_id: str, error: BaseException) -> None:
-        super().__init__(harness.store)
-        self._manifest_id = manifest_id
-        self._error = error
-        self.tries = 0
-
-    def stage(self, request: StageRequest) -> Staged:
-        if request.manifest.manifest_id != self._manifest_id:
-            return super().stage(request)
-        self.tries += 1
-        raise self._error
+ALWAYS = 1_000_000
 
 
 @pytest.fixture
@@ -180,7 +166,7 @@ def test_decided_is_not_worked_on_again(harness: Harness) -> None:
     uri = harness.deliver("m1", GOOD)
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=dying_at(CrashPoint.DECIDED)).run([uri])
-    engine = FailingEngine(harness, "m1", RuntimeError("boom"))
+    engine = FailingEngine(harness.store, RuntimeError("boom"), {"m1": ALWAYS})
     assert harness.run_once(engine=engine).committed == 1
     assert engine.tries == 0
     harness.check_exact()
@@ -190,7 +176,7 @@ def test_retries_exhausted(harness: Harness) -> None:
     """A manifest that always fails becomes a dead letter after its attempts, while the others are committed."""
     for name in ("a", "bad", "c"):
         harness.deliver(name, GOOD)
-    engine = FailingEngine(harness, "bad", RuntimeError("boom"))
+    engine = FailingEngine(harness.store, RuntimeError("boom"), {"bad": ALWAYS})
     report = harness.run_once(engine=engine)
     letter = harness.dead_letter("bad")
     assert (letter.reason, report.committed, report.dead_lettered, report.failures) == ("retries_exhausted", 2, 1, {})
@@ -203,7 +189,7 @@ def test_retries_exhausted(harness: Harness) -> None:
 def test_killer_runs_out_of_attempts(harness: Harness) -> None:
     """A manifest that kills every driver becomes a dead letter, and one that was in flight beside it does not."""
     uris = [harness.deliver("a", GOOD), harness.deliver("killer", GOOD)]
-    engine = FailingEngine(harness, "killer", DiedError())
+    engine = FailingEngine(harness.store, DiedError(), {"killer": ALWAYS})
     with pytest.raises(DiedError):
         harness.runner(engine=engine).run(uris)
     for _ in range(3):
@@ -220,7 +206,7 @@ def test_passing_trouble_never_counts(harness: Harness, error: Exception) -> Non
     """However often passing trouble ends an attempt, the manifest is tried again, also by the next driver."""
     uri = harness.deliver("m1", GOOD)
     for _ in range(5):
-        runner = harness.runner(engine=FailingEngine(harness, "m1", error))
+        runner = harness.runner(engine=FailingEngine(harness.store, error, {"m1": ALWAYS}))
         if isinstance(error, OperatorError):
             with pytest.raises(OperatorError):
                 runner.run([uri])
@@ -236,7 +222,9 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
     for _ in range(3):
         store = FaultyStore(harness.store)
         store.unavailable_at(4, "create")  # after acceptance, index and attempt comes the attempt's end
-        runner = harness.runner(engine=FailingEngine(harness, "m1", StoreUnavailable("gone")), store=store)
+        runner = harness.runner(
+            engine=FailingEngine(harness.store, StoreUnavailable("gone"), {"m1": ALWAYS}), store=store
+        )
         runner.run([uri])
         assert harness.ledger.state(M1).attempts[-1].failure is None
         runner.run([uri])
@@ -249,7 +237,7 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
 def test_manifest_error_of_the_engine(harness: Harness) -> None:
     """What the engine finds wrong with a manifest makes it a dead letter at once."""
     uri = harness.deliver("m1", GOOD)
-    engine = FailingEngine(harness, "m1", ManifestError("too_many_keys", "m1: 20001 keys"))
+    engine = FailingEngine(harness.store, ManifestError("too_many_keys", "m1: 20001 keys"), {"m1": ALWAYS})
     harness.runner(engine=engine).run([uri])
     assert (harness.dead_letter("m1").reason, engine.tries) == ("too_many_keys", 1)
     assert harness.store.read(harness.layout.failed_manifest("m1"))
@@ -340,7 +328,7 @@ def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Ha
     harness = Harness(stream={"max_attempts": 1})
     harness.deliver("m1", GOOD)
     with pytest.raises(CompactorError):
-        harness.run_once(engine=BrokenEngine(harness, "m1", RuntimeError("the JVM is gone")))
+        harness.run_once(engine=BrokenEngine(harness.store, RuntimeError("the JVM is gone")))
     harness.run_once()
     harness.check_exact()
 
@@ -366,7 +354,7 @@ def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness
     """Where the engine dies of a manifest and takes the run along, later runs see deaths, and the manifest runs out."""
     harness = Harness(stream={"max_attempts": 2})
     harness.deliver("killer", GOOD)
-    engine = FailingEngine(harness, "killer", EngineLost("the JVM is gone"))
+    engine = FailingEngine(harness.store, EngineLost("the JVM is gone"), {"killer": ALWAYS})
     for _ in range(2):
         with pytest.raises(EngineLost, match="the JVM is gone"):
             harness.run_once(engine=engine)
@@ -381,7 +369,7 @@ def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(harness: Ha
     for _ in range(3):
         store = RefusingFailureRecords(harness.store, times=2)
         with pytest.raises(CompactorError):
-            harness.run_once(store=store, engine=FailingEngine(harness, "m1", StoreUnavailable("503")))
+            harness.run_once(store=store, engine=FailingEngine(harness.store, StoreUnavailable("503"), {"m1": ALWAYS}))
     harness.run_once()
     harness.check_exact()
 

@@ -8,10 +8,10 @@ import pytest
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.records import Commit
-from compactor.engines.engine import Engine, Staged, StageRequest
+from compactor.engines.engine import Engine
 from compactor.job import service as service_module
 from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, SWEEP_SECONDS, Service
-from tests.support.fakes import ListSource, PlainEngine
+from tests.support.fakes import FailingEngine, ListSource
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -23,21 +23,6 @@ def harness() -> Harness:
 @pytest.fixture(autouse=True)
 def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "FIRST_PAUSE_SECONDS", 0.0)
-
-
-class FailingEngine(PlainEngine):
-    """Fails for some manifests, so many times each."""
-
-    def __init__(self, harness: Harness, error: Exception, times: dict[str, int]) -> None:
-        super().__init__(harness.store)
-        self._error, self._times = error, times
-
-    def stage(self, request: StageRequest) -> Staged:
-        manifest_id = request.manifest.manifest_id
-        if self._times.get(manifest_id, 0) > 0:
-            self._times[manifest_id] -= 1
-            raise self._error
-        return super().stage(request)
 
 
 def service(harness: Harness, source: ListSource, engine: Engine | None = None) -> Service:
@@ -182,7 +167,7 @@ def test_restarts_after_failures(harness: Harness) -> None:
     """A failed batch restarts the stream, which gets everything done in the end."""
     uris = [harness.deliver(f"m{number}", GOOD) for number in range(3)]
     stream = source(harness)
-    report = service(harness, stream, FailingEngine(harness, StoreUnavailable("503"), {"m1": 2})).run(once=True)
+    report = service(harness, stream, FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 2})).run(once=True)
     assert (report.committed, report.failures) == (len(uris), {})
     assert stream.starts > 1
     harness.check_exact()
@@ -192,7 +177,7 @@ def test_gives_up_on_a_batch(harness: Harness) -> None:
     """Trouble that does not pass ends the process with the error, after a fixed number of restarts."""
     harness.deliver("m1", GOOD)
     stream = source(harness)
-    engine = FailingEngine(harness, StoreUnavailable("503 from afar"), {"m1": 1000})
+    engine = FailingEngine(harness.store, StoreUnavailable("503 from afar"), {"m1": 1000})
     with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
         service(harness, stream, engine).run(once=True)
     assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
@@ -232,7 +217,7 @@ def test_what_recovery_cannot_finish_fails_the_run(harness: Harness) -> None:
 def test_one_manifest_in_lasting_trouble_stops_no_other(harness: Harness) -> None:
     """A manifest that passing trouble never leaves keeps no other from being done, in this process or the next."""
     stuck = harness.deliver("a-stuck", GOOD)
-    engine = FailingEngine(harness, StoreUnavailable("503"), {"a-stuck": 1_000})
+    engine = FailingEngine(harness.store, StoreUnavailable("503"), {"a-stuck": 1_000})
     with pytest.raises(CompactorError):
         service(harness, source(harness, batch_size=1), engine).run(once=True)
     neighbours = [harness.deliver(f"m{number}", GOOD) for number in range(20)]
@@ -250,7 +235,7 @@ def test_operator_error_ends_the_run(harness: Harness) -> None:
     stream = source(harness)
     error = AccessError("denied")
     with pytest.raises(AccessError) as caught:
-        service(harness, stream, FailingEngine(harness, error, {"m1": 1})).run(once=False)
+        service(harness, stream, FailingEngine(harness.store, error, {"m1": 1})).run(once=False)
     assert (caught.value, stream.starts) == (error, 1)
 
 

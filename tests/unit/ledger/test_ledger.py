@@ -3,9 +3,10 @@
 import pytest
 
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, RecentCommit
+from compactor.core.records import Accepted
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.harness import DAY, GOOD, Harness
+from tests.support.recent_commits import recent_commit
 
 M1 = ManifestKey(DAY, "m1")
 
@@ -93,19 +94,7 @@ def remember(harness: Harness, ledger: Ledger, count: int) -> None:
     for _ in range(count):
         harness.clock.advance(1)
         ledger.remember(
-            RecentCommit(
-                manifest_id=f"{harness.clock.now().timestamp():.0f}",
-                date=DAY,
-                decoded_bytes=1,
-                input_bytes=1,
-                output_bytes=1,
-                output_files=1,
-                input_files=1,
-                records=1,
-                rejected_lines=0,
-                seconds=1,
-                decided_at=harness.clock.now(),
-            )
+            recent_commit(harness.clock.now(), manifest_id=f"{harness.clock.now().timestamp():.0f}", date=DAY)
         )
 
 

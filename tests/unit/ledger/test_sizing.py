@@ -16,25 +16,15 @@ from compactor.ledger.sizing import (
 )
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.recent_commits import recent_commit
 
 MIB = 1024 * 1024
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def recent(decoded_bytes: int, output_bytes: int, age_seconds: float = 0) -> RecentCommit:
-    return RecentCommit(
-        manifest_id="m",
-        date="2026-01-02",
-        decoded_bytes=decoded_bytes,
-        input_bytes=decoded_bytes,
-        output_bytes=output_bytes,
-        output_files=1,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=1,
-        decided_at=NOW - timedelta(seconds=age_seconds),
-    )
+    decided_at = NOW - timedelta(seconds=age_seconds)
+    return recent_commit(decided_at, decoded_bytes=decoded_bytes, input_bytes=decoded_bytes, output_bytes=output_bytes)
 
 
 BIG = MIN_LEARNING_BYTES

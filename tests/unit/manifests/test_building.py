@@ -5,12 +5,12 @@ import json
 import pytest
 
 from compactor.core.layout import base_name
-from compactor.core.records import RecentCommit
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
+from tests.support.recent_commits import recent_commit
 from tests.support.s3_messages import SHAPES, notification, record, wrapped
 
 
@@ -52,18 +52,11 @@ def test_an_object_larger_than_the_target_is_alone(harness: Harness) -> None:
 
 def test_manifests_in_whole_output_files(harness: Harness) -> None:
     """Once sizing has learned how much Parquet a byte of input makes, manifests fill whole output files."""
-    commit = RecentCommit(
-        manifest_id="m",
-        date="2026-01-01",
+    commit = recent_commit(
+        harness.clock.now(),
         decoded_bytes=100 * MIB,
         input_bytes=100 * MIB,
         output_bytes=1600 * MIB,  # so that one output file of 128 MiB comes of 8 MiB
-        output_files=13,
-        input_files=1,
-        records=1,
-        rejected_lines=0,
-        seconds=1,
-        decided_at=harness.clock.now(),
     )
     harness.ledger.remember(commit)
     report = build(harness, *(put(f"{number}.ndjson") for number in range(16)))

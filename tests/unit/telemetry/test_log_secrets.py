@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.local.native_kernel import NativeKernel, is_installed
+from compactor.adapters.local.native_kernel import NativeKernel
 from compactor.adapters.local.thread_workers import ThreadBinWorkers
 from compactor.cli.ui.progress import log_result
 from compactor.core.errors import CompactorError, StagingError
 from compactor.core.layout import base_name
-from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinTask, write_bin
-from compactor.engines.engine import Engine, Staged, StageRequest
+from compactor.engines.engine import Engine
 from compactor.job.service import MAX_CONSECUTIVE_FAILURES
 from compactor.telemetry.logs import LOGGER, configure_logs
+from tests.support import extras
 from tests.support.engines import PLAIN, WITHOUT_SPARK
-from tests.support.fakes import PlainEngine
+from tests.support.fakes import FailingEngine
 from tests.support.harness import Harness
 
 CARD = "4111-1111-1111-1111"
@@ -63,17 +63,6 @@ def log() -> Iterator[io.StringIO]:
     LOGGER.setLevel(before[1])
 
 
-class FailingEngine(PlainEngine):
-    """Raises for every manifest."""
-
-    def __init__(self, store: ObjectStore, error: Exception) -> None:
-        super().__init__(store)
-        self._error = error
-
-    def stage(self, request: StageRequest) -> Staged:  # noqa: ARG002 - of any
-        raise self._error
-
-
 def run(harness: Harness, engine: Engine) -> str:
     """Do all there is, as often as it takes; returns what the run said of it."""
     app = harness.app()
@@ -96,8 +85,7 @@ def records(harness: Harness) -> str:
 def engine_of(name: str, harness: Harness) -> Engine:
     if name == PLAIN:
         return harness.engine()
-    if not is_installed():
-        pytest.skip("the native kernel is not installed: no cargo")
+    extras.NATIVE.need()
     return harness.app().native_engine(ThreadBinWorkers(harness.store))
 
 
@@ -139,8 +127,7 @@ def test_errors_that_quote_a_line(error: Exception, log: io.StringIO, monkeypatc
 
 def test_a_kernel_that_refuses_a_record_does_not_quote_it() -> None:
     """Where the two scanners disagree the line is named by its place."""
-    if not is_installed():
-        pytest.skip("the native kernel is not installed: no cargo")
+    extras.NATIVE.need()
 
     class Wrong(NativeKernel):
         def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]:

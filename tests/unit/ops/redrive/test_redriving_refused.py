@@ -200,9 +200,9 @@ def test_not_done_yet(harness: Harness) -> None:
             raise DiedError
 
     uri = harness.deliver("m1", GOOD)
-    harness.runner(engine=FailingEngine()).run([uri])
+    harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run([uri])
     with pytest.raises(DiedError):
-        harness.runner(engine=FailingEngine(), on_crash_point=die).run([uri])
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much")), on_crash_point=die).run([uri])
     assert "expected the job to finish it first" in whys(redrive(harness, "manifests", "m1"))[0]
     harness.run_once()
     redrive(harness, "manifests", "m1")

@@ -12,7 +12,6 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
-from compactor.engines.engine import Staged, StageRequest
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import MIN_LEARNING_BYTES
 from compactor.ops.redrive.selection import Scope
@@ -21,7 +20,7 @@ from compactor.ops.status.reading import LATENCY_COMMITS
 from compactor.ops.status.values import Spent, Status
 from compactor.ops.status.waiting import MANIFESTS_READ
 from compactor.wiring.control import ControlComponents
-from tests.support.fakes import FaultyStore
+from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -132,18 +131,6 @@ def test_a_watch_does_not_grow() -> None:
     assert cache.weights == {}
 
 
-class FailingEngine:
-    """An engine for which every manifest is too much."""
-
-    name = "failing"
-
-    def is_healthy(self) -> bool:
-        return True
-
-    def stage(self, request: StageRequest) -> Staged:
-        raise ValueError(f"{request.manifest.manifest_id} is too much")
-
-
 def test_what_was_redriven_is_not_open() -> None:
     """Only dead letters and files that were not redriven are open, in a second reading as well."""
     harness = Harness(stream={"max_attempts": 1})
@@ -152,7 +139,7 @@ def test_what_was_redriven_is_not_open() -> None:
     harness.runner().run([committed])
     letters = [harness.deliver(name, GOOD) for name in ("bad", "worse")]
     for _ in range(3):
-        harness.runner(engine=FailingEngine()).run(letters)
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(letters)
     reader = harness.app().status_reader
     found = reader.read()
     assert (found.dead_letters.open, found.quarantined_files.open, found.state.word) == (2, 1, "needs_you")

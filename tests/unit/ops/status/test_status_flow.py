@@ -11,7 +11,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.ops.status.flow import WINDOW_SECONDS, drain, latency, rates, rejects
 from compactor.ops.status.spent import spent
 from compactor.ops.status.values import Rates
-from tests.support.status_scenes import NOW, ago, commit
+from tests.support.statuses import NOW, ago, commit
 
 WAITING = Backlog(manifests=10, manifests_read=10, input_bytes=6_000, oldest_seconds=60.0)
 KNOWN = Rates(900, 10, 20, 30)

@@ -8,7 +8,7 @@ import pytest
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.health import Facts, Rules, health
 from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
-from tests.support.status_scenes import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
+from tests.support.statuses import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
 
 NOTHING = Facts(
     now=NOW,

@@ -8,27 +8,27 @@ import pytest
 from rich.console import Console
 
 from compactor.cli.ui.status_screen import screen
-from tests.support.status_scenes import LETTERS, RUN, RUNNING, SCENES, ago
+from tests.support.statuses import LETTERS, RUN, RUNNING, STATUSES, ago
 from tests.support.stored import check_stored
 
 STORED = Path(__file__).parents[3] / "cases" / "status_screens"
-NAMES = sorted(SCENES)
+NAMES = sorted(STATUSES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_screen(name: str) -> None:
     """The screen of 80 columns is the stored one."""
-    check_stored(STORED / f"{name}.txt", screen(SCENES[name]).plain + "\n")
+    check_stored(STORED / f"{name}.txt", screen(STATUSES[name]).plain + "\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fits(name: str) -> None:
     """No line is wider than 80 columns, and no screen higher than 40 rows; nor is it with colours on a terminal."""
     console = Console(file=io.StringIO(), width=80, height=40, force_terminal=True, record=True)
-    console.print(screen(SCENES[name], width=80, height=40), soft_wrap=True)
+    console.print(screen(STATUSES[name], width=80, height=40), soft_wrap=True)
     lines = console.export_text().splitlines()
     assert (max(map(len, lines)) <= 80, len(lines) <= 40) == (True, True)
-    assert [line.rstrip() for line in lines] == [line.rstrip() for line in screen(SCENES[name]).plain.splitlines()]
+    assert [line.rstrip() for line in lines] == [line.rstrip() for line in screen(STATUSES[name]).plain.splitlines()]
 
 
 @pytest.mark.parametrize("height", [24, 30, 40])
@@ -45,7 +45,7 @@ def test_long_names() -> None:
     """Names of any length break no table; a command is left whole, so that it can be copied."""
     name = "n" * 200
     letter = LETTERS[0].model_copy(update={"manifest_id": name})
-    letters = replace(SCENES["dead_letters"].dead_letters, latest=(letter,))
+    letters = replace(STATUSES["dead_letters"].dead_letters, latest=(letter,))
     commits = tuple(each.model_copy(update={"manifest_id": name}) for each in RUNNING.recent)
     lines = screen(replace(RUNNING, dead_letters=letters, recent=commits)).plain.splitlines()
     assert max(map(len, lines)) <= 80

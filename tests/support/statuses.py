@@ -21,6 +21,7 @@ from compactor.ops.status.values import (
     Spent,
     Status,
 )
+from tests.support.recent_commits import recent_commit
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RULES = Rules(sla_seconds=900, stall_seconds=3600, max_wait_seconds=120, is_on_glue=True)
@@ -51,9 +52,9 @@ def ago(seconds: float) -> datetime:
 
 def commit(number: int, seconds_ago: float) -> RecentCommit:
     """A commit of a full manifest."""
-    return RecentCommit(
+    return recent_commit(
+        ago(seconds_ago),
         manifest_id=f"2026-01-02-{number * 0x9E3779B97F4A7C15 % 2**64:016x}",
-        date="2026-01-02",
         decoded_bytes=1_073_741_824,
         input_bytes=1_073_741_824,
         output_bytes=257_698_038,
@@ -62,10 +63,8 @@ def commit(number: int, seconds_ago: float) -> RecentCommit:
         records=1_234_567,
         rejected_lines=number % 3,
         seconds=12.4,
-        decided_at=ago(seconds_ago),
         arrived_at=ago(seconds_ago + 40),
         rejects={"invalid_json": number % 3} if number % 3 else {},
-        quarantined={},
     )
 
 
@@ -155,7 +154,7 @@ def judged(found: Status, rules: Rules = RULES) -> Status:
     return replace(found, state=health(facts, rules), drain=to_drain)
 
 
-SCENES = {
+STATUSES = {
     "empty": judged(EMPTY, ON_A_LAPTOP),
     "idle": judged(replace(RUNNING, backlog=Backlog())),
     "running": judged(RUNNING),
