@@ -72,10 +72,10 @@ def test_no_run(tested: ScriptedJob) -> None:
     assert list(tested.job.list(LONG_AGO)) == []
 
 
-def test_a_run_that_lives(site: ScriptedJob) -> None:
+def test_a_run_that_lives(tested: ScriptedJob) -> None:
     """A started run is listed, alive, with the time of its start."""
-    run_id = site.job.start()
-    [run] = site.job.list(LONG_AGO)
+    run_id = tested.job.start()
+    [run] = tested.job.list(LONG_AGO)
     assert (run.run_id, run.state, run.ended_at, run.is_living) == (run_id, JobState.STARTING, None, True)
     assert run.started_at.tzinfo is not None
     assert run.changed_at >= run.started_at
@@ -93,9 +93,9 @@ def test_never_a_second_run(tested: ScriptedJob) -> None:
 
 
 @pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
-def test_every_end(site: ScriptedJob, state: JobState) -> None:
+def test_every_end(tested: ScriptedJob, state: JobState) -> None:
     """However a run ended, it is listed with its state and the time of its end."""
-    run_id = site.job.start()
+    run_id = tested.job.start()
     assert run_id is not None
     tested.end(run_id, state)
     [run] = tested.job.list(LONG_AGO)

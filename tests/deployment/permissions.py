@@ -43,7 +43,7 @@ ACTIONS = {
 }
 """The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
 
-CLIENTS = {"client", "_client", "_sqs", "_cloudwatch"}
+CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
 """The names of AWS clients in the adapters."""
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}

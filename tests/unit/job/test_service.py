@@ -198,7 +198,7 @@ def test_begins_again_after_passing_trouble(harness: Harness) -> None:
     for number in range(3):
         harness.deliver(f"m{number}", GOOD)
     stream = source(harness, fail_starts=MAX_CONSECUTIVE_FAILURES)
-    engine = FailingEngine(harness, StoreUnavailable("503"), {"m1": 8})
+    engine = FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 8})
     assert service(harness, stream, engine).run(once=True).committed == 3
 
 
@@ -208,7 +208,7 @@ def test_what_recovery_cannot_finish_fails_the_run(harness: Harness) -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=_die_when_attempted).run([uri])
     harness.store.delete([uri])
-    engine = FailingEngine(harness, StoreUnavailable("503 from afar"), {"m1": 1_000})
+    engine = FailingEngine(harness.store, StoreUnavailable("503 from afar"), {"m1": 1_000})
     with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
         service(harness, source(harness), engine).run(once=True)
     assert service(harness, source(harness)).run(once=True).committed == 1
