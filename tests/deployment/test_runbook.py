@@ -13,7 +13,7 @@ from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
-from tests.support.status_scenes import SCENES
+from tests.support.statuses import STATUSES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operate.md").read_text()
@@ -73,7 +73,7 @@ def test_every_state_has_its_next_move() -> None:
     """Each word of `status` has one row; it names the commands that the state does, and limits that can be set."""
     rows = table("## States")
     assert set(rows) == set(get_args(Word))
-    for scene in SCENES.values():
+    for scene in STATUSES.values():
         _, move = rows[scene.state.word]
         for command in re.findall(r"compactor [a-z]+", scene.state.next_move):
             assert command in move, f"{scene.state.word}: {command}"
