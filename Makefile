@@ -36,7 +36,7 @@ demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or 
 ##@ Work on it
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
 test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
@@ -44,7 +44,7 @@ test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; ta
 
 test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10 --hypothesis-profile exploring \
+	@$(BIN)/pytest --numprocesses 2 --durations 10 --hypothesis-profile exploring \
 		-m "not large and not faults" --ignore tests/faults --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-large: $(READY) ## Run the tests that take minutes and gigabytes

@@ -16,9 +16,9 @@ from tests.support.environment import clear_environment
 from tests.support.extras import missing_lines, missing_required, required
 from tests.support.json_documents import check_printed_documents
 from tests.support.jvm_starts import jvm_lines, jvm_starts, watch_jvm_starts
+from tests.support.scheduling import OneSparkSession
 from tests.support.stored import refuse_updates_in_ci
 
-SPARK = Path(__file__).parent / "spark"
 STARTS: list[str] = []
 """The module that started each JVM, of all processes of this run."""
 
@@ -65,12 +65,10 @@ def _documents_match_their_schemas() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of one session in one process."""
-    for item in items:
-        if item.path.is_relative_to(SPARK):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkSession:
+    """Keep the tests of one Spark session in one process."""
+    return OneSparkSession(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

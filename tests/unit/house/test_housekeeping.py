@@ -66,7 +66,6 @@ TOOLS = {
     "maturin": 'build-backend = "maturin"',
     "mypy": "$(BIN)/mypy",
     "pytest-timeout": "\ntimeout = ",
-    "pytest-xdist": "--numprocesses",
     "ruff": "$(BIN)/ruff",
 }
 """Packages that no code imports, and where it says that they are used."""
