@@ -22,9 +22,9 @@ def test_the_demo_goes_the_whole_way() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for words in (
         "0 given back",
-        "job up      wait: run jr_1 is RUNNING",
+        "job up      wait: run jr_1 has been RUNNING",
         "job killed  start: run jr_1 ended",
-        "job back    wait: run jr_2 is RUNNING",
+        "job back    wait: run jr_2 has been RUNNING",
         "drained     the run was asked to end, and ended with 0",
         "discrepancies  none",
     ):
