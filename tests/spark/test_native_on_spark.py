@@ -53,10 +53,10 @@ def test_an_error_of_a_task_keeps_its_kind(new_s3_workspace):
         target_file_bytes=1 << 27,
     )
     with pytest.raises(AccessError, match="no-such-bucket-anywhere"):
-        SparkBinWorkers(workspace.app.spark, workspace.app.store_spec).write_bins("m", [task])
+        SparkBinWorkers(session=workspace.app.spark, store_spec=workspace.app.store_spec).write_bins("m", [task])
 
 
-def test_executors_without_the_wheel_are_not_well(spark):
+def test_executors_without_the_wheel_are_not_healthy(spark):
     """So that no manifest is blamed for them."""
     assert SparkBinWorkers(session=spark, store_spec=StoreSpec()).are_healthy()
     assert not runs_tasks(spark, _is_missing)
