@@ -1,4 +1,4 @@
-"""Which attempts are held against a manifest. Decisions, no I/O."""
+"""Decides which attempts count against a manifest. No I/O."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from compactor.core.records import Attempt, AttemptFailure
 
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """One attempt without an outcome, and its failure if its driver lived to record it."""
+    """One attempt without an outcome, with its failure if the driver survived to record it."""
 
     attempt: Attempt
     failure: AttemptFailure | None
 
 
 def held_against(attempts: Sequence[AttemptState], living_runs: Collection[str]) -> int:
-    """How many attempts show that the manifest itself is to blame.
+    """Count the attempts that show that the manifest itself is to blame.
 
     An attempt counts if the manifest was alone in flight, and the driver died or the failure was not passing. With
     others in flight any of them may be to blame, and an attempt of a living run has not ended yet.
@@ -36,12 +36,12 @@ def _counts(state: AttemptState, living_runs: Collection[str]) -> bool:
 
 
 def is_suspect(attempts: Sequence[AttemptState]) -> bool:
-    """Whether a manifest must be alone in its next attempt: an earlier one failed, or has no end on record."""
+    """Return whether a manifest must run alone next, because an earlier attempt failed or has no recorded end."""
     return any(state.failure is None or not state.failure.passing for state in attempts)
 
 
 def last_error(attempts: Sequence[AttemptState]) -> str:
-    """How the last attempt ended, as far as it is on record."""
+    """Describe how the last attempt ended, as far as the ledger records it."""
     if not attempts:
         return "never attempted"
     latest = max(attempts, key=lambda state: state.attempt.number)

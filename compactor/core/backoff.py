@@ -2,10 +2,10 @@
 
 
 def pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float, chance: float) -> float:
-    """A pause that doubles with each failure, up to a bound. Half of it is random, so that retries spread out.
+    """Return a pause that doubles with each failure, up to a bound. Half of the pause is random, to spread retries.
 
     Args:
-        failures: How often it failed so far; from 1.
+        failures: The number of failures so far, at least 1.
         first_seconds: The longest pause after the first failure.
         longest_seconds: The longest pause after any number of failures.
         chance: A random number from 0 to 1.

@@ -1,4 +1,4 @@
-"""Crash points: the points of a manifest's life at which tests stop and kill the process. Each is durable."""
+"""Crash points: durable points of a manifest's life at which tests kill the process."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -10,14 +10,14 @@ class CrashPoint(StrEnum):
     CLAIMED = "claimed"  # files are claimed for a manifest that is not written yet
     PLANNED = "planned"  # that manifest is written
     ACCEPTED = "accepted"  # the id is bound to this manifest for good
-    OPENED = "opened"  # the index of open manifests knows it
+    OPENED = "opened"  # it is in the index of open manifests
     ATTEMPTED = "attempted"  # this attempt is on record
     INSPECTED = "inspected"  # every line was read; rejected lines are staged
     CONVERTED = "converted"  # the Parquet files are staged
-    VERIFIED = "verified"  # their footers add up
+    VERIFIED = "verified"  # the row counts in their footers were verified
     DECIDED = "decided"  # the outcome is on record: the commit point
     PUBLISHED_ONE = "published_one"  # one staged file is in its final place
-    PUBLISHED = "published"  # all of them are
+    PUBLISHED = "published"  # all staged files are in their final places
     DONE = "done"  # done is on record
     UNSTAGED = "unstaged"  # the staging folder is gone
     ARCHIVED = "archived"  # the manifest is out of the watched prefix
@@ -40,10 +40,10 @@ class BuildCrashPoint(StrEnum):
     BUILT = "built"  # the manifest is written
     PENDING = "pending"  # the files wait in a pending part
     BOUND = "bound"  # it cannot be revoked any more: the files are safe
-    PART_BOUND = "part_bound"  # a part that is to be sealed cannot be revoked any more
+    PART_BOUND = "part_bound"  # the part to seal is bound and cannot be revoked any more
     PARTS_CLAIMED = "parts_claimed"  # parts are claimed for a manifest that is not written yet
     SEALED = "sealed"  # that manifest is written
-    CLEARED = "cleared"  # its parts are gone
+    CLEARED = "cleared"  # its parts are deleted
 
 
 OnBuildCrashPoint = Callable[[BuildCrashPoint, str], None]

@@ -21,11 +21,11 @@ class Distribution:
 
     @property
     def total(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return sum(self.counts.values())
 
     def percentile(self, percent: float) -> float:
-        """The smallest value that at least so many percent of all values do not exceed.
+        """Return the smallest value that at least this percentage of all values do not exceed.
 
         Raises:
             ValueError: There are no values.
@@ -39,7 +39,7 @@ class Distribution:
         raise ValueError("a percentile of no values")
 
     def coarsened(self, max_distinct: int) -> "Distribution":
-        """The same values, rounded until at most so many are distinct.
+        """Return the values rounded until at most `max_distinct` are distinct.
 
         Rounds to whole numbers first. If that is not enough, rounds to a scale whose steps grow by 1 %, then 2 %, 4 %
         and so on. No value moves by more than about half a step.

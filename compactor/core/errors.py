@@ -1,4 +1,4 @@
-"""The errors of the compactor, grouped by what has to happen next.
+"""The errors of the compactor, grouped by the next action.
 
     CompactorError
     ├── InputError            the input is wrong: quarantine it with its reason, go on
@@ -17,8 +17,8 @@
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
 
-Any other error is a bug or unforeseen trouble; that of an engine is an `EngineFailed`. It counts as a failed attempt of
-its manifest.
+Any other error is a bug or an unforeseen failure; an engine raises such a failure as `EngineFailed`. It counts as a
+failed attempt of its manifest.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class CompactorError(Exception):
     """Root of all errors raised on purpose. No message contains input data.
 
     Attributes:
-        next_move: What the operator should do next. A class without its own has that of its group.
+        next_move: What the operator should do next. A class without its own value inherits that of its group.
     """
 
     next_move: ClassVar[str] = "fix what the error names, then run it again; the log shows what led to it"
@@ -104,7 +104,7 @@ class ObjectChanged(TryAgainError):
 
 
 class StagingError(TryAgainError):
-    """What an attempt staged does not add up. It was not committed; the attempt counts."""
+    """The row counts of an attempt do not add up. It was not committed, and counts as a failed attempt."""
 
     next_move = "run it again: it stages everything again; if it fails again, keep the manifest and report a bug"
 
@@ -116,25 +116,25 @@ class StuckError(CompactorError):
 
 
 class RecordUnreadable(StuckError):
-    """A record of the ledger that is damaged, or was written by a release that this one does not understand."""
+    """A ledger record is damaged, or was written by a newer release that this one cannot read."""
 
     next_move = "restore an earlier version of the object, or use the release that wrote it; then run it again"
 
 
 class StagingLost(StuckError):
-    """A committed manifest whose staged files are gone before they were published."""
+    """The staged files of a committed manifest were deleted before they were published."""
 
     next_move = "restore the staged files that the error names from the bucket's versions or a copy, then run it again"
 
 
 class EngineLost(CompactorError):
-    """The engine died under this process. Attempts in flight stay without an end, as if the process had died too."""
+    """The engine died. Attempts in flight get no recorded end, as if this process had died too."""
 
     next_move = "run it again, it goes on; if it dies again, give Spark more memory or run fewer manifests at once"
 
 
 class OperatorError(CompactorError):
-    """A person must act before it can work."""
+    """A person must act before the command or job can work."""
 
     next_move = "fix what the error names, then run it again"
 
@@ -163,4 +163,4 @@ class AccessError(OperatorError):
 
 
 class EngineFailed(Exception):
-    """Unforeseen trouble of an engine, in words without data. Not a `CompactorError`, because it may be a bug."""
+    """An engine failed unexpectedly. The message quotes no data. Not a `CompactorError`, because it may be a bug."""

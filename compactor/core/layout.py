@@ -23,7 +23,7 @@ _DATE_GROUP = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _PARQUET_NAME = re.compile(r"(?P<manifest_id>[^/]+)-\d{5,}(\.[a-z0-9]+)?\.parquet")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SLASHES = re.compile(r"/+")
-_FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and no pattern to Spark
+_FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and not a Spark pattern
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
@@ -31,9 +31,10 @@ _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused
 
 
 def canonical(uri: str) -> str:
-    """One spelling for each place, for comparisons only.
+    """Return the one spelling of a URI that comparisons use.
 
-    `s3a://` and `s3n://` become `s3://`; a local path loses `file://` and doubled slashes, which on S3 mean something.
+    `s3a://` and `s3n://` become `s3://`; a local path loses `file://` and doubled slashes. On S3, doubled
+    slashes are significant and stay.
 
     Args:
         uri: `s3://bucket/key`, `file:///path` or an absolute path.
@@ -80,15 +81,16 @@ def is_delivery(uri: str) -> bool:
 
 
 def probe(place: str, name: str) -> str:
-    """An object to try a place with, which neither the job nor readers of tables pick up.
+    """Return the URI of a test object for a folder; neither the job nor readers of tables pick it up.
 
-    It is so deep that the local store, which removes empty folders after a deletion, leaves the place itself.
+    The object lies several folders deep, so that the local store, which removes empty folders after a deletion, keeps
+    the tested folder.
     """
     return f"{folder(place)}_doctor/probe/{name}/{KEEP_MARKER}"
 
 
 def is_seen_by_stream(name: str, size_bytes: int) -> bool:
-    """Whether Spark's file source delivers an object: not if it is hidden, in a folder below, or empty.
+    """Return whether Spark's file source delivers an object: it skips hidden, nested and empty ones.
 
     Args:
         name: Relative to the watched prefix.
@@ -137,7 +139,7 @@ def redriven_id(root: str, number: int) -> str:
 
 
 def root_id(manifest_id: str) -> str:
-    """The id that `redriven_id` made an id from; any other id is its own root."""
+    """Return the original id behind an id that `redriven_id` made; any other id is its own root."""
     found = _REDRIVEN_ID.fullmatch(manifest_id)
     return found["root"] if found else manifest_id
 
@@ -193,7 +195,7 @@ class Layout:
         return f"{self.manifests_folder}{manifest_id}.json"
 
     def archived_manifest(self, key: ManifestKey) -> str:
-        """Where a manifest is moved once it is done."""
+        """The place to which a finished manifest is moved."""
         return f"{self.archive_folder_of(key.date)}{key.id}.json"
 
     @property
@@ -211,11 +213,11 @@ class Layout:
         return ManifestKey(date, manifest_id) if is_one else None
 
     def failed_manifest(self, manifest_id: str) -> str:
-        """Where the original of a dead letter is kept."""
+        """The place of the original of a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.json"
 
     def failure_reason(self, manifest_id: str) -> str:
-        """Why a manifest became a dead letter."""
+        """The document that says why a manifest became a dead letter."""
         return f"{folder(self.state)}failed/{manifest_id}.reason.json"
 
     @property
@@ -231,7 +233,7 @@ class Layout:
         return f"{folder(self.state)}accepted/"
 
     def open_marker(self, manifest_id: str) -> str:
-        """Exists while a manifest is begun and not done."""
+        """A marker that exists while a manifest is begun and not done."""
         return f"{self.open_folder}{manifest_id}.json"
 
     @property
@@ -270,7 +272,7 @@ class Layout:
         return f"{self.ledger_records(key)}done.json"
 
     def redrive(self, root: ManifestKey, number: int) -> str:
-        """The record of a redrive, beside those of the root, whichever successor was redriven."""
+        """The record of a redrive. It is beside the records of the root, also if a successor was redriven."""
         return f"{self.ledger_records(root)}redrive-{number}.json"
 
     @property
@@ -389,7 +391,7 @@ class Layout:
 
 
 def is_data(uri: str) -> bool:
-    """Whether readers of a folder take an object for data: not a marker of a folder, and not hidden by `_` or `.`."""
+    """Return whether readers take an object for data: it is no folder marker, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
 
@@ -403,7 +405,7 @@ def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:
 
 
 def output_folder_faults(template: str) -> list[str]:
-    """What is wrong with a template for a date's folder; empty if it can be used."""
+    """List the faults of a template for a date's folder; empty if it can be used."""
     try:
         fields = [found[1:] for found in Formatter().parse(template) if found[1] is not None]
     except ValueError as exc:

@@ -1,4 +1,4 @@
-"""What names a manifest in every place of the ledger: its date and its id."""
+"""The key of a manifest in the ledger: its date and its id."""
 
 from typing import NamedTuple
 

@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = THREADS) -> Iterator[R]:
-    """The results of some work on each item, in the order of the items.
+    """Yield the result of `work` for each item, in the order of the items.
 
     Meant for work that waits for a store. Up to twice as many items as threads are in progress or finished.
 
@@ -33,7 +33,7 @@ def map_ordered(work: Callable[[T], R], items: Iterable[T], *, threads: int = TH
 def calls_ahead(
     pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], *, depth: int
 ) -> Generator[Future[R], None, None]:
-    """The calls of some work on each item, in the order of the items. Closing the generator cancels calls not begun.
+    """Yield a started call of `work` for each item, in order. Closing the generator cancels calls that have not begun.
 
     Args:
         pool: Runs the calls.

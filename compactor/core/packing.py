@@ -12,7 +12,7 @@ def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[
 
     Args:
         items: Each share keeps their order.
-        takers: The most shares.
+        takers: The largest number of shares.
         weight: Returns the weight of an item.
 
     Returns:
@@ -29,7 +29,7 @@ def spread(items: Sequence[T], takers: int, weight: Callable[[T], int]) -> list[
 
 
 def cut(items: Iterable[T], target_weight: float, weight: Callable[[T], float]) -> tuple[list[list[T]], list[T]]:
-    """Cut a sequence into runs, each closed by the item that brings it closest to the target weight.
+    """Cut a sequence into runs. Each run ends at the item that brings its weight closest to the target.
 
     An item that is as heavy as the target is a run of its own. The order is kept.
 

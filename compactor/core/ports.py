@@ -1,4 +1,4 @@
-"""What the use-cases need from the outside world, as protocols.
+"""Protocols for everything that the use-cases need from outside.
 
 Stores, claims and clocks each have a contract suite in `tests/contract`, which every implementation passes.
 """
@@ -34,8 +34,8 @@ class ObjectWriter(Protocol):
     """An object that is being written. Each method may raise the errors of `ObjectStore`.
 
     A context manager, for one thread. When its block ends, the object is created or replaced, atomically and durably.
-    A block that ends by an exception leaves nothing behind. Neither does one in which a `write` failed: if the caller
-    caught that error, the end of the block raises.
+    A block that ends by an exception leaves nothing behind. A block in which a `write` failed leaves nothing behind
+    either: if the caller caught that error, the end of the block raises.
     """
 
     def __enter__(self) -> Self: ...
@@ -59,7 +59,7 @@ class ObjectStore(Protocol):
     """
 
     def stat(self, uri: str) -> ObjectInfo | None:
-        """What is at this URI now, or None."""
+        """Return the object that is at this URI now, or None."""
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         """The whole object.
@@ -70,7 +70,7 @@ class ObjectStore(Protocol):
         """
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
-        """Up to `length` bytes from `start`; fewer at the end, none behind it.
+        """Return up to `length` bytes from `start`; fewer at the end of the object, none behind it.
 
         Raises:
             ObjectNotFound: There is no such object.
@@ -135,7 +135,7 @@ class ClaimTable(Protocol):
 
     @property
     def lifetime_days(self) -> float | None:
-        """How long a claim is kept at least; None for ever."""
+        """The shortest time that a claim is kept; None if claims never expire."""
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         """Claim every key that is free.
@@ -186,7 +186,7 @@ class Processes(Protocol):
         """The current process."""
 
     def is_gone(self, process: ProcessName) -> bool:
-        """Whether a process is known to have ended; False if this machine cannot tell."""
+        """Return whether a process has certainly ended; False if this machine cannot tell."""
 
 
 FLUSH_SECONDS = 10.0
@@ -203,5 +203,5 @@ class MetricsSink(Protocol):
         """Wait until everything that was emitted has left this process; for the end of a run or of a function's call.
 
         Returns:
-            False if the time ran out before.
+            False if the timeout passed first.
         """

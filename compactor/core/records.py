@@ -1,4 +1,4 @@
-"""The documents of the ledger: what is on record about a manifest, from its acceptance to done.
+"""The documents of the ledger, which record a manifest from its acceptance until it is done.
 
 Each is written once and never changed.
 """
@@ -24,10 +24,10 @@ def read_record(parse: Callable[[bytes], T], data: bytes, uri: str, *, expected:
         parse: Raises `ValidationError` if the bytes are not such a document.
         data: The bytes.
         uri: Where they are stored.
-        expected: What they should be, in words for the error.
+        expected: The expected kind of document, as the error message names it.
 
     Raises:
-        RecordUnreadable: They are something else; names the first fault.
+        RecordUnreadable: The bytes are not such a document; the message names the first fault.
     """
     try:
         return parse(data)
@@ -44,7 +44,7 @@ class Document(BaseModel):
 
 
 class FileStatus(StrEnum):
-    """What became of one input file."""
+    """The result for one input file."""
 
     COMPACTED = "compacted"
     MISSING = "missing"
@@ -64,14 +64,14 @@ class FileReport(Document):
 
     Attributes:
         uri: As the manifest spells it.
-        status: What became of it.
+        status: The result for the file.
         detail: What was found and what was expected; empty if compacted.
         size_bytes: As stored.
         etag: The version that was read.
-        codec: What it was encoded with: one of `compactor.ndjson.codecs.CODECS`.
+        codec: Its compression: one of `compactor.ndjson.codecs.CODECS`.
         decoded_bytes: Its length after decoding.
-        lines: All lines, a last one without line feed included.
-        blank_lines: Lines of nothing but spaces, tabs and carriage returns.
+        lines: All lines, including a last one without a line feed.
+        blank_lines: Lines that hold only spaces, tabs and carriage returns.
         records: Lines that became one row each.
         rejected_lines: Lines that became rejects.
         rejects: Rejected lines by reason.
@@ -97,7 +97,7 @@ class Accepted(Document):
     """Binds a manifest id to one manifest for good.
 
     Attributes:
-        kind: `manifest` for one that can be worked on; `refused` for one that is wrong; `part` for files that are
+        kind: `manifest` for a valid manifest; `refused` for an invalid one; `part` for files that are
             sealed into a manifest of another id; `revoked` for an id whose claims were taken over, so that nothing
             takes effect under it.
         digest: Digest of the manifest's bytes: the same id with other bytes is another manifest.
@@ -151,7 +151,7 @@ class StagedFile(Document):
 
     Attributes:
         rows: Number of rows in its footer.
-        schema_version: For a file of rows, the version whose columns it has; None if it is that of the commit.
+        schema_version: For a file of rows, the version whose columns it has; None if it has the version of the commit.
     """
 
     staged: str
@@ -166,7 +166,7 @@ class StagedFile(Document):
 
 
 class Commit(Document):
-    """The outcome of a manifest that was compacted: from here on it only rolls forward.
+    """The outcome of a manifest that was compacted. After this record, the manifest only rolls forward.
 
     Attributes:
         attempt: The attempt that won.
@@ -174,7 +174,7 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: One report per file of the manifest, in its order.
         engine: The engine that compacted it.
-        schema_version: The version that has a column for every key, up to the most columns.
+        schema_version: The version that has a column for every key, up to the limit on columns.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         max_line_bytes: The longest line that was accepted.
@@ -296,7 +296,7 @@ class ClaimsEntry(Document):
 
 
 class RunHeartbeat(Document):
-    """Shows that a run is alive. Overwritten again and again, and deleted when the run ends.
+    """Shows that a run is alive. The run overwrites it at intervals and deletes it when it ends.
 
     Attributes:
         host: The machine and its boot.
