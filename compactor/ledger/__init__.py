@@ -1,1 +1,1 @@
-"""What is on record about manifests, and what follows from it."""
+"""Records of manifests, and what the compactor derives from them."""

@@ -1,4 +1,4 @@
-"""Counts the work that is not done, manifest by manifest, for a run that is to finish all of it and end."""
+"""Counts the unfinished work, manifest by manifest, for a run that ends once everything is done."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Backlog:
 
     Attributes:
         manifests: Manifests in the watched prefix, those in progress included.
-        oldest_seconds: The age of the oldest of them; 0 if there is none.
+        oldest_seconds: The age of the oldest of these manifests; 0 if there is none.
         input_bytes: The stored input that they name; None where no waiting manifest could be read.
         manifests_read: How many of them were read for `input_bytes`, which is extrapolated from these.
         begun_manifests: Manifests begun and not done; most of them are in the watched prefix as well.
@@ -75,7 +75,7 @@ def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_
 
 
 def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Sequence[str]) -> bool:
-    """Whether a manifest was begun by another call, for files elsewhere."""
+    """Return whether another call began a manifest, for files outside the allowed prefixes."""
     if record is None or record.manifest is None:
         return False
     manifest_id, files = record.manifest_id, record.manifest.files
@@ -83,7 +83,7 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """The bytes that a manifest names; 0 for a dead letter to be, or one just done; None if it is another call's."""
+    """Return the bytes that a manifest names; 0 if it will be refused or was just done; None if left to other calls."""
     if info.size_bytes > MAX_MANIFEST_BYTES:
         return 0
     try:

@@ -40,7 +40,7 @@ class Runs:
         return [beat for beat in self._heartbeats() if self._is_fresh(beat)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these runs that are alive."""
+        """Return those of the given runs that are alive."""
         beats = (self._heartbeat_of(self.layout.run(run_id)) for run_id in run_ids)
         return frozenset(beat.run_id for beat in beats if beat is not None and self._is_fresh(beat))
 
@@ -49,16 +49,16 @@ class Runs:
         self.store.put(self.layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:
-        """When a run was asked to end; None if it was not, or has ended."""
+        """Return when a run was asked to end; None if it was not asked, or has ended."""
         found = self.store.stat(self.layout.stop_request(run_id))
         return found.modified_at if found else None
 
     def last_sign_at(self) -> datetime | None:
-        """The time of the latest heartbeat of any run, also a dead one; None if there is none."""
+        """Return the time of the latest heartbeat of any run, living or dead; None if there is none."""
         return max((beat.heartbeat_at for beat in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
-        """Delete the heartbeats and requests of long dead runs."""
+        """Delete the heartbeats and stop requests of runs that died long ago."""
         limit = self.clock.now() - timedelta(seconds=FORGET_SECONDS)
         listed = self.store.list(self.layout.runs_folder)
         self.store.delete([info.uri for info in listed if info.modified_at < limit])
@@ -86,7 +86,7 @@ class Heartbeat:
     Args:
         store: Where heartbeats are.
         layout: Their places.
-        clock: Dates them.
+        clock: Gives the time of each heartbeat.
         run_id: This run.
         process: The process of this run.
     """
@@ -103,7 +103,7 @@ class Heartbeat:
         self._on_stop_request: Callable[[], None] = lambda: None
 
     def on_stop_request(self, stop: Callable[[], None]) -> None:
-        """Set what is called when this run is asked to end."""
+        """Register a function to call when this run is asked to end."""
         self._on_stop_request = stop
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The ledger: create-only records of how far each manifest has come. All other state follows from it."""
+"""The ledger: create-only records of the progress of each manifest. All other state is derived from them."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -57,7 +57,7 @@ class Ledger:
         store: Where the records are.
         layout: Their places.
         clock: Dates them.
-        run_id: This run. Every record names it, which tells a lost answer from another driver's record.
+        run_id: This run. Every record names it, so that a retry after a lost answer recognises its own record.
     """
 
     def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str) -> None:
@@ -78,7 +78,7 @@ class Ledger:
         """Bind an id, unless it is bound already.
 
         Returns:
-            The record that holds from now on: this one, or an earlier one.
+            The record that is valid from now on: this one, or an earlier one.
         """
         uri = self._layout.accepted(record.manifest_id)
         if self._store.create(uri, _json(record)):
@@ -122,7 +122,7 @@ class Ledger:
         return (manifest_id for manifest_id, _ in self.opened())
 
     def opened(self) -> Iterator[tuple[str, datetime]]:
-        """The ids of all open manifests, and since when each is open."""
+        """Return the ids of all open manifests, each with the time when it was opened."""
         found = self._records(self._layout.open_folder)
         return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
 
@@ -168,7 +168,7 @@ class Ledger:
         """Record the outcome, unless there is one already. This is the commit point.
 
         Returns:
-            The outcome that holds from now on: this one, or another driver's.
+            The outcome that is valid from now on: this one, or another driver's.
         """
         if self._store.create(self._layout.outcome(outcome.key), _json(outcome)):
             return outcome

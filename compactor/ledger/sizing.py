@@ -1,4 +1,4 @@
-"""How many output files a manifest makes, and how its rows are brought together. Decisions, no I/O."""
+"""Decides how many output files a manifest makes, and how its rows are distributed. No I/O."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -67,9 +67,9 @@ def planned_files(input_bytes: int, ratio: float, target_file_bytes: int) -> int
 
 
 def closes_file(current_bytes: int, finished_bytes: int, done: float, target_file_bytes: int) -> bool:
-    """Whether to end the output file that is being written, and write the rest of the input to others.
+    """Decide whether to end the current output file and write the remaining input to further files.
 
-    What was written so far tells how much is still to come. A well planned file never ends early.
+    Extrapolates the remaining output from what was written so far. A well planned file never ends early.
 
     Args:
         current_bytes: Length of the file so far.
@@ -84,7 +84,7 @@ def closes_file(current_bytes: int, finished_bytes: int, done: float, target_fil
 
 
 def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioning:
-    """How to bring rows together in `files` files.
+    """Decide how to distribute rows over `files` files.
 
     Coalescing moves no row, but runs only as many tasks as there are files. That is enough if the manifests in flight
     fill the cores together. Otherwise rows are shuffled, so that all cores convert.
@@ -98,9 +98,9 @@ def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
 
 
 def sizing_hits(output_sizes: Sequence[int], target_file_bytes: int) -> tuple[int, int]:
-    """How many output files were right-sized, and how many should have been.
+    """Count the output files that have the right size, and those that should have.
 
-    A manifest that fills less than one file leaves nothing to choose, so it does not count.
+    A manifest that fills less than one file cannot reach the target, so it does not count.
 
     Args:
         output_sizes: Bytes of each output file of one manifest.

@@ -1,4 +1,4 @@
-"""What was learned about sizes: read once from the ledger's ring of recent commits, then kept up to date."""
+"""Learns sizes: reads the ledger's ring of recent commits once, then adds each new commit."""
 
 from collections import Counter
 from datetime import datetime

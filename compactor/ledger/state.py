@@ -1,4 +1,4 @@
-"""What the use-cases share: the store, where everything is in it, what is on record, and the time."""
+"""What the use-cases share: the store, its layout, the ledger and the clock."""
 
 from dataclasses import dataclass
 

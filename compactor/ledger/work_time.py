@@ -1,4 +1,4 @@
-"""How long work took: overlapping work, and from arrival to visible. No I/O."""
+"""Measures time: how long work took in all, and how long files took from arrival to visible. No I/O."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ def work_spans(commits: Iterable[RecentCommit]) -> list[tuple[datetime, datetime
 
 
 def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
-    """How long each compacted file took from its event, or else from its manifest's creation, until it was visible."""
+    """Return the seconds from each file's event, or else its manifest's creation, until its rows were visible."""
     manifest = accepted.manifest
     if manifest is None:
         return ()
