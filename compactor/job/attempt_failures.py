@@ -1,4 +1,4 @@
-"""How attempts of this run failed, and which of them are held against their manifests."""
+"""Records the failed attempts of this run, and decides which count against their manifests."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,7 @@ from compactor.telemetry.error_text import described
 COMMON_FAILURES = 3
 """If so many manifests fail with unforeseen errors and none is committed, the environment or the code is to blame."""
 
-_ERROR_MAX_CHARACTERS = 2_000  # of an error on record; its beginning says what happened
+_ERROR_MAX_CHARACTERS = 2_000  # an error is truncated in its record; its beginning says what happened
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AttemptFailures:
         self._failed_unforeseen: set[str] = set()
 
     def add(self, key: ManifestKey, attempt: Attempt, error: Exception) -> None:
-        """Keep a failure until it is on record. Asks the store for nothing, for the store may be what failed."""
+        """Keep a failure until it is recorded. Makes no call to the store, because the store may be what failed."""
         passing = self._is_passing(key.id, error)
         self._unrecorded[key.id, attempt.number] = _Failure(key, attempt, _described(error), passing)
 
@@ -51,7 +51,7 @@ class AttemptFailures:
         self._unrecorded.pop((key.id, attempt.number), None)
 
     def record(self) -> int:
-        """Write the records that are missing; returns how many the store still does not take."""
+        """Write the missing records; return how many the store still does not accept."""
         for each in list(self._unrecorded.values()):  # other threads may add to it meanwhile
             with suppress(CompactorError):
                 self._ledger.fail(each.key, each.attempt, error=each.error, passing=each.passing)
@@ -67,7 +67,7 @@ class AttemptFailures:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether an error is not the manifest's fault, so that the attempt is not held against it."""
+    """Return whether an error is not the manifest's fault, so that the attempt does not count against it."""
     return isinstance(error, TryAgainError | OperatorError | StuckError) and not isinstance(error, StagingError)
 
 

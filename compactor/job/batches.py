@@ -1,4 +1,4 @@
-"""Works through the manifests of one micro-batch: several at once, suspects alone, one failure stopping no other."""
+"""Works through the manifests of one micro-batch: several at once, suspects alone. One failure stops no other."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class BatchResult:
-    """What became of a micro-batch.
+    """The result of a micro-batch.
 
     Attributes:
         results: One for each manifest that finished.
-        failures: The error of each manifest that did not, by its id; trying again may help.
+        failures: The error of each manifest that did not finish, by its id; a retry may help.
         stuck: What is wrong with each manifest that only a person can fix, by its id.
     """
 
@@ -70,7 +70,7 @@ class BatchRunner:
         return batch
 
     def resume(self, manifest_ids: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> BatchResult:
-        """Resume open manifests, one at a time: each was in flight when a driver died, and so is a suspect.
+        """Resume open manifests, one at a time: each was in flight when a driver died, so it is a suspect.
 
         Args:
             manifest_ids: The open manifests.
@@ -90,7 +90,7 @@ class BatchRunner:
         return batch
 
     def record_failures(self) -> int:
-        """Record the failures that the store did not take before; returns how many it still does not take."""
+        """Record the failures that the store did not accept before; return how many it still does not accept."""
         return self.compactor.failures.record()
 
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
@@ -99,11 +99,11 @@ class BatchRunner:
             return [delivery for delivery in found if delivery is not None]
 
     def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
-        # The id inside is not known yet; most manifests are named by it.
+        # The id inside is not known yet; most manifests are named after their id.
         return _tried(lambda: self.intake.receive(uri), id_from_name(uri), batch)
 
     def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
-        """Those that may run together, and those that must run alone; finishes what needs no attempt."""
+        """Return manifests that may run together, and those that must run alone; finish those that need no attempt."""
         fresh: list[Delivery] = []
         suspects: list[Delivery] = []
         seen: set[str] = set()
@@ -154,7 +154,7 @@ class BatchRunner:
 
 
 def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:
-    """Do some work of one manifest; None if it failed, which the batch notes and which stops no other manifest."""
+    """Do some work on one manifest. If it fails, note the error and return None, so that the others go on."""
     try:
         return work()
     except (OperatorError, EngineLost):

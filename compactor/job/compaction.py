@@ -19,7 +19,7 @@ from compactor.ledger.work_time import arrival_seconds
 
 
 class Ending(StrEnum):
-    """What a call did for a manifest."""
+    """The effect of a call on a manifest."""
 
     COMMITTED = "committed"
     DEAD_LETTERED = "dead_lettered"
@@ -28,7 +28,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """How a manifest stands after a call.
+    """The state of a manifest after a call.
 
     Attributes:
         ending: What this call did.
@@ -48,7 +48,7 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """What is, or is to be, the outcome of a manifest."""
+    """An outcome of a manifest that is recorded, or will be."""
 
     outcome: Commit | DeadLetter
     attempts: int = 0
@@ -64,7 +64,7 @@ class ManifestCompactor:
         publisher: Carries a decided manifest to done.
         history: Learns from commits.
         failures: Takes failed attempts.
-        max_attempts: Attempts that may be held against a manifest before it is a dead letter.
+        max_attempts: The number of attempts that count against a manifest before it becomes a dead letter.
         living_runs: Returns which of some runs have a heartbeat, this run included.
         on_crash_point: Called at each crash point.
     """
@@ -102,7 +102,7 @@ class ManifestCompactor:
         return result
 
     def _decided(self, delivery: Delivery, found: LedgerState, *, alone: bool) -> _Decision:
-        """The outcome that holds: the one on record, or else that of a refusal or of one more attempt."""
+        """Return the recorded outcome; without one, the result of a refusal or of one more attempt."""
         accepted = delivery.accepted
         if found.outcome is not None:
             return _Decision(found.outcome)
@@ -121,7 +121,7 @@ class ManifestCompactor:
         self.on_crash_point(CrashPoint.OPENED, accepted.manifest_id)
 
     def _held(self, attempts: Sequence[AttemptState]) -> int:
-        """How many attempts count against the manifest; reads heartbeats only where they make a difference."""
+        """Count the attempts against the manifest; read heartbeats only if they can change the count."""
         held = held_against(attempts, {self.state.ledger.run_id})
         if held < self.max_attempts:
             return held
@@ -163,7 +163,7 @@ class ManifestCompactor:
         )
 
     def _decide(self, accepted: Accepted, decision: _Decision) -> _Decision:
-        """Record the outcome; returns the one that holds, which another driver may have recorded first."""
+        """Record the outcome. Return the valid one, which another driver may have recorded first."""
         outcome = decision.outcome
         winner = self.state.ledger.decide(outcome)
         self.on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)

@@ -18,10 +18,10 @@ class Delivery:
     """One manifest as it was delivered.
 
     Attributes:
-        uri: The object; a repeated delivery may come as another one.
+        uri: The object; a repeated delivery may be another object.
         digest: Of its bytes.
-        accepted: What its id is bound to.
-        refusal: Why it cannot be worked on; None if it can.
+        accepted: The record that binds its id.
+        refusal: The reason why it is refused; None if it is accepted.
     """
 
     uri: str
@@ -36,7 +36,7 @@ class Intake:
 
     Attributes:
         allowed_prefixes: Folders that input may be in.
-        leave_others: Leave manifests of files elsewhere to their own planner, instead of refusing them.
+        leave_others: Leave manifests of files outside these folders to their own planner, instead of refusing them.
         on_crash_point: Called at each acceptance.
     """
 
@@ -48,7 +48,7 @@ class Intake:
     def receive(self, uri: str) -> Delivery | None:
         """Take in one object; None if another driver removed it, or if it is left to its own planner.
 
-        A manifest that cannot be accepted is returned with a refusal. Its id is made from the object's name then,
+        A manifest that cannot be accepted is returned with a refusal. Its id is then made from the object's name,
         because its content is untrusted.
 
         Raises:

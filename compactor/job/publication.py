@@ -1,4 +1,4 @@
-"""Carries a decided manifest to its end: final places, done, clean-up. Any driver may repeat every step."""
+"""Finishes a decided manifest: publishes it, records done, and cleans up. Any driver may repeat every step."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ class Publisher:
         """Publish what the outcome names, record done, and clean up.
 
         Returns:
-            When it was done: from then on readers see all of it.
+            The time when it was done. From then on, readers see all its files.
         """
         if isinstance(outcome, Commit):
             self._publish(outcome)
@@ -70,7 +70,7 @@ class Publisher:
             try:
                 self.state.store.copy(source, target)
             except ObjectNotFound:
-                # Another driver removed it, after it put a copy in the same place.
+                # Another driver deleted it after copying it to the same place.
                 if self.state.store.stat(target) is None:
                     raise
         elif accepted.manifest is not None:

@@ -1,4 +1,4 @@
-"""What a run does before it listens: finishes what was decided, repeats what was begun, deletes orphans."""
+"""Starts a run: finishes decided manifests, retries those that were begun, and deletes orphans."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

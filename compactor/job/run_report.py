@@ -1,4 +1,4 @@
-"""What a run did, added up from its batches, and what the failures of one batch mean for it."""
+"""Sums up a run from its batches, and decides whether the failures of a batch end the stream."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class BatchFailed(TryAgainError):
     """Some manifests of a batch did not finish, so the batch has to be repeated.
 
     Args:
-        failures: The error of each of them, by manifest id; at least one.
+        failures: The error of each unfinished manifest, by manifest id; at least one.
     """
 
     def __init__(self, failures: Mapping[str, Exception]) -> None:
@@ -25,7 +25,7 @@ class BatchFailed(TryAgainError):
 
 @dataclass(frozen=True, slots=True)
 class BatchVerdict:
-    """What the failures of one turn of work mean for the run.
+    """The failures of one batch, which decide whether the stream goes on.
 
     Attributes:
         failures: The error of each manifest that did not finish, by manifest id.

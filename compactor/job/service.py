@@ -40,18 +40,18 @@ class ManifestSource(Protocol):
 
         Args:
             on_batch: Gets the URIs of a micro-batch. The same URI may come again.
-            once: End when everything that is there was delivered.
+            once: End when everything in the prefix was delivered.
         """
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the end of the stream, no longer than the timeout; returns whether it has ended.
+        """Wait until the stream ends or the timeout passes; return whether it has ended.
 
         Raises:
             Exception: What ended the stream. An error of `on_batch` is raised as it is, not wrapped.
         """
 
     def is_idle(self) -> bool:
-        """Whether everything that the stream could see was delivered."""
+        """Return whether the stream has delivered everything that it can see."""
 
     def stop(self) -> None:
         """End the stream."""
@@ -67,7 +67,7 @@ class Service:
         retention: Deletes expired objects beside the batches.
         source: The stream of manifests.
         runs: The heartbeats of all runs.
-        heartbeat: That of this run.
+        heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
         poll_seconds: How long to wait for the stream between two checks.
     """
@@ -97,7 +97,7 @@ class Service:
         self._stopping.set()
 
     def run(self, *, once: bool) -> RunReport:
-        """Work until stopped, or with `once` until everything that was there is done.
+        """Work until stopped; with `once`, until everything that was in the prefix is done.
 
         Raises:
             OperatorError: A person must act.
@@ -168,14 +168,14 @@ class Service:
         self._work(lambda: BatchResult() if self._stream_ended.is_set() else self.runner.run(uris)).check()
 
     def _sweep_prefix(self) -> None:
-        """Work on what the stream does not deliver."""
+        """Process manifests that the stream does not deliver."""
         idle = self.source.is_idle()
         if idle and self._recovered.failures:
             self._recover()
         self._deliver_unseen(everything=idle)
 
     def _deliver_unseen(self, *, everything: bool) -> None:
-        """Work on hidden, nested and empty objects, or with `everything` on all that is left in the prefix."""
+        """Process hidden, nested and empty objects; with `everything`, all objects left in the prefix."""
         folder = self.state.layout.manifests_folder
         unseen = [
             info.uri
@@ -188,7 +188,7 @@ class Service:
             self._work(lambda: self.runner.run(unseen)).check()
 
     def _work(self, batch_of_work: Callable[[], BatchResult]) -> BatchVerdict:
-        """Do one turn of work, and report it."""
+        """Process one batch, and report it."""
         with self._batch_lock:
             if self._stopping.is_set():
                 return BatchVerdict()  # what is not worked on stays in the prefix, where the next run finds it
@@ -211,7 +211,7 @@ class Service:
         log_event("batch.finished", manifests=len(batch.results), failed=failed, stuck=stuck, seconds=round(seconds, 3))
 
     def _record_failures(self) -> None:
-        """Record passing failures before the process ends, or they look like deaths; gives up after a few tries."""
+        """Record passing failures before the process ends, or they look like crashes. Give up after a few tries."""
         for tried in range(1, RECORD_TRIES + 1):
             if not self.runner.record_failures():
                 return

@@ -20,7 +20,7 @@ class CompactionRules:
     """The settings that compaction depends on.
 
     Attributes:
-        max_attempts: Attempts that may be held against a manifest before it is a dead letter.
+        max_attempts: The number of attempts that count against a manifest before it becomes a dead letter.
         metadata_columns: Metadata columns of the output.
         manifests_in_flight: How many manifests are worked on at once.
         limits: The limits of inspection; every commit records them.
@@ -47,7 +47,7 @@ class Stager:
         """Stage and verify.
 
         Returns:
-            What is to be decided, and how many columns the manifest adds to the schema.
+            The outcome to record, and the number of columns that the manifest adds to the schema.
 
         Raises:
             ManifestError: The manifest cannot be compacted.
@@ -119,13 +119,13 @@ class Stager:
 
 
 def _check_access(reports: Sequence[FileReport]) -> None:
-    """Tell single denied files, which are quarantined, from input that is denied as a whole.
+    """Raise if all input is denied; single denied files are quarantined instead.
 
     Raises:
         AccessError: Access was denied, and not one file of the manifest could be read.
     """
     denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
-    # Without the right to list, S3 denies objects that do not exist: a missing file is no sign of access.
+    # Without the right to list, S3 denies objects that do not exist: a missing file does not prove access.
     silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
     if denied and all(report.status in silent for report in reports):
         raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")

@@ -22,13 +22,13 @@ CHECKPOINT_AGE_SECONDS = 15 * 24 * 3600.0
 STILL_SECONDS = 600.0
 """A checkpoint that was written to more recently may belong to a living run."""
 
-KEPT_NAMED = 100  # more of what had to be kept is counted, but not named
+KEPT_NAMED = 100  # further kept objects are counted, but not named
 _CHUNK = 200  # objects that are judged and deleted between two checks of the deadline
 _TICK = 1_000  # objects that are passed over between two checks of the deadline
 
 
 class Kind(StrEnum):
-    """What expires, in the order of cleaning."""
+    """The kinds of objects that expire, in the order in which they are cleaned."""
 
     ARCHIVED = "archived_manifests"
     REDRIVEN = "redriven_inputs"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something old enough to go that had to stay."""
+    """An object that is old enough to delete, but has to stay."""
 
     where: str
     reason: str
@@ -46,7 +46,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where cleaning goes on: behind the object at `after`, in the folder of a kind."""
+    """The position where cleaning continues: behind the object at `after`, in the folder of a kind."""
 
     kind: Kind
     after: str
@@ -59,9 +59,9 @@ class CleaningReport:
     Attributes:
         removed: Objects by kind; in a dry run, those that would go.
         removed_bytes: Their total length.
-        kept: How many were old enough to go and had to stay, by reason.
-        kept_named: The first of them.
-        position: Where the next call goes on; None when all is done.
+        kept: The number of old objects that had to stay, by reason.
+        kept_named: The first of these objects.
+        position: Where the next call continues; None when everything is cleaned.
     """
 
     removed: Counter[str] = field(default_factory=Counter)
@@ -87,7 +87,7 @@ class _Expiry:
     why_keep: Callable[[str], str]
 
     def owner(self, info: ObjectInfo) -> str:
-        """What `Retention` knows an object by."""
+        """Return the owner by which `Retention` judges an object."""
         return info.uri if self.kind is Kind.ARCHIVED else info.uri.removeprefix(self.folder).partition("/")[0]
 
     def where(self, owner: str) -> str:
@@ -124,7 +124,7 @@ class Cleaner:
             deadline: Stop at the first chunk of objects that ends later; a call deletes at least one chunk.
             archive_days: Age from which archived manifests and redriven inputs may go.
             all_checkpoints: Also young checkpoints: they are one run's scratch, and later runs begin new ones.
-            dry_run: Only report what would go.
+            dry_run: Only report what would be deleted.
             resumed: The report of an earlier call that met its deadline: go on from there, and add to it.
         """
         layout, keep, age_seconds = self.state.layout, self.retention, archive_days * 24 * 3600.0
@@ -143,7 +143,7 @@ class Cleaner:
         """Make sure that all checkpoints may go.
 
         Args:
-            force: Also those that were written to recently; never those of a run with a heartbeat.
+            force: Include checkpoints that were written recently, but never those of a run with a heartbeat.
 
         Raises:
             CompactorError: The run of one of them may be alive.
@@ -187,7 +187,7 @@ class Cleaner:
     def _clean_kind(
         self, expiry: _Expiry, after: str | None, deadline: datetime | None, report: CleaningReport, *, dry_run: bool
     ) -> Position | None:
-        """Delete the expired objects of one kind; returns where to go on if the deadline came first."""
+        """Delete the expired objects of one kind; return where to continue if the deadline came first."""
         doomed: list[str] = []
 
         def judged(found: _Candidate) -> tuple[_Candidate, str]:
@@ -208,7 +208,7 @@ class Cleaner:
         return None
 
     def _candidates(self, expiry: _Expiry, after: str | None) -> Iterator[_Candidate]:
-        """The owners whose objects are all old enough, and now and then the objects that were passed over last."""
+        """Yield owners whose objects are all old enough and, at intervals, the objects that were passed over last."""
         limit = self.state.clock.now() - timedelta(seconds=expiry.age_seconds)
         passed = 0
         for owner, objects in groupby(self.state.store.list(expiry.folder, start_after=after), key=expiry.owner):

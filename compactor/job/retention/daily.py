@@ -20,9 +20,9 @@ SLICE_SECONDS = 1.0
 
 
 class DailyRetention:
-    """Retention of a run without end.
+    """Runs retention once a day during a run without end.
 
-    A small object records when it last finished, so a restart neither brings the next time forward nor puts it off.
+    A small object records when retention last finished, so a restart does not change the time of the next one.
 
     Args:
         state: Where that object is.
@@ -38,7 +38,7 @@ class DailyRetention:
         self._unfinished: CleaningReport | None = None
 
     def step(self) -> None:
-        """Clean for a moment if it is time. Meant to be called again and again; never raises."""
+        """Clean for a short time if retention is due. Meant to be called repeatedly; never raises."""
         now = self._state.clock.now()
         try:
             if self._unfinished is not None:
@@ -47,7 +47,7 @@ class DailyRetention:
                 self._next_check = now + timedelta(seconds=CHECK_SECONDS)
                 if self._is_due(now):
                     self._clean(CleaningReport(), now)
-        except CompactorError as exc:  # the next time finds what this one leaves
+        except CompactorError as exc:  # the next clean-up deletes what this one leaves
             self._unfinished = None
             self._next_check = now + timedelta(seconds=RETRY_SECONDS)
             log_event("retention.failed", error=exc)

@@ -1,4 +1,4 @@
-"""Says why something that is old enough to go has to stay: nothing goes that is not committed and done."""
+"""Decides what has to stay although it is old: only committed and finished work may be deleted."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from compactor.ledger.state import State
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Decides what has to stay. Each answer is the reason in words, or empty if there is none.
+    """Decides what has to stay. Each method returns the reason, or an empty text if the object may be deleted.
 
     Attributes:
         living_runs: Returns which of some runs have a heartbeat.
@@ -22,7 +22,7 @@ class Retention:
     living_runs: Callable[[Iterable[str]], frozenset[str]]
 
     def why_keep_archived(self, uri: str) -> str:
-        """Why an archived manifest has to stay."""
+        """Return why an archived manifest has to stay."""
         key = self.state.layout.archived_key(uri)
         if key is None:
             return "its name is not that of an archived manifest"
@@ -30,7 +30,7 @@ class Retention:
         return found if isinstance(found, str) else ""
 
     def why_keep_redriven(self, manifest_id: str) -> str:
-        """Why the lines that were redriven as a manifest have to stay."""
+        """Return why the lines that were redriven as a manifest have to stay."""
         accepted = self._accepted(manifest_id)
         if isinstance(accepted, str):
             return accepted
@@ -45,7 +45,7 @@ class Retention:
         return "some of its files are quarantined" if is_quarantined else ""
 
     def why_keep_staged(self, manifest_id: str) -> str:
-        """Why the old staging of a manifest has to stay."""
+        """Return why the old staging of a manifest has to stay."""
         if self.state.store.stat(self.state.layout.open_marker(manifest_id)) is not None:
             return "its manifest is open"
         accepted = self._accepted(manifest_id)
@@ -58,7 +58,7 @@ class Retention:
         return "its commit is not done" if isinstance(outcome, Commit) and not is_done else ""
 
     def why_keep_checkpoint(self, name: str) -> str:
-        """Why the checkpoint of a run has to stay, by the name of its folder."""
+        """Return why a run's checkpoint has to stay, given the name of its folder."""
         run_id = name.rpartition("-")[0]  # a run numbers its checkpoints
         return "its run is at work" if self.living_runs([run_id]) else ""
 
@@ -78,7 +78,7 @@ class Retention:
             return "its outcome cannot be read"
 
     def _done_commit(self, key: ManifestKey) -> Commit | str:
-        """The commit of a manifest whose output is all in its final place, or why there is none."""
+        """Return the commit of a manifest whose output is all in its final place, or why there is none."""
         outcome = self._outcome(key)
         if isinstance(outcome, Commit):
             return outcome if self.state.ledger.is_done(key) else "its commit is not done"
