@@ -1,4 +1,4 @@
-"""Claims files for manifests to be written, each file version for exactly one, whatever crashes or runs twice.
+"""Claims each file version for exactly one manifest, also after a crash or when two claimants run at once.
 
 A claimant claims files for an id, writes the manifest of that id, and then binds the id to it in the ledger. If the
 claimant dies or is held up, its lease runs out, and the next claimant settles the id: it binds the id if the manifest
@@ -31,7 +31,7 @@ ClaimState = Literal["free", "taken", "held"]
 
 @dataclass(slots=True)
 class Claimed:
-    """What became of each key.
+    """The result for each key.
 
     Attributes:
         won: Held by the claimant.
@@ -115,7 +115,7 @@ class Claimer:
         )
 
     def _revoke(self, holder: str, now: datetime) -> None:
-        """Make sure that nothing takes effect under this id, unless something was bound to it before."""
+        """Revoke an id, unless a manifest or part was bound to it before."""
         record = Accepted(manifest_id=holder, kind="revoked", date=now.date().isoformat(), accepted_at=now)
         self.state.ledger.accept(record)
 
@@ -123,7 +123,7 @@ class Claimer:
         return {holder: self._fate(holder) for holder in {claim.holder for claim in claims}}
 
     def _fate(self, holder: str) -> Fate:
-        """What became of the manifest or part that a claim was for. Only `unwritten` can still change."""
+        """Return the state of the manifest or part that a claim was for. Only `unwritten` can still change."""
         if holder not in self._settled_fates:
             record = self.state.ledger.accepted(holder)
             fate = _fate_by(record) if record is not None else self._fate_of_unbound(holder)

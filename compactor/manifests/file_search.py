@@ -26,8 +26,8 @@ class Naming:
     Attributes:
         manifest_id: The manifest.
         uri: The file, in its canonical spelling.
-        etag: The version that it names or read; None if it does not say.
-        state: What became of the file there.
+        etag: The version that it names or has read; None if unknown.
+        state: The file's state in that manifest.
     """
 
     manifest_id: str
@@ -36,11 +36,11 @@ class Naming:
     state: FileState
 
     def may_have(self, etag: str | None) -> bool:
-        """Whether a version of the file has rows by this manifest, or may get some."""
+        """Return whether this manifest made rows of a version of the file, or still may."""
         return self._is_version(etag) and self.state in {"compacted", "in_work", "waiting"}
 
     def has_had(self, etag: str | None) -> bool:
-        """Whether this manifest dealt with a version of the file, whatever came of it."""
+        """Return whether this manifest covers a version of the file, with any result."""
         was_there = self.state != "quarantined" or self.etag is not None
         return was_there and self._is_version(etag)
 
@@ -62,13 +62,13 @@ class FileSearch:
     skip_unreadable: bool = False
 
     def on_date(self, date: str, uris: Collection[str]) -> Iterator[Naming]:
-        """What the manifests of a date, the last ones first, say of files; `uris` are canonical."""
+        """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
         manifests = list(self.state.ledger.manifests(date))
         for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
             yield from found
 
     def waiting(self, uris: Collection[str]) -> Iterator[Naming]:
-        """What the manifests of the watched prefix say of files; `uris` are canonical."""
+        """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
         listed = (info for info in self.state.store.list(self.state.layout.manifests_folder) if is_delivery(info.uri))
         for found in map_ordered(partial(self._delivered, uris=uris), listed):
             yield from found

@@ -42,12 +42,12 @@ def grouped(files: Iterable[ManifestFile], target_bytes: float) -> list[Group]:
 
 
 def is_worth_a_manifest(files: Sequence[ManifestFile], target_bytes: float) -> bool:
-    """Whether what is left of a full group is still enough: at least half of it."""
+    """Return whether the rest of a full group is large enough for a manifest: at least half the target."""
     return sum(_weight(file, target_bytes) for file in files) >= target_bytes / 2
 
 
 def due(parts: Sequence[Manifest], target_bytes: float, *, now: datetime, wait_seconds: float) -> list[list[Manifest]]:
-    """The pending parts of one date that are to be sealed now, one list for each manifest.
+    """Return the pending parts of one date to seal now, one list for each manifest.
 
     Args:
         parts: All pending parts of the date.

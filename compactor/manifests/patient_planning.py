@@ -25,7 +25,7 @@ class SourceSurvey:
 
     Attributes:
         has_data: Whether there are input files, planned or not.
-        is_fresh: Whether some of them were written just now.
+        is_fresh: Whether some input files were written just now.
     """
 
     has_data: bool
@@ -37,8 +37,8 @@ class PatientPlanner:
     """Plans everything in a folder.
 
     Attributes:
-        sleep: Waits so many seconds.
-        on_wait: Called with what is waited for and the seconds.
+        sleep: Waits for a number of seconds.
+        on_wait: Called before each wait, with its cause and its length in seconds.
     """
 
     planner: Planner

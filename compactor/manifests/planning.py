@@ -1,4 +1,4 @@
-"""Plans manifests from a listing: every file version in exactly one, whatever crashes or runs twice."""
+"""Plans manifests from a listing: each file version in exactly one, also after a crash or with two planners."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ SKIP_REASONS = {
 
 @dataclass(slots=True)
 class Plan:
-    """What planning did.
+    """The result of planning.
 
     Attributes:
         manifests: Written ones; in a dry run, those that would be.
         skipped: Objects that are no input, by reason.
         planned_before: Files that are in a manifest already.
-        replaced: Files of which a manifest of their date, or of any, has another version.
+        replaced: Files with another version in a manifest of their date, or of any date with `look_back`.
         held: Files that another planner claimed and may still write a manifest for.
         held_until: When the last of those leases runs out.
     """
@@ -79,7 +79,7 @@ class Planner:
             prefix: A folder within the allowed prefixes.
             date: Only files of this date.
             since: Only files written at this time or later.
-            settle_seconds: Only files that were not written to for so long.
+            settle_seconds: Only files that were last written at least this long ago.
             look_back: Compare with the manifests of all dates for `replaced`; reads all records.
             dry_run: Claim and write nothing.
 
@@ -97,7 +97,7 @@ class Planner:
             found = date_of_file(info.uri, info.modified_at)
             reason = not_data_reason(info.uri, info.size_bytes, [prefix])
             reason = reason or _left_out(info, date is not None and date != found, since)
-            # A time in the future only says that clocks differ, so it must not keep a file waiting.
+            # A time in the future only means that clocks differ, so the file need not wait.
             if not reason and abs((now - info.modified_at).total_seconds()) < settle_seconds:
                 reason = "unsettled"
             if reason:
@@ -114,7 +114,10 @@ class Planner:
         return plan
 
     def _of_other_dates(self, plan: Plan) -> set[str]:
-        """Planned files of which manifests of other dates have another version; a file without a date changes dates."""
+        """Return planned files that have another version in a manifest of another date.
+
+        Only a file without a date in its name or key can have versions of several dates.
+        """
         planned = ((file.uri, manifest.date) for manifest in plan.manifests for file in manifest.files)
         dates = {canonical(uri): own for uri, own in planned if not (first_date(base_name(uri)) or first_date(uri))}
         found: set[str] = set()
@@ -147,7 +150,7 @@ class Planner:
         by_uri = {canonical(file.uri): file for file in files}
         if not by_uri:
             return set(), set()
-        # In this order: a manifest that a job takes up meanwhile goes from the prefix to the records.
+        # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
         found = chain(self._search.waiting(by_uri), self._search.on_date(date, by_uri))
         taken: set[str] = set()
         others: set[str] = set()
@@ -197,7 +200,7 @@ def _file(info: ObjectInfo) -> ManifestFile:
 
 
 def _left_out(info: ObjectInfo, is_of_other_date: bool, since: datetime | None) -> str | None:
-    """Why a file is not asked for."""
+    """Return why a file is left out of the plan."""
     if is_of_other_date:
         return "other_date"
     # S3 gives times in whole seconds

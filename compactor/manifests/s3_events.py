@@ -1,4 +1,4 @@
-"""Reads S3 events from the bodies of queue messages, in every shape in which they come.
+"""Reads S3 events from the bodies of queue messages, in each of their shapes.
 
 Shapes: a notification of S3 itself with any number of records, the same wrapped by SNS, an event of EventBridge, and
 the test event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
@@ -29,7 +29,7 @@ class EventError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one body announces.
+    """The files that one message body announces.
 
     Attributes:
         files: Created objects, each at the announced version.

@@ -1,1 +1,1 @@
-"""From announced files to manifests: the builder takes events in, the sealer ends the waiting of what is left over."""
+"""Turns announced files into manifests: the builder receives events, and the sealer closes parts that waited."""

@@ -19,7 +19,7 @@ from compactor.telemetry.logs import log_event
 
 @dataclass(slots=True)
 class BuildReport:
-    """What became of a batch of messages.
+    """The result of a batch of messages.
 
     Attributes:
         messages: How many there were.
@@ -29,7 +29,7 @@ class BuildReport:
         repeated: Files that were announced before.
         manifests: Manifests that were written.
         parts: Pending parts that were written.
-        failed: Why each message that failed has to be delivered again, by message id.
+        failed: The reason for each message that has to be delivered again, by message id.
     """
 
     messages: int = 0
@@ -107,7 +107,7 @@ class Builder:
                 report.skipped[reason] += 1
 
     def _build(self, date: str, group: Group, target_bytes: float, report: BuildReport) -> dict[str, str]:
-        """Write a manifest or a part of a group; returns why each file that is in neither has to be announced again."""
+        """Write a group as a manifest or part; return why each file that is in neither has to be announced again."""
         keys = [claim_key(file) for file in group.files]
         manifest_id = new_manifest_id(date)
         try:

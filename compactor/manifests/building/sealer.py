@@ -30,8 +30,8 @@ class SealReport:
     Attributes:
         manifests: Manifests that were written.
         sealed_parts: How many parts went into them.
-        waiting_parts: How many parts go on waiting.
-        oldest_seconds: Age of the oldest of these; 0 if there is none.
+        waiting_parts: How many parts still wait.
+        oldest_seconds: Age of the oldest waiting part; 0 if there is none.
         discarded: How many parts were deleted because their ids were revoked.
         unreadable: Objects that are no pending parts, each URI with what is wrong; a person has to check them.
     """
@@ -103,7 +103,7 @@ class Sealer:
         return info, part
 
     def _tried(self, date: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
-        """Seal parts together; passing trouble leaves them to the next call, and stops no other group."""
+        """Seal parts together. After a passing error, leave them to the next call and go on with other groups."""
         try:
             return self._seal_group(date, parts, report)
         except (TryAgainError, StuckError) as exc:
@@ -135,12 +135,12 @@ class Sealer:
         return settled
 
     def _is_bound(self, part: Manifest) -> bool:
-        """Bind a part; False if its id was revoked, so that its files went elsewhere."""
+        """Bind a part; return False if its id was revoked and another claimant took its files over."""
         is_bound = self.claimer.bind(part, "part")
         self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
         return is_bound
 
 
 def _is_settled(part: Manifest, claimed: Claimed) -> bool:
-    """Whether a part is in a manifest for good: this one, or one that an interrupted sealer wrote."""
+    """Return whether a part is finally in a manifest: this one, or one that an interrupted sealer wrote."""
     return part_key(part.manifest_id) in claimed.won | claimed.taken
