@@ -14,7 +14,7 @@ class BenchResult(BaseModel):
 
     Attributes:
         megabytes_per_second: Millions of stored input bytes per second on all cores, by the name of the engine.
-        machine: The machine, in words.
+        machine: A description of the machine.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

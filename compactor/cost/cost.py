@@ -59,7 +59,7 @@ class Shape:
     ratio: float = REFERENCE_RATIO
 
     def manifests_per_hour(self, load: Load) -> float:
-        """Full ones; under a light load those that waited long enough, as long as there is a file for each."""
+        """Full manifests; under a light load, those sealed by age, but no more than there are files."""
         by_age = min(load.files_per_hour, _HOUR_SECONDS / self.max_wait_seconds)
         return max(load.bytes_per_hour / self.target_manifest_bytes, by_age)
 
@@ -106,8 +106,8 @@ def estimate(load: Load, job: JobSize, shape: Shape) -> Estimate:
     """Estimate the cost of a steady load, with the job up around the clock.
 
     Args:
-        load: More than nothing.
-        job: The workers, which are taken to be enough for the load.
+        load: The input; not empty.
+        job: The workers, which are assumed to be enough for the load.
         shape: How the work is divided.
     """
     manifests = shape.manifests_per_hour(load)

@@ -15,7 +15,7 @@ _HOUR_SECONDS = 3600.0
 class MeasuredCost:
     """The latest commits on record, and the price of the workers for the same time.
 
-    Bytes, files and times are measured. That these workers made the commits, and their price, are not.
+    Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
 
     Attributes:
         since: The start of the first commit.

@@ -1,4 +1,4 @@
-"""S3 requests of each piece of work: counted where tests hold them against the code, else read from sources."""
+"""S3 requests of each piece of work. Tests check the counted ones; the others come from reading the sources."""
 
 import math
 from dataclasses import dataclass

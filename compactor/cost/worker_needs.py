@@ -17,7 +17,7 @@ class WorkerNeed:
     """The smallest job of one worker type that is enough for a load.
 
     Attributes:
-        busy_share: The share of their time that the workers work, the driver's left out.
+        busy_share: The share of time for which the workers are busy, without the driver.
     """
 
     job: JobSize
@@ -30,7 +30,7 @@ def worker_need(load: Load, bytes_per_second_per_core: float, worker_type: str, 
 
     Args:
         load: The input.
-        bytes_per_second_per_core: Measured stored input; a vCPU is taken to do as much as a core.
+        bytes_per_second_per_core: Measured stored input; a vCPU is assumed to do as much as a core.
         worker_type: Such as `G.2X`.
         glue_version: Sets the price.
     """
