@@ -104,7 +104,7 @@ class ObjectChanged(TryAgainError):
 
 
 class StagingError(TryAgainError):
-    """The row counts of an attempt do not add up. It was not committed, and counts as a failed attempt."""
+    """Staged files are missing, damaged or do not add up. Nothing was committed; the attempt counts as failed."""
 
     next_move = "run it again: it stages everything again; if it fails again, keep the manifest and report a bug"
 

@@ -48,7 +48,7 @@ def canonical(uri: str) -> str:
 
 
 def is_s3(uri: str) -> bool:
-    """Whether a URI is in S3 (else it is on a local disk)."""
+    """Return whether a URI is in S3 (else it is on a local disk)."""
     return canonical(uri).startswith("s3://")
 
 
@@ -58,7 +58,7 @@ def folder(uri: str) -> str:
 
 
 def is_within(uri: str, prefix: str) -> bool:
-    """Whether a URI lies in a folder, without climbing out of it through `.` or `..`."""
+    """Return whether a URI lies in a folder, without climbing out of it through `.` or `..`."""
     path = canonical(uri)
     if any(segment in {".", ".."} for segment in path.split("/")):
         return False
@@ -71,12 +71,12 @@ def base_name(uri: str) -> str:
 
 
 def is_text(uri: str) -> bool:
-    """Whether a name is Unicode text. Python decodes a local name that is not UTF-8 to lone surrogates."""
+    """Return whether a name is Unicode text. Python decodes a local name that is not UTF-8 to lone surrogates."""
     return uri.isascii() or not _SURROGATE.search(uri)
 
 
 def is_delivery(uri: str) -> bool:
-    """Whether an object in the watched prefix is a delivered manifest, and not a marker of a folder."""
+    """Return whether an object in the watched prefix is a delivered manifest, and not a marker of a folder."""
     return base_name(uri) not in {"", KEEP_MARKER}
 
 
@@ -108,7 +108,7 @@ def first_date(text: str) -> str | None:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a real calendar day, as `yyyy-mm-dd`."""
+    """Return whether a text is a real calendar day, as `yyyy-mm-dd`."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -191,7 +191,7 @@ class Layout:
         return self.manifests_folder + KEEP_MARKER
 
     def manifest(self, manifest_id: str) -> str:
-        """Where a manifest is delivered."""
+        """The place to which a manifest is delivered."""
         return f"{self.manifests_folder}{manifest_id}.json"
 
     def archived_manifest(self, key: ManifestKey) -> str:
@@ -281,7 +281,7 @@ class Layout:
         return f"{folder(self.state)}redriven/"
 
     def redriven_inputs(self, manifest_id: str, run_id: str) -> str:
-        """Where one run writes the lines of a redriven manifest; two runs may try the same id."""
+        """The place where one run writes the lines of a redriven manifest; two runs may try the same id."""
         return f"{self.redriven_folder}{manifest_id}/{run_id}/"
 
     @property

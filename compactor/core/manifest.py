@@ -207,7 +207,7 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime) -
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:
-    """Whether a manifest may name a file: below an allowed prefix, or redriven lines of its own or its predecessors."""
+    """Return whether a manifest may name a file: in an allowed prefix, or its own or predecessors' redriven lines."""
     if any(layout.is_within(uri, prefix) for prefix in allowed_prefixes):
         return True
     owner = layout.redriven_owner(uri, redriven_folder) if redriven_folder else None

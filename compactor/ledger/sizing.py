@@ -93,7 +93,7 @@ def partitioning(files: int, manifests_in_flight: int, cores: int) -> Partitioni
 
 
 def is_right_sized(size_bytes: int, target_file_bytes: int) -> bool:
-    """Whether an output file is within the tolerance of the target."""
+    """Return whether an output file is within the tolerance of the target."""
     return abs(size_bytes - target_file_bytes) <= SIZE_TOLERANCE * target_file_bytes
 
 

@@ -19,7 +19,7 @@ _JOB_FOLDERS = frozenset({"_temporary", "_spark_metadata"})
 
 
 def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) -> str | None:
-    """Why an object is not input: one of `NOT_DATA`; None if it is input.
+    """Return why an object is not input: one of `NOT_DATA`; None if it is input.
 
     Args:
         uri: The object.

@@ -1,1 +1,1 @@
-"""Turns announced files into manifests: the builder receives events, and the sealer closes parts that waited."""
+"""Turns announced files into manifests: the builder receives events, and the sealer seals pending parts."""
