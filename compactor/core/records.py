@@ -68,7 +68,7 @@ class FileReport(Document):
         detail: What was found and what was expected; empty if compacted.
         size_bytes: As stored.
         etag: The version that was read.
-        codec: What it was encoded with: one of `compactor.ndjson.codecs.CODECS`.
+        codec: What it was compressed with; `none` if it was not.
         decoded_bytes: Its length after decoding.
         lines: All lines, a last one without line feed included.
         blank_lines: Lines of nothing but spaces, tabs and carriage returns.
@@ -208,7 +208,8 @@ class DeadLetter(Document):
     """The outcome of a manifest that cannot be compacted.
 
     Attributes:
-        reason: One of `compactor.core.manifest.REASONS`.
+        kind: Always `dead_letter`.
+        reason: Why, as one word.
         message: What is wrong, where, and what was expected.
         source_uri: The object that the manifest was read from.
     """

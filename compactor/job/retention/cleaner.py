@@ -38,7 +38,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something old enough to go that had to stay."""
+    """Something old enough to go that had to stay.
+
+    Attributes:
+        where: The URI of the object.
+        reason: Why it has to stay.
+    """
 
     where: str
     reason: str
@@ -60,7 +65,7 @@ class CleaningReport:
         removed: Objects by kind; in a dry run, those that would go.
         removed_bytes: Their total length.
         kept: How many were old enough to go and had to stay, by reason.
-        kept_named: The first of them.
+        kept_named: The first hundred of these.
         position: Where the next call goes on; None when all is done.
     """
 

@@ -11,7 +11,11 @@ _HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceCost:
-    """The estimated dollars of one service for the load of the period, workers aside."""
+    """The estimated dollars of one service for the load of the period, workers aside.
+
+    Attributes:
+        dollars: The cost of the period.
+    """
 
     service: str
     item: str

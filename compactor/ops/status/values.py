@@ -17,7 +17,7 @@ class Rates:
     """Stored input per second.
 
     Attributes:
-        window_seconds: The window of the first two rates: the last minutes, as far as the ledger's summaries reach.
+        window_seconds: The window of the first two rates: 900, or less if the ledger's summaries reach back less.
         arriving_bytes_per_second: Input of the manifests created in the window.
         processed_bytes_per_second: Input of the manifests committed in the window, pauses included.
         at_work_bytes_per_second: Input of the latest commits over the time in which any of them was in progress; None
@@ -62,7 +62,11 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Lines that the latest commits rejected."""
+    """Lines that the latest commits rejected.
+
+    Attributes:
+        commits: How many of the latest commits were read, at most 64.
+    """
 
     commits: int
     lines: int
@@ -75,10 +79,10 @@ class DeadLetters:
 
     Attributes:
         manifests: All dead letters, redriven or not.
-        looked_at: How many of them, the latest, were read. The next three are about these.
+        looked_at: How many of them, the latest 50, were read. The next three are about these.
         open: Dead letters that were not redriven.
         by_reason: The open ones by reason.
-        latest: Some of the open ones, the latest first.
+        latest: The latest five of the open ones, the latest first.
     """
 
     manifests: int
@@ -95,7 +99,7 @@ class FilesQuarantined:
     Attributes:
         commits: How many of the latest commits were read.
         open: How many files.
-        latest: Some of the files, the latest first.
+        latest: The latest five of the files, the latest first.
     """
 
     commits: int
@@ -151,9 +155,10 @@ class Status:
     Attributes:
         as_of: When this was read.
         state: The most urgent finding.
-        runs: The runs with a recent heartbeat.
+        runs: The runs that sent a heartbeat in the last 40 seconds.
+        latency: The time from arrival to visible; None before the first commit.
         last_heartbeat_at: While no run is alive, the latest heartbeat of one that died; None if there is none.
-        recent: Summaries of the latest commits, oldest first.
+        recent: Summaries of the latest commits, oldest first, at most 64.
         ratio: Parquet bytes per decoded input byte, as learned from the ledger.
     """
 
