@@ -63,10 +63,10 @@ class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines == lines`.
 
     Attributes:
-        uri: As the manifest spells it.
-        status: What became of it.
+        uri: The URI, as the manifest spells it.
+        status: What became of the file.
         detail: What was found and what was expected; empty if compacted.
-        size_bytes: As stored.
+        size_bytes: The stored size.
         etag: The version that was read.
         codec: What it was compressed with; `none` if it was not.
         decoded_bytes: Its length after decoding.
@@ -321,7 +321,7 @@ class RecentCommit(Document):
     """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
 
     Attributes:
-        seconds: From the start of the winning attempt to the decision.
+        seconds: The time from the start of the winning attempt to the decision.
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.

@@ -82,7 +82,7 @@ class CostLine(HourlyCost):
     """One item of an estimate.
 
     Attributes:
-        quantity: In units of the price.
+        quantity: The quantity, in units of the price.
         quantity_per: The period of the quantity: a month where the price is monthly.
     """
 

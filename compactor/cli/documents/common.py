@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache, reduce
 from inspect import getdoc
@@ -24,13 +24,12 @@ Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date", "patte
 DESCRIPTIONS = {
     "basis": "Whether the quantity was given, counted from the code, or assumed.",
     "blank_lines": "Number of blank lines.",
-    "by_reason": "Number by reason.",
-    "by_status": "Number by status.",
+    "by_reason": "Rejected lines by reason.",
+    "by_status": "Quarantined files by status.",
     "commits": "Number of commits.",
     "created_at": "Time of the creation.",
     "date": "Date of the manifest.",
     "dead_letter_manifests": "Dead letters.",
-    "dead_letters": "Number of manifests that became dead letters.",
     "decided_at": "Time of the decision.",
     "decoded_bytes": "Size of the compacted input files after decoding.",
     "dollars_at_work": "Cost of the workers for the time at work.",
@@ -45,7 +44,7 @@ DESCRIPTIONS = {
     "input_bytes": "Stored size of the compacted input files.",
     "input_files": "Number of compacted input files.",
     "item": "What is paid for.",
-    "kind": "What is or was redriven.",
+    "kind": "What was redriven, or would be.",
     "lines": "Number of lines.",
     "manifest_id": "Id of the manifest.",
     "manifests": "Number of manifests.",
@@ -84,8 +83,7 @@ class Document(BaseModel):
 
     def __init_subclass__(cls, of: type | None = None, shown: Sequence[str] = (), without: Sequence[str] = ()) -> None:
         super().__init_subclass__()
-        own = {name: json_type(hint) for name, hint in cls.__annotations__.items()}
-        cls.__annotations__ = own
+        own = cls.__annotations__ = {name: json_type(hint) for name, hint in cls.__annotations__.items()}
         if of is None:
             return
         descriptions = DESCRIPTIONS | _descriptions(of)
@@ -106,12 +104,8 @@ def json_type(hint: Any) -> Any:
     """The type of what is printed for a value."""
     if hint is datetime:
         return Time
-    if (
-        isinstance(hint, type)
-        and not issubclass(hint, Document)
-        and (is_dataclass(hint) or issubclass(hint, BaseModel))
-    ):
-        return document(hint)
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel)):
+        return hint if issubclass(hint, Document) else document(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if not parts or origin in {Annotated, Literal}:
         return hint
@@ -119,9 +113,9 @@ def json_type(hint: Any) -> Any:
     return reduce(or_, inner) if origin in {Union, UnionType} else origin[inner]
 
 
-def _fields(of: type, shown: Sequence[str]) -> dict[str, Any]:
+def _fields(of: Any, shown: Sequence[str]) -> dict[str, Any]:
     hints = {name: Date if name == "date" and hint is str else hint for name, hint in get_type_hints(of).items()}
-    names = of.model_fields if issubclass(of, BaseModel) else of.__dataclass_fields__
+    names = of.model_fields if issubclass(of, BaseModel) else [each.name for each in fields(of)]
     return {name: hints[name] for name in names} | {
         name: get_type_hints(getattr(of, name).fget)["return"] for name in shown
     }

@@ -77,7 +77,8 @@ class Totals(Work):
     Attributes:
         failed_attempts: Attempts that ended without an outcome.
         redrives: The number of redrives.
-        lines: Of all files that were read: `rows + rejected_lines + blank_lines`.
+        dead_letters: Manifests that became dead letters.
+        lines: Lines of all files that were read: `rows + rejected_lines + blank_lines`.
         quarantined: Quarantined files by status.
         at_work_seconds: Time during which at least one of these manifests was being processed.
         clocks_off: Manifests dated by the store, because the clock of their driver was wrong.

@@ -26,7 +26,7 @@ class Period:
     """A time span in UTC.
 
     Attributes:
-        since: The start.
+        since: The start of the period.
         until: The end, which is not part of the period.
     """
 

@@ -35,7 +35,7 @@ class Drain:
     """The time until nothing waits.
 
     Attributes:
-        seconds: None if that is never, or unknown.
+        seconds: The backlog over the net rate; None if it never empties, or if that is unknown.
         is_never: Whether the backlog never empties at the present rates.
         reason: Why, in words.
     """
@@ -113,7 +113,7 @@ class SchemaSeen:
     """The latest schema version.
 
     Attributes:
-        version: 0 before the first.
+        version: The number of the version; 0 before the first.
         columns: The number of its columns.
         newest_column: The last column; empty if there is none.
         changed_at: When the version was created; None before the first.
@@ -133,10 +133,11 @@ class Spent:
         reason: Why the cost is unknown; empty if it is known.
         job: The workers of the latest run on Glue.
         run_seconds: The age of that run.
-        run_dollars: Its cost so far.
+        run_dollars: The cost of that run so far.
         day_dollars: The cost of all runs in the last 24 hours.
         dollars_per_hour: The price of the latest run's workers.
-        dollars_per_terabyte: Per terabyte of input of the latest commits, pauses included; None without commits.
+        dollars_per_terabyte: The cost per terabyte of input of the latest commits, pauses included; None without
+            commits.
     """
 
     reason: str = ""
