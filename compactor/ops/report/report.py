@@ -86,20 +86,17 @@ def _spread(spread: Spread | None, of: str) -> dict[str, Any] | None:
 
 def _cost(spent: Spending) -> dict[str, Any]:
     """With the key names of `compactor cost`."""
+    plain = ("job", "is_job_named", "is_local", "elapsed_seconds", "at_work_seconds", "services")
+    elapsed, at_work, compared = spent.job_dollars, spent.at_work_dollars, spent.classic_dollars
     return {
-        "job": spent.job,
-        "is_job_named": spent.is_job_named,
-        "is_local": spent.is_local,
-        "elapsed_seconds": spent.elapsed_seconds,
-        "at_work_seconds": spent.at_work_seconds,
-        "dollars_elapsed": spent.job_dollars,
-        "dollars_at_work": spent.at_work_dollars,
-        "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.job_dollars),
-        "dollars_per_terabyte_at_work": spent.per_terabyte(spent.at_work_dollars),
+        **{name: getattr(spent, name) for name in plain},
+        "dollars_elapsed": elapsed,
+        "dollars_at_work": at_work,
+        "dollars_per_terabyte_elapsed": spent.per_terabyte(elapsed),
+        "dollars_per_terabyte_at_work": spent.per_terabyte(at_work),
         "compared": {
             **asdict(spent.classic),
-            "dollars_elapsed": spent.classic_dollars,
-            "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
+            "dollars_elapsed": compared,
+            "dollars_per_terabyte_elapsed": spent.per_terabyte(compared),
         },
-        "services": spent.services,
     }
