@@ -46,6 +46,7 @@ DESCRIPTIONS = {
     "item": "What is paid for.",
     "kind": "What was redriven, or would be.",
     "lines": "Number of lines.",
+    "longest_seconds": "The longest.",
     "manifest_id": "Id of the manifest.",
     "manifests": "Number of manifests.",
     "message": "What is wrong, where, and what was expected.",

@@ -10,7 +10,7 @@ from compactor.cost.prices import JobSize
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.report import figures
 from compactor.ops.report.period import Period
-from compactor.ops.report.spending import ServiceCost
+from compactor.ops.report.spending import Spending
 
 
 class Point(Document, of=health.Finding, shown=["severity"], without=["subject"]):
@@ -27,22 +27,16 @@ class Verdict(Document):
     points: list[Point] = Field(description="Reasons, most serious first; empty if all is in order.")
 
 
-class Durations(Document):
+class Durations(Document, of=figures.Spread, without=["values"]):
     """Time from the start of the successful attempt to the rows being visible, over manifests."""
 
     manifests: int = Field(description="Number of manifests.")
-    p50_seconds: float = Field(description="Half took at most this long.")
-    p99_seconds: float = Field(description="99 % took at most this long.")
-    longest_seconds: float = Field(description="The longest.")
 
 
-class Latency(Document):
+class Latency(Document, of=figures.Spread, without=["values"]):
     """Time from a file's arrival to its rows being visible."""
 
     files: int = Field(description="Number of files.")
-    p50_seconds: float = Field(description="Half took at most this long.")
-    p99_seconds: float = Field(description="99 % took at most this long.")
-    longest_seconds: float = Field(description="The longest.")
 
 
 class Work(Document, of=figures.Work, without=["arrivals"]):
@@ -100,20 +94,14 @@ class ComparedJob(Document, of=JobSize):
     dollars_per_terabyte_elapsed: float | None = Field(description="The same per terabyte; null without input.")
 
 
-class Cost(Document):
+class Cost(Document, of=Spending, without=["classic", "input_bytes"]):
     """Cost of the period, at list prices."""
 
-    job: JobSize = Field(description="Workers that the cost is about.")
-    is_job_named: bool = Field(description="Whether the caller named them; the ledger does not record workers.")
-    is_local: bool = Field(description="Whether the state is on a disk, so that nothing was paid to AWS.")
-    elapsed_seconds: float = Field(description="Length of the period.")
-    at_work_seconds: float = Field(description="Time during which any manifest was in progress.")
     dollars_elapsed: float = Field(description="Cost of those workers for the whole period.")
     dollars_at_work: float = Field(description="Cost of those workers for the time at work.")
     dollars_per_terabyte_elapsed: float | None = Field(description="The former per terabyte; null without input.")
     dollars_per_terabyte_at_work: float | None = Field(description="The latter per terabyte; null without input.")
     compared: ComparedJob = Field(description="A common job to compare with.")
-    services: list[ServiceCost] = Field(description="Estimate of other services; empty without input.")
 
 
 class Report(Document):
