@@ -88,7 +88,7 @@ class Finding:
     """One condition that holds.
 
     Attributes:
-        condition: Which one.
+        condition: The condition, as alarms name it.
         reason: Why it is known to hold, as a sentence without its full stop.
         next_move: What to do about it, often a command; empty if nothing has to be done.
         subject: What it is about where a condition may hold of several things, as one word.

@@ -45,7 +45,7 @@ class JobRun:
         started_at: When it was requested.
         changed_at: When anything about it changed last.
         ended_at: When it ended; None while it is alive.
-        error: Glue's message about its end.
+        error: Glue's message about its end; empty if there is none.
         size: Its workers; None where Glue does not report them.
     """
 

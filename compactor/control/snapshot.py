@@ -72,7 +72,7 @@ class Snapshot:
     """Everything that is decided on.
 
     Attributes:
-        runs: Glue's runs of the last weeks, the newest first.
+        runs: Glue's runs of the last 15 days, the newest first.
         heartbeats: The heartbeats of all runs.
         queue: The queue of S3 events; None also where there is none.
         queue_oldest_seconds: The age of the oldest message; None also where there is none.

@@ -63,12 +63,12 @@ class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines == lines`.
 
     Attributes:
-        uri: As the manifest spells it.
+        uri: The URI, as the manifest spells it.
         status: The result for the file.
         detail: What was found and what was expected; empty if compacted.
-        size_bytes: As stored.
+        size_bytes: The stored size.
         etag: The version that was read.
-        codec: Its compression: one of `compactor.ndjson.codecs.CODECS`.
+        codec: Its compression, one of `CODECS`; `none` if it was not compressed.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that hold only spaces, tabs and carriage returns.
@@ -208,7 +208,8 @@ class DeadLetter(Document):
     """The outcome of a manifest that cannot be compacted.
 
     Attributes:
-        reason: One of `compactor.core.manifest.REASONS`.
+        kind: Always `dead_letter`.
+        reason: Why, as one word.
         message: What is wrong, where, and what was expected.
         source_uri: The object that the manifest was read from.
     """
@@ -320,7 +321,7 @@ class RecentCommit(Document):
     """Summary of a commit in a ring of fixed size. Sizing learns from it, and `status` shows it.
 
     Attributes:
-        seconds: From the start of the winning attempt to the decision.
+        seconds: The time from the start of the winning attempt to the decision.
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.

@@ -33,7 +33,12 @@ _HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The input: files, and the stored length of each."""
+    """The input.
+
+    Attributes:
+        files_per_hour: Files per hour, as given.
+        file_bytes: The stored size of a file.
+    """
 
     files_per_hour: float
     file_bytes: int
@@ -49,7 +54,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the settings divide the work; `ratio` is Parquet bytes per input byte."""
+    """How the settings divide the work.
+
+    Attributes:
+        target_manifest_bytes: The size of the files that make up a manifest.
+        target_file_bytes: The size of an output file.
+        max_wait_seconds: The longest time a file waits for its manifest to fill.
+        trigger_interval_seconds: The time between two micro-batches.
+        ratio: Parquet bytes per input byte.
+    """
 
     engine: EngineName
     target_manifest_bytes: int
@@ -66,7 +79,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class CostLine(HourlyCost):
-    """One item of an estimate. The quantity is in units of the price per hour, or per month where that is monthly."""
+    """One item of an estimate.
+
+    Attributes:
+        quantity: The quantity, in units of the price.
+        quantity_per: The period of the quantity: a month where the price is monthly.
+    """
 
     service: str
     item: str
@@ -85,7 +103,13 @@ class CostLine(HourlyCost):
 
 @dataclass(frozen=True, slots=True)
 class Estimate(HourlyCost):
-    """The cost of a load."""
+    """The cost of a load.
+
+    Attributes:
+        load: The input.
+        manifests_per_hour: Manifests that the load makes in an hour.
+        outputs_per_manifest: Parquet files of each manifest.
+    """
 
     load: Load
     job: JobSize

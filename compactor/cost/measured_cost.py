@@ -18,6 +18,7 @@ class MeasuredCost:
     Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
 
     Attributes:
+        commits: The number of commits, at most 64.
         since: The start of the first commit.
         until: The end of the last commit.
         input_bytes: The stored length of the compacted files.

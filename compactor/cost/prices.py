@@ -16,7 +16,9 @@ class Price:
     """One price.
 
     Attributes:
-        dollars: For `per` units.
+        dollars: The price of `per` units.
+        per: The number of units that the price is for.
+        unit: What is counted.
         source: Where the figure comes from.
         as_of: The date it was looked up.
         is_monthly: Whether a unit is paid for a month.
@@ -86,9 +88,10 @@ class JobSize(HourlyCost):
     """The workers of a Glue job.
 
     Attributes:
-        worker_type: Such as `G.2X`.
-        workers: All of them, the driver's included.
-        glue_version: Such as `6.0`.
+        worker_type: The type of a worker, such as `G.2X`.
+        workers: The number of workers, the driver's included.
+        glue_version: The version of Glue, such as `6.0`.
+        dpu: DPU of all workers together.
     """
 
     worker_type: str

@@ -40,7 +40,7 @@ class Column(BaseModel):
         key: The JSON key; None for the column of rescued data.
         name: The name in the Parquet files.
         added_in: The first schema version that has it.
-        type: One of `compactor.schema.column_types`, or `RESCUED_TYPE`.
+        type: The type, such as `string` or `decimal(10,2)`.
         epoch: The unit of numbers in a timestamp column.
         source_uri: The first input file that had the key; empty for a column of the schema file.
     """

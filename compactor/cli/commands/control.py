@@ -60,14 +60,12 @@ def _document(checked: Check) -> dict[str, Any]:
     snapshot = checked.snapshot
     backlog = snapshot.backlog
     return {
+        **shallow(checked),
         "snapshot": {
             **shallow(snapshot),
             "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
             "unknown": {str(key): why for key, why in snapshot.unknown.items()},
         },
-        "actions": [shallow(action) for action in checked.actions],
-        "done": list(checked.done),
-        "failed": list(checked.failed),
     }
 
 

@@ -8,7 +8,7 @@ import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.output import print_json
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.formatting import count
 from compactor.ops.doctor.findings import Finding, settings_findings
@@ -79,7 +79,7 @@ def _document(found: list[Finding]) -> dict[str, Any]:
     return {
         "faults": _number(found, "fault"),
         "warnings": _number(found, "warning"),
-        "findings": [shallow(each) for each in found],
+        "findings": found,
     }
 
 

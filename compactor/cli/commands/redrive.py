@@ -1,7 +1,7 @@
 """`compactor redrive`: processes dead letters, quarantined files or rejected lines again."""
 
 import sys
-from typing import Any, cast
+from typing import cast
 
 import click
 from rich.console import Console
@@ -60,7 +60,7 @@ def redrive(
     with Console(stderr=True).status("redriving"):
         report = app.redriver().redrive(scan, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, "kind": kind, **_document(report)})
+        print_json({"dry_run": dry_run, "kind": kind, **shallow(report)})
     else:
         _show(report, scope.kind, dry_run=dry_run)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
@@ -88,14 +88,6 @@ def _asked(scan: ScanResult) -> ExitCode | None:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _document(report: RedriveReport) -> dict[str, Any]:
-    return {
-        "redriven": [shallow(each) for each in report.redriven],
-        "refused": [shallow(each) for each in report.refused],
-        "healed": report.healed,
-    }
 
 
 def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from compactor.cli.documents.common import CountByReason, Document
+from compactor.cli.documents.common import Document
+from compactor.job.retention.cleaner import CleaningReport
 
 
 class Removed(Document):
@@ -14,22 +15,12 @@ class Removed(Document):
     checkpoint_files: int = Field(description="Checkpoint files of ended runs.")
 
 
-class Kept(Document):
-    """An object that could not be removed."""
-
-    where: str = Field(description="URI of the object.")
-    reason: str = Field(description="Why it has to stay.")
-
-
-class Cleaning(Document):
+class Cleaning(Document, of=CleaningReport, without=["position"]):
     """What was removed by age. With `--dry-run` nothing is removed."""
 
     dry_run: bool = Field(description="Whether nothing was removed.")
     archive_days: int = Field(description="Age that was applied, in days.")
     removed: Removed = Field(description="Number of objects that were removed, or would be.")
-    removed_bytes: int = Field(description="Their size.")
-    kept: CountByReason = Field(description="Objects that have to stay, by reason.")
-    kept_named: list[Kept] = Field(description="The first hundred of those objects.")
 
 
 Root = Cleaning

@@ -1,10 +1,16 @@
-"""What JSON documents of several commands have in common."""
+"""Derives the types of JSON documents from the values that commands print."""
 
-from typing import Annotated
+import re
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache, reduce
+from inspect import getdoc
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
-
-from compactor.core.records import FileStatus
 
 Time = Annotated[
     str,
@@ -15,104 +21,117 @@ Time = Annotated[
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date", "pattern": r"^\d{4}-\d\d-\d\d$"})]
 """A calendar day, `yyyy-mm-dd`."""
 
-CountByReason = dict[str, int]
+DESCRIPTIONS = {
+    "basis": "Whether the quantity was given, counted from the code, or assumed.",
+    "blank_lines": "Number of blank lines.",
+    "by_reason": "Rejected lines by reason.",
+    "by_status": "Quarantined files by status.",
+    "commits": "Number of commits.",
+    "created_at": "Time of the creation.",
+    "date": "Date of the manifest.",
+    "dead_letter_manifests": "Dead letters.",
+    "decided_at": "Time of the decision.",
+    "decoded_bytes": "Size of the compacted input files after decoding.",
+    "dollars_at_work": "Cost of the workers for the time at work.",
+    "dollars_elapsed": "Cost of the workers for the whole time.",
+    "dollars_per_hour": "Cost per hour.",
+    "dollars_per_month": "Cost per month of 730 hours.",
+    "dollars_per_terabyte": "Cost per terabyte of stored input.",
+    "dollars_per_terabyte_at_work": "Cost of the time at work per terabyte; null without input.",
+    "dollars_per_terabyte_elapsed": "Cost of the whole time per terabyte; null without input.",
+    "engine": "Engine that converts the files.",
+    "heartbeat_at": "Time of the last heartbeat.",
+    "input_bytes": "Stored size of the compacted input files.",
+    "input_files": "Number of compacted input files.",
+    "item": "What is paid for.",
+    "kind": "What was redriven, or would be.",
+    "lines": "Number of lines.",
+    "longest_seconds": "The longest.",
+    "manifest_id": "Id of the manifest.",
+    "manifests": "Number of manifests.",
+    "message": "What is wrong, where, and what was expected.",
+    "output_bytes": "Size of the Parquet files with rows.",
+    "output_files": "Number of Parquet files with rows.",
+    "p50_seconds": "Half took at most this long.",
+    "p99_seconds": "99 % took at most this long.",
+    "reason": "Reason, as one word.",
+    "records": "Number of rows.",
+    "rejected_lines": "Number of rejected lines.",
+    "rejects_by_reason": "Rejected lines by reason.",
+    "rows": "Number of rows.",
+    "run_id": "Id of the run.",
+    "service": "AWS service.",
+    "severity": "Whether a person has to act, or to check.",
+    "started_at": "Time of the start.",
+    "uri": "URI of the file.",
+    "version": "Number of the version, from 1.",
+    "word": "State, as one word.",
+}
+"""Descriptions of keys that mean the same in every document. The `Attributes:` of a type come first."""
+
+_ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {6,}.+)*)", re.MULTILINE)
 
 
 class Document(BaseModel):
-    """A JSON object that has exactly the keys of its fields."""
+    """A JSON object that has exactly the keys of its fields.
+
+    A field whose type is a dataclass or a record holds the document of that type. A subclass with `of=TYPE` also has a
+    key for each field of that type, without those in `without`, and for each property in `shown`. A field of its own
+    replaces the type's.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-class Job(Document):
-    """Workers of a Glue job."""
-
-    worker_type: str = Field(description="Worker type, such as `G.2X`.")
-    workers: int = Field(description="Number of workers, including the driver's.")
-    glue_version: str = Field(description="Glue version, such as `6.0`.")
-
-
-class PricedJob(Job):
-    """Workers of a Glue job, with their price."""
-
-    dollars_per_hour: float = Field(description="Price of these workers for an hour.")
-    dollars_per_month: float = Field(description="Price of these workers for a month of 730 hours.")
+    def __init_subclass__(cls, of: type | None = None, shown: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+        super().__init_subclass__()
+        own = cls.__annotations__ = {name: json_type(hint) for name, hint in cls.__annotations__.items()}
+        if of is None:
+            return
+        descriptions = DESCRIPTIONS | _descriptions(of)
+        mirrored = {name: json_type(hint) for name, hint in _fields(of, shown).items() if name not in without}
+        cls.__annotations__ = mirrored | own
+        for name in mirrored.keys() - own.keys():
+            setattr(cls, name, Field(description=descriptions.get(name)))
 
 
-class RecentCommit(Document):
-    """The summary of one commit."""
-
-    manifest_id: str = Field(description="Manifest.")
-    date: Date = Field(description="Date of the manifest.")
-    decided_at: Time = Field(description="Time of the commit.")
-    arrived_at: Time | None = Field(description="Time at which the manifest was created; null if unknown.")
-    seconds: float = Field(description="Time from the start of the successful attempt to the commit.")
-    input_files: int = Field(description="Number of compacted input files.")
-    input_bytes: int = Field(description="Stored size of the compacted input files.")
-    decoded_bytes: int = Field(description="Size of those files after decoding.")
-    records: int = Field(description="Number of rows.")
-    rejected_lines: int = Field(description="Number of rejected lines.")
-    rejects: CountByReason = Field(description="Rejected lines by reason.")
-    quarantined: dict[str, int] = Field(description="Quarantined files by status.")
-    output_files: int = Field(description="Number of Parquet files with rows.")
-    output_bytes: int = Field(description="Size of those Parquet files.")
+@cache
+def document(of: type) -> type[Document]:
+    """The document that has a key for each field of a type."""
+    summary, _, _ = (of.__doc__ or "").partition("\n\n")
+    return type(of.__name__, (Document,), {"__doc__": summary, "__module__": __name__, "__annotations__": {}}, of=of)
 
 
-class Run(Document):
-    """A run of the job that sent a heartbeat in the last 40 seconds."""
-
-    run_id: str = Field(description="Id of the run.")
-    host: str = Field(description="Machine and boot that it runs on.")
-    started_at: Time = Field(description="Time at which the run started.")
-    heartbeat_at: Time = Field(description="Time of its last heartbeat.")
-
-
-class Discrepancy(Document):
-    """Something that does not add up."""
-
-    manifest_id: str = Field(description="Manifest; empty if none is known.")
-    where: str = Field(description="File or record.")
-    expected: str = Field(description="What the ledger says.")
-    found: str = Field(description="What is there.")
+def json_type(hint: Any) -> Any:
+    """The type of what is printed for a value."""
+    if hint is datetime:
+        return Time
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel)):
+        return hint if issubclass(hint, Document) else document(hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if not parts or origin in {Annotated, Literal}:
+        return hint
+    inner = tuple(json_type(part) for part in parts)
+    return reduce(or_, inner) if origin in {Union, UnionType} else origin[inner]
 
 
-class VerifiedFile(Document):
-    """A quarantined file."""
-
-    uri: str = Field(description="URI of the file.")
-    status: FileStatus = Field(description="Why the file was quarantined.")
-    detail: str = Field(description="What was found, and what was expected.")
-    committed_at: Time = Field(description="Time at which its manifest was committed.")
-    redriven: bool = Field(description="Whether the file has been redriven.")
-    manifest_id: str = Field(description="Manifest that names the file.")
+def _fields(of: Any, shown: Sequence[str]) -> dict[str, Any]:
+    hints = {name: Date if name == "date" and hint is str else hint for name, hint in get_type_hints(of).items()}
+    names = of.model_fields if issubclass(of, BaseModel) else [each.name for each in fields(of)]
+    return {name: hints[name] for name in names} | {
+        name: get_type_hints(getattr(of, name).fget)["return"] for name in shown
+    }
 
 
-class VerifiedManifest(Document):
-    """A dead letter."""
+def _descriptions(of: type) -> dict[str, str]:
+    """What the docstrings of a type and of its bases say about each field and property."""
+    found: dict[str, str] = {}
+    for each in reversed(of.__mro__):
+        texts = dict(_ATTRIBUTE.findall((getdoc(each) or "").partition("Attributes:\n")[2]))
+        properties = {name: value.__doc__ for name, value in vars(each).items() if isinstance(value, property)}
+        found |= {name: _sentence(text) for name, text in {**properties, **texts}.items() if text}
+    return found
 
-    manifest_id: str = Field(description="Id of the manifest.")
-    reason: str = Field(description="Reason, as one word.")
-    message: str = Field(description="What is wrong, where, and what was expected.")
-    redriven: bool = Field(description="Whether the manifest has been redriven.")
 
-
-class Verification(Document):
-    """What a verification has found."""
-
-    manifests: int = Field(description="Number of committed manifests that were verified.")
-    dead_letters: int = Field(description="Number of dead letters.")
-    unfinished: int = Field(description="Number of manifests that are not done.")
-    files: int = Field(description="Number of input files of the committed manifests.")
-    files_by_status: dict[str, int] = Field(description="Those input files by status.")
-    lines: int = Field(description="Number of lines in the compacted files.")
-    rows: int = Field(description="Number of lines that became a row.")
-    rejected_lines: int = Field(description="Number of rejected lines.")
-    blank_lines: int = Field(description="Number of blank lines.")
-    rejects_by_reason: CountByReason = Field(description="Rejected lines by reason.")
-    output_files: int = Field(description="Number of Parquet files with rows.")
-    output_bytes: int = Field(description="Size of those Parquet files.")
-    inputs_compared: int = Field(description="Number of input files whose every value was compared with its row.")
-    inputs_gone: int = Field(description="Number of input files that were deleted or replaced in the meantime.")
-    discrepancies: list[Discrepancy] = Field(description="What does not add up; empty if everything does.")
-    quarantined_files: list[VerifiedFile] = Field(description="Quarantined files.")
-    dead_letter_manifests: list[VerifiedManifest] = Field(description="Dead letters.")
+def _sentence(text: str) -> str:
+    words = " ".join(text.split()).replace("None", "null")
+    return words[0].upper() + words[1:]

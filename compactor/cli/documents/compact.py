@@ -2,22 +2,13 @@
 
 from pydantic import Field
 
-from compactor.cli.documents.common import Document, Time, Verification
+from compactor.cli.documents.common import Document, Time
+from compactor.cli.documents.verify import Verification
+from compactor.job.run_report import RunReport
 
 
-class Work(Document):
+class Work(Document, of=RunReport):
     """What this call did."""
-
-    committed: int = Field(description="Number of manifests that were committed.")
-    dead_lettered: int = Field(description="Number of manifests that became dead letters.")
-    quarantined_files: int = Field(description="Number of files that were quarantined.")
-    records: int = Field(description="Number of rows.")
-    rejected_lines: int = Field(description="Number of rejected lines.")
-    input_bytes: int = Field(description="Stored size of the compacted files.")
-    output_files: int = Field(description="Number of Parquet files with rows.")
-    output_bytes: int = Field(description="Size of those Parquet files.")
-    failures: dict[str, str] = Field(description="Last error of each manifest that was not finished, by its id.")
-    stuck: dict[str, str] = Field(description="What a person has to fix, by manifest id.")
 
 
 class Backlog(Document):

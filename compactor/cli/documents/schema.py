@@ -3,17 +3,11 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
-from compactor.schema.column_types import Epoch
+from compactor.schema import schema
 
 
-class Column(Document):
+class Column(Document, of=schema.Column, without=["added_in"]):
     """A column that a version added."""
-
-    name: str = Field(description="Name in the Parquet files.")
-    type: str = Field(description="Type, such as `string` or `decimal(10,2)`.")
-    key: str | None = Field(description="JSON key; null for the column of rescued data.")
-    epoch: Epoch | None = Field(description="Unit of numbers in a timestamp column; else null.")
-    source_uri: str = Field(description="First file that had the key; empty if the schema file declares the column.")
 
 
 class Version(Document):

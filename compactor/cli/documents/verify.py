@@ -2,7 +2,21 @@
 
 from pydantic import Field
 
-from compactor.cli.documents.common import Verification
+from compactor.cli.documents.common import Document
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.verify.report import VerifyReport
+
+
+class VerifiedFile(Document, of=QuarantinedFile):
+    """A quarantined file."""
+
+    redriven: bool = Field(description="Whether the file has been redriven.")
+
+
+class Verification(Document, of=VerifyReport):
+    """What a verification has found."""
+
+    quarantined_files: list[VerifiedFile] = Field(description="Quarantined files.")
 
 
 class Verified(Verification):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.ui.output import print_fields, shallow
+from compactor.cli.ui.output import print_fields
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
 from compactor.job.run_report import RunReport
@@ -89,12 +89,12 @@ class Closing:
             "held": self.plan.held,
             "held_until": self.plan.held_until,
             "resumed_manifests": None if self.dry_run else self.resumed,
-            "run": None if self.dry_run else shallow(self.run),
+            "run": None if self.dry_run else self.run,
             "backlog": None if self.left is None else _backlog_document(self.left),
             "is_interrupted": self.is_interrupted,
             "is_unfinished": self.is_unfinished,
             "needs_operator": self.needs_operator,
-            "verified": None if self.verification is None else shallow(self.verification),
+            "verified": self.verification,
             "seconds": round(self.seconds, 3),
         }
 

@@ -38,7 +38,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An object that is old enough to delete, but has to stay."""
+    """An object that is old enough to delete, but has to stay.
+
+    Attributes:
+        where: The URI of the object.
+        reason: Why it has to stay.
+    """
 
     where: str
     reason: str

@@ -11,6 +11,7 @@ class QuarantinedFile:
     """An input file that was quarantined whole.
 
     Attributes:
+        manifest_id: The manifest that names the file.
         status: Why it was quarantined.
         detail: What was found, and what was expected.
         committed_at: When its manifest was committed.

@@ -89,8 +89,8 @@ def is_in_sight(limit_seconds: float, spans: Iterable[tuple[Period, Spread | Non
 
 def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
     """How many output files there are of each size: within and outside the tolerance of the target."""
-    width = found.target_bytes / MIB / 8
-    low, high = (found.target_bytes * (1 + sign * SIZE_TOLERANCE) for sign in (-1, 1))
+    width = found.target_file_bytes / MIB / 8
+    low, high = (found.target_file_bytes * (1 + sign * SIZE_TOLERANCE) for sign in (-1, 1))
     # Bars start at 0 and are drawn in this order, so the counted files stand in front of the sum. The last one is
     # empty: it is there so that the axis shows every bin.
     bars: dict[str, list[tuple[int, float, float]]] = {"small": [], "within": [], "outside": []}

@@ -70,15 +70,10 @@ def commit_facts(finished: Finished, accepted: Accepted, commit: Commit, done: D
     return CommitFacts(
         finished=finished,
         sums={
+            **{name: getattr(summary, name) for name in ("input_files", "input_bytes", "output_files", "output_bytes")},
+            **{name: sum(getattr(file, name) for file in files) for name in ("lines", "rejected_lines", "blank_lines")},
             "manifests": 1,
-            "input_files": summary.input_files,
-            "input_bytes": summary.input_bytes,
-            "output_files": summary.output_files,
-            "output_bytes": summary.output_bytes,
             "rows": sum(file.records for file in files),
-            "rejected_lines": sum(file.rejected_lines for file in files),
-            "lines": sum(file.lines for file in files),
-            "blank_lines": sum(file.blank_lines for file in files),
             "clocks_off": int(finished.is_clock_off),
         },
         # Clocks differ: what seems to end before it began took no time.

@@ -50,7 +50,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket(Work):
-    """What became visible in one interval of the period."""
+    """What became visible in one interval of the period.
+
+    Attributes:
+        since: The start of the interval.
+        until: The end of the interval, which is not part of it.
+    """
 
     since: datetime
     until: datetime
@@ -71,7 +76,9 @@ class Totals(Work):
 
     Attributes:
         failed_attempts: Attempts that ended without an outcome.
-        lines: Of all files that were read: `rows + rejected_lines + blank_lines`.
+        redrives: The number of redrives.
+        dead_letters: Manifests that became dead letters.
+        lines: Lines of all files that were read: `rows + rejected_lines + blank_lines`.
         quarantined: Quarantined files by status.
         at_work_seconds: Time during which at least one of these manifests was being processed.
         clocks_off: Manifests dated by the store, because the clock of their driver was wrong.
@@ -89,9 +96,11 @@ class Totals(Work):
 
 @dataclass(frozen=True, slots=True)
 class SizeBin:
-    """Output files above `from_bytes` and up to `to_bytes`, which is None for the last bin.
+    """Output files of similar size.
 
     Attributes:
+        from_bytes: Files above this size.
+        to_bytes: Files up to this size; None for no limit.
         counted: Files of manifests that could fill a file of the target size.
         of_small_manifests: Files of manifests that could not.
     """
@@ -104,9 +113,16 @@ class SizeBin:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of output files; `hits` of the `counted` files are within the tolerance of the target."""
+    """Sizes of output files.
 
-    target_bytes: int
+    Attributes:
+        target_file_bytes: The target size.
+        bins: The histogram, smallest first.
+        counted: Files of manifests that could fill one of the target size.
+        hits: Those within the tolerance of the target, 25 %.
+    """
+
+    target_file_bytes: int
     bins: tuple[SizeBin, ...]
     counted: int
     hits: int
@@ -114,7 +130,14 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A rejected line: its first bytes as text, and its full length (of its first piece, if kept in pieces)."""
+    """A rejected line.
+
+    Attributes:
+        source_uri: The file that has the line.
+        line_number: The number of the line, from 1.
+        head: Its first 80 bytes, as text.
+        length_bytes: The length of the line, or of its first piece.
+    """
 
     source_uri: str
     line_number: int
@@ -124,7 +147,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RejectReason:
-    """Lines rejected for one reason, and the number of manifests that had some."""
+    """Lines rejected for one reason.
+
+    Attributes:
+        manifests: The number of manifests that have some of them.
+        samples: A few of the lines; empty with `--no-samples`.
+    """
 
     reason: str
     lines: int
@@ -134,18 +162,29 @@ class RejectReason:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterLine:
-    """A dead letter; `is_redriven` is None if its records cannot be read."""
+    """A dead letter of the period.
+
+    Attributes:
+        done_at: The time of the decision.
+        redriven: Whether it was redriven; None if its records cannot be read.
+    """
 
     manifest_id: str
     reason: str
     message: str
-    since: datetime
-    is_redriven: bool | None
+    done_at: datetime
+    redriven: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class AddedColumn:
-    """A new column and the first file that had it: "" if it was declared, None if that is not on record."""
+    """A column that a version added.
+
+    Attributes:
+        name: The name in the Parquet files.
+        type: Such as `string` or `decimal(10,2)`.
+        source_uri: The first file that had the key; empty if it was declared, None if it was not recorded.
+    """
 
     name: str
     type: str
@@ -154,7 +193,14 @@ class AddedColumn:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """A schema version; `columns` counts all of its columns, `added` lists the first of the `added_columns`."""
+    """A schema version.
+
+    Attributes:
+        manifest_id: The manifest that caused it.
+        columns: The number of its columns.
+        added_columns: The number of columns that it added.
+        added: The first 40 of those.
+    """
 
     version: int
     created_at: datetime

@@ -1,7 +1,7 @@
 """Finds in the ledger what was written in a period, by one listing. Reads no record."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.layout import Layout, base_name, redrive_number
@@ -32,11 +32,6 @@ class ListedCounts:
     redrives: int = 0
 
 
-@dataclass(slots=True)
-class _Day(ListedCounts):
-    listed: list[Listed] = field(default_factory=list)
-
-
 def finished_in(
     store: ObjectStore, layout: Layout, ledger: Ledger, period: Period, counts: ListedCounts
 ) -> Iterator[Listed]:
@@ -47,18 +42,18 @@ def finished_in(
     """
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
 
-    def listed(date: str) -> _Day:
-        found = _Day()
+    def listed(date: str) -> tuple[list[Listed], ListedCounts]:
+        found, counted = list[Listed](), ListedCounts()
         for info in store.list(layout.ledger_folder_of(date)):
             name = base_name(info.uri)
             if name == "done.json" and near.holds(info.modified_at):
-                found.listed.append(Listed(ManifestKey(date, info.uri.rsplit("/", 2)[1]), info.modified_at))
+                found.append(Listed(ManifestKey(date, info.uri.rsplit("/", 2)[1]), info.modified_at))
             elif period.holds(info.modified_at):
-                found.failed_attempts += name.endswith("-failed.json")
-                found.redrives += redrive_number(name) is not None
-        return found
+                counted.failed_attempts += name.endswith("-failed.json")
+                counted.redrives += redrive_number(name) is not None
+        return found, counted
 
-    for found in map_ordered(listed, ledger.dates(), threads=DAYS_AT_ONCE):
-        counts.failed_attempts += found.failed_attempts
-        counts.redrives += found.redrives
-        yield from found.listed
+    for found, counted in map_ordered(listed, ledger.dates(), threads=DAYS_AT_ONCE):
+        counts.failed_attempts += counted.failed_attempts
+        counts.redrives += counted.redrives
+        yield from found

@@ -23,7 +23,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From `since`, up to but not including `until`; both in UTC."""
+    """A time span in UTC.
+
+    Attributes:
+        since: The start of the period.
+        until: The end, which is not part of the period.
+    """
 
     since: datetime
     until: datetime

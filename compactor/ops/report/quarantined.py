@@ -22,8 +22,8 @@ def dead_letter_lines(letters: Iterable[DeadLetterFacts], redrive_log: RedriveLo
     """Dead letters with their state of redrive, in the order given."""
 
     def line_of(facts: DeadLetterFacts) -> DeadLetterLine:
-        outcome, is_redriven = facts.outcome, _redrives(was_redriven, facts.outcome.manifest_id, redrive_log)
-        return DeadLetterLine(outcome.manifest_id, outcome.reason, outcome.message, facts.finished.moment, is_redriven)
+        outcome, redriven = facts.outcome, _redrives(was_redriven, facts.outcome.manifest_id, redrive_log)
+        return DeadLetterLine(outcome.manifest_id, outcome.reason, outcome.message, facts.finished.moment, redriven)
 
     return tuple(map_ordered(line_of, letters))
 

@@ -1,6 +1,7 @@
 """Reads what a report needs: one listing of the ledger, and only the records of the period."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout
@@ -24,6 +25,7 @@ SAMPLED_REASONS = 20
 SAMPLES = 3  # of each reason, from as many manifests if possible
 
 
+@dataclass(frozen=True, slots=True)
 class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
@@ -32,14 +34,11 @@ class ReportReader:
     of the few dates that are listed ahead.
     """
 
-    def __init__(
-        self, store: ObjectStore, layout: Layout, ledger: Ledger, registry: SchemaRegistry, redrive_log: RedriveLog
-    ) -> None:
-        self._store = store
-        self._layout = layout
-        self._ledger = ledger
-        self._registry = registry
-        self._redrive_log = redrive_log
+    store: ObjectStore
+    layout: Layout
+    ledger: Ledger
+    registry: SchemaRegistry
+    redrive_log: RedriveLog
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
@@ -54,7 +53,7 @@ class ReportReader:
                 unreadable_records += 1
                 unreadable += [found][: SHOWN_UNREADABLE - len(unreadable)]
         try:
-            changes, latest = schema_changes(self._store, self._layout, self._registry, period), self._registry.latest()
+            changes, latest = schema_changes(self.store, self.layout, self.registry, period), self.registry.latest()
         except (RecordUnreadable, ObjectNotFound) as exc:
             # Nothing is said of any version: all later ones build on the damaged one.
             changes, latest = (), EMPTY_SCHEMA
@@ -67,12 +66,12 @@ class ReportReader:
             buckets=tallies.buckets(),
             sizes=tallies.sizes(),
             rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
-            dead_letters=dead_letter_lines(tallies.dead_letters, self._redrive_log),
+            dead_letters=dead_letter_lines(tallies.dead_letters, self.redrive_log),
             dead_letters_by_reason=dict(tallies.dead_letters_by_reason),
             dead_letters_kept=sum(
-                info.uri.endswith(".reason.json") for info in self._store.list(self._layout.failed_folder)
+                info.uri.endswith(".reason.json") for info in self.store.list(self.layout.failed_folder)
             ),
-            quarantined_files=quarantined_files(tallies.with_quarantined, self._ledger, self._redrive_log),
+            quarantined_files=quarantined_files(tallies.with_quarantined, self.ledger, self.redrive_log),
             schema_changes=changes,
             schema_version=latest.version,
             columns=len(latest.columns),
@@ -89,21 +88,21 @@ class ReportReader:
             except (RecordUnreadable, ObjectNotFound) as exc:
                 return str(exc)
 
-        return map_ordered(read, finished_in(self._store, self._layout, self._ledger, period, counts))
+        return map_ordered(read, finished_in(self.store, self.layout, self.ledger, period, counts))
 
     def _read(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
         key = listed.key
-        done = self._ledger.record(self._layout.done(key), Done)
+        done = self.ledger.record(self.layout.done(key), Done)
         moment = moment_of(done.done_at, listed.written_at)
         if not period.holds(moment):
             return None
         finished = Finished(key, moment, is_clock_off=moment != done.done_at)
-        outcome = self._ledger.outcome(key)
+        outcome = self.ledger.outcome(key)
         if isinstance(outcome, DeadLetter):
             return DeadLetterFacts(finished, outcome)
-        accepted = self._ledger.accepted(key.id)
+        accepted = self.ledger.accepted(key.id)
         if accepted is None:
-            return f"{self._layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
+            return f"{self.layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         return commit_facts(finished, accepted, outcome, done)
 
     def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[RejectReason, ...]:
@@ -119,4 +118,4 @@ class ReportReader:
 
     def _samples(self, reason: str, manifests: list[tuple[str, ...]]) -> list[Sample]:
         each = -(-SAMPLES // len(manifests))
-        return [sample for files in manifests for sample in samples_of(self._store, files, reason, each)][:SAMPLES]
+        return [sample for files in manifests for sample in samples_of(self.store, files, reason, each)][:SAMPLES]

@@ -4,10 +4,11 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from compactor.control.health import Finding
-from compactor.ops.report.figures import DeadLetterLine, Figures, Spread, Work
+from compactor.ops.report.figures import Figures, Spread, Work
 from compactor.ops.report.spending import Spending
 from compactor.ops.report.verdict import Verdict
+
+_POINT = ("condition", "severity", "reason", "next_move")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,17 @@ class Report:
             "verdict": {
                 "severity": verdict.severity,
                 "headline": verdict.headline,
-                "points": [_point(each) for each in verdict.points],
+                "points": [{name: getattr(each, name) for name in _POINT} for each in verdict.points],
             },
             "totals": _work(figures.totals),
             "bucket_seconds": figures.step_seconds,
             "buckets": [_work(each) for each in figures.buckets],
-            "sizes": _renamed(asdict(figures.sizes), target_bytes="target_file_bytes"),
+            "sizes": figures.sizes,
             "rejects": figures.rejects,
             "dead_letters": {
                 "manifests": figures.dead_letters_kept,
                 "by_reason": figures.dead_letters_by_reason,
-                "latest": [_latest(each) for each in figures.dead_letters],
+                "latest": figures.dead_letters,
             },
             "quarantined_files": {
                 "by_status": figures.totals.quarantined,
@@ -71,23 +72,6 @@ class Report:
         }
 
 
-def _renamed(document: dict[str, Any], **names: str) -> dict[str, Any]:
-    return {names.get(name, name): value for name, value in document.items()}
-
-
-def _point(found: Finding) -> dict[str, Any]:
-    return {
-        "condition": found.condition,
-        "severity": found.severity,
-        "reason": found.reason,
-        "next_move": found.next_move,
-    }
-
-
-def _latest(line: DeadLetterLine) -> dict[str, Any]:
-    return _renamed(asdict(line), since="done_at", is_redriven="redriven")
-
-
 def _work(done: Work) -> dict[str, Any]:
     named = {each.name: getattr(done, each.name) for each in fields(done) if each.name != "quarantined"}
     named["durations"], named["latency"] = _spread(done.durations, "manifests"), _spread(named.pop("arrivals"), "files")
@@ -95,25 +79,24 @@ def _work(done: Work) -> dict[str, Any]:
 
 
 def _spread(spread: Spread | None, of: str) -> dict[str, Any] | None:
-    return _renamed(asdict(spread), values=of) if spread else None
+    if spread is None:
+        return None
+    return {of if name == "values" else name: value for name, value in asdict(spread).items()}
 
 
 def _cost(spent: Spending) -> dict[str, Any]:
     """With the key names of `compactor cost`."""
+    plain = ("job", "is_job_named", "is_local", "elapsed_seconds", "at_work_seconds", "services")
+    elapsed, at_work, compared = spent.job_dollars, spent.at_work_dollars, spent.classic_dollars
     return {
-        "job": asdict(spent.job),
-        "is_job_named": spent.is_job_named,
-        "is_local": spent.is_local,
-        "elapsed_seconds": spent.elapsed_seconds,
-        "at_work_seconds": spent.at_work_seconds,
-        "dollars_elapsed": spent.job_dollars,
-        "dollars_at_work": spent.at_work_dollars,
-        "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.job_dollars),
-        "dollars_per_terabyte_at_work": spent.per_terabyte(spent.at_work_dollars),
+        **{name: getattr(spent, name) for name in plain},
+        "dollars_elapsed": elapsed,
+        "dollars_at_work": at_work,
+        "dollars_per_terabyte_elapsed": spent.per_terabyte(elapsed),
+        "dollars_per_terabyte_at_work": spent.per_terabyte(at_work),
         "compared": {
             **asdict(spent.classic),
-            "dollars_elapsed": spent.classic_dollars,
-            "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
+            "dollars_elapsed": compared,
+            "dollars_per_terabyte_elapsed": spent.per_terabyte(compared),
         },
-        "services": spent.services,
     }

@@ -11,7 +11,11 @@ _HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceCost:
-    """The estimated dollars of one service for the load of the period, workers aside."""
+    """The estimated dollars of one service for the load of the period, workers aside.
+
+    Attributes:
+        dollars: The cost of the period.
+    """
 
     service: str
     item: str
@@ -24,10 +28,13 @@ class Spending:
     """The cost of a period.
 
     Attributes:
-        job: The workers to price; `is_job_named` if the user named them, as the ledger does not record them.
+        job: The workers to price.
+        is_job_named: Whether the user named them; the ledger does not record workers.
         classic: The common job, which runs around the clock.
-        is_local: The state is on a disk, so nothing was paid to AWS.
+        is_local: Whether the state is on a disk, so that nothing was paid to AWS.
+        elapsed_seconds: The length of the period.
         at_work_seconds: Time during which at least one manifest was being processed.
+        services: Estimates of other services; empty without input.
     """
 
     job: JobSize

@@ -44,7 +44,7 @@ def judge(figures: Figures, sla_seconds: float) -> Verdict:
 
 
 def _to_act(figures: Figures) -> Iterator[Finding]:
-    if waiting := sum(letter.is_redriven is not True for letter in figures.dead_letters):
+    if waiting := sum(letter.redriven is not True for letter in figures.dead_letters):
         have = f"{count(waiting, 'dead letter')} {'has' if waiting == 1 else 'have'} not been redriven"
         move = "Fix the cause, then run `compactor redrive manifests`"
         yield finding(Condition.MANIFESTS_DEAD_LETTERED, have, move)

@@ -17,7 +17,7 @@ class Rates:
     """Stored input per second.
 
     Attributes:
-        window_seconds: The window of the first two rates: the last minutes, as far as the ledger's summaries reach.
+        window_seconds: The window of the first two rates: 900, or less if the ledger's summaries reach back less.
         arriving_bytes_per_second: Input of the manifests created in the window.
         processed_bytes_per_second: Input of the manifests committed in the window, pauses included.
         at_work_bytes_per_second: Input of the latest commits over the time in which any of them was in progress; None
@@ -35,7 +35,7 @@ class Drain:
     """The time until nothing waits.
 
     Attributes:
-        seconds: None if that is never, or unknown.
+        seconds: The backlog over the net rate; None if it never empties, or if that is unknown.
         is_never: Whether the backlog never empties at the present rates.
         reason: Why, in words.
     """
@@ -62,7 +62,11 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Lines that the latest commits rejected."""
+    """Lines that the latest commits rejected.
+
+    Attributes:
+        commits: How many of the latest commits were read, at most 64.
+    """
 
     commits: int
     lines: int
@@ -75,10 +79,10 @@ class DeadLetters:
 
     Attributes:
         manifests: All dead letters, redriven or not.
-        looked_at: How many of them, the latest, were read. The next three are about these.
+        looked_at: How many of them, the latest 50, were read. The next three are about these.
         open: Dead letters that were not redriven.
         by_reason: The open ones by reason.
-        latest: Some of the open ones, the latest first.
+        latest: The latest five of the open ones, the latest first.
     """
 
     manifests: int
@@ -95,7 +99,7 @@ class FilesQuarantined:
     Attributes:
         commits: How many of the latest commits were read.
         open: How many files.
-        latest: Some of the files, the latest first.
+        latest: The latest five of the files, the latest first.
     """
 
     commits: int
@@ -109,7 +113,7 @@ class SchemaSeen:
     """The latest schema version.
 
     Attributes:
-        version: 0 before the first.
+        version: The number of the version; 0 before the first.
         columns: The number of its columns.
         newest_column: The last column; empty if there is none.
         changed_at: When the version was created; None before the first.
@@ -129,10 +133,11 @@ class Spent:
         reason: Why the cost is unknown; empty if it is known.
         job: The workers of the latest run on Glue.
         run_seconds: The age of that run.
-        run_dollars: Its cost so far.
+        run_dollars: The cost of that run so far.
         day_dollars: The cost of all runs in the last 24 hours.
         dollars_per_hour: The price of the latest run's workers.
-        dollars_per_terabyte: Per terabyte of input of the latest commits, pauses included; None without commits.
+        dollars_per_terabyte: The cost per terabyte of input of the latest commits, pauses included; None without
+            commits.
     """
 
     reason: str = ""
@@ -151,9 +156,10 @@ class Status:
     Attributes:
         as_of: When this was read.
         state: The most urgent finding.
-        runs: The runs with a recent heartbeat.
+        runs: The runs that sent a heartbeat in the last 40 seconds.
+        latency: The time from arrival to visible; None before the first commit.
         last_heartbeat_at: While no run is alive, the latest heartbeat of one that died; None if there is none.
-        recent: Summaries of the latest commits, oldest first.
+        recent: Summaries of the latest commits, oldest first, at most 64.
         ratio: Parquet bytes per decoded input byte, as learned from the ledger.
     """
 

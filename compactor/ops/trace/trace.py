@@ -49,6 +49,7 @@ class TracedAttempt:
     """One attempt at a manifest.
 
     Attributes:
+        number: The number of the attempt, from 1.
         alone: Whether no other manifest was in flight.
         error: How it failed; empty if it did not fail, or its driver could not report it.
         passing: Whether the failure does not count against the manifest.

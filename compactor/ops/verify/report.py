@@ -50,10 +50,10 @@ class VerifyReport:
         dead_letters: Manifests that are dead letters.
         unfinished: Manifests on record that are not done yet.
         files: Input files of the committed manifests.
-        files_by_status: The same, by their status.
+        files_by_status: These files by status.
         inputs_gone: Inputs that `--deep` could not read again, because they are deleted or replaced.
         inputs_compared: Inputs of which `--deep` compared every value.
-        discrepancies: Empty if everything adds up.
+        discrepancies: What does not add up; empty if everything does.
         quarantined_files: Quarantined input files, without those that changed, whose new version has its own event.
     """
 

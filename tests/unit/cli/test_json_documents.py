@@ -277,7 +277,7 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     older = AddedColumn("id", "string", None)
     unknown = replace(
         figures,
-        dead_letters=tuple(replace(each, is_redriven=None) for each in figures.dead_letters),
+        dead_letters=tuple(replace(each, redriven=None) for each in figures.dead_letters),
         quarantined_files=(QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None),),
         schema_changes=tuple(replace(each, added=(older,)) for each in figures.schema_changes),
     )

@@ -277,7 +277,7 @@ def test_of_real_work() -> None:
     assert [(each.version, each.added_columns) for each in found.schema_changes] == [(1, 3)]
     assert found.schema_changes[0].added[0].source_uri == "/w/raw/m1-0.ndjson"
     [letter] = found.dead_letters
-    assert (letter.manifest_id, letter.reason, letter.is_redriven) == ("bad", "not_json", False)
+    assert (letter.manifest_id, letter.reason, letter.redriven) == ("bad", "not_json", False)
 
 
 def test_redriven_files_need_no_operator() -> None:
