@@ -28,16 +28,10 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do.
-
-    Attributes:
-        kind: The kind of action.
-        reason: Why, in words.
-        targets: Ids of the runs it is about.
-        about: The name of the finding behind an alarm or advice, which stays as long as its cause does; else empty.
-    """
+    """One thing to do."""
 
     kind: ActionKind
     reason: str
-    targets: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()  # ids of the runs it is about
+    # The name of the finding behind an alarm or advice, which stays as long as its cause does; else empty
     about: str = ""

@@ -22,16 +22,7 @@ _SHOWN_ERROR_CHARACTERS = 300
 
 
 def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:
-    """What to do now.
-
-    Args:
-        snapshot: Everything that is known.
-        policy: The policy's numbers.
-        now: The time, in UTC.
-
-    Returns:
-        One action about the job, first; then alarms and advice, each of them once.
-    """
+    """What to do now: one action about the job, first; then alarms and advice, each of them once."""
     told = (
         *((ActionKind.ALARM, found) for found in alarms(snapshot, policy, now)),
         *((ActionKind.ADVISE, found) for found in advice(snapshot, policy)),

@@ -35,19 +35,12 @@ class BreakerClosed(Document):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a snapshot is read from.
-
-    Attributes:
-        job: Glue's runs.
-        runs: The heartbeats.
-        queue: The queue of S3 events; None if there is none.
-        dead_letter_queue: The queue of S3 events that could not be read; None if there is none.
-    """
+    """Everything that a snapshot is read from."""
 
     job: JobRuns
     runs: Runs
-    queue: Queue | None
-    dead_letter_queue: Queue | None
+    queue: Queue | None  # the queue of S3 events; None if there is none
+    dead_letter_queue: Queue | None  # the queue of S3 events that could not be read; None if there is none
     store: ObjectStore
     layout: Layout
     ledger: Ledger

@@ -85,19 +85,12 @@ _RANKS = {condition: rank for rank, condition in enumerate(Condition)}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One condition that holds.
-
-    Attributes:
-        condition: Which one.
-        reason: Why it is known to hold, as a sentence without its full stop.
-        next_move: What to do about it, often a command; empty if nothing has to be done.
-        subject: What it is about where a condition may hold of several things, as one word.
-    """
+    """One condition that holds."""
 
     condition: Condition
-    reason: str
-    next_move: str
-    subject: str = ""
+    reason: str  # why it is known to hold, as a sentence without its full stop
+    next_move: str  # what to do about it, often a command; empty if nothing has to be done
+    subject: str = ""  # what it is about where a condition may hold of several things, as one word
 
     @property
     def name(self) -> str:

@@ -51,10 +51,7 @@ def run_job(
 ) -> ExitCode:
     """Start Spark, run the job to its end, and print what it did.
 
-    Args:
-        app: The components of the job.
-        once: Process what is waiting, then end.
-        session_context: Entered when Spark is up, left before it closes.
+    `session_context` is entered when Spark is up, and left before it closes.
 
     Raises:
         SettingsError: Spark cannot start, or the schema file has faults.

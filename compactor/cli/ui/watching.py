@@ -40,14 +40,7 @@ def watch(
     *,
     sleep: Callable[[float], None] | None = None,
 ) -> None:
-    """Read and show the status until Ctrl-C. An error of the store is shown in its place.
-
-    Args:
-        read: Reads the status.
-        shown: Shows it.
-        interval_seconds: The pause between two readings.
-        sleep: Waits; `time.sleep` if none is given.
-    """
+    """Read and show the status until Ctrl-C. An error of the store is shown in its place."""
     try:
         with shown:
             while True:
@@ -72,11 +65,7 @@ class _Context:
 
 
 class LiveWatch:
-    """One screen on a terminal, redrawn in place. The last one stays.
-
-    Args:
-        console: The terminal.
-    """
+    """One screen on a terminal, redrawn in place. The last one stays."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
@@ -119,11 +108,7 @@ class PlainWatch(_Context):
 
 
 class JsonWatch(_Context):
-    """One JSON document a line.
-
-    Args:
-        document: Makes the document of a status.
-    """
+    """One JSON document a line."""
 
     def __init__(self, document: Callable[[Status], Mapping[str, Any]]) -> None:
         self._document = document

@@ -18,29 +18,19 @@ _GIB = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The disk that a path is on.
+    """The disk that a path is on."""
 
-    Attributes:
-        name: Tells one disk from another.
-        free_bytes: What this user may still write.
-        has_free_files: Whether another file can be created.
-    """
-
-    name: str
-    free_bytes: int
-    has_free_files: bool = True
+    name: str  # tells one disk from another
+    free_bytes: int  # what this user may still write
+    has_free_files: bool = True  # whether another file can be created
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFound:
-    """Spark, as this Python would start it.
+    """Spark, as this Python would start it."""
 
-    Attributes:
-        version: Such as `4.1.1`.
-        s3a: Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start.
-    """
-
-    version: str
+    version: str  # such as `4.1.1`
+    # Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start
     s3a: Literal["shipped", "fetched", "at start"]
 
 

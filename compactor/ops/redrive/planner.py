@@ -22,30 +22,18 @@ from compactor.ops.redrive.selection import Scope, files_left
 
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
-    """Drafts new manifests, and claims their files.
-
-    Attributes:
-        claims: Reads and takes the claims of the files.
-        search: Finds manifests that name a file without a claim.
-        allowed_prefixes: Folders that may have input.
-    """
+    """Drafts new manifests, and claims their files."""
 
     store: ObjectStore
     layout: Layout
     ledger: Ledger
     claims: RedriveClaims
     search: FileSearch
-    allowed_prefixes: Sequence[str]
+    allowed_prefixes: Sequence[str]  # folders that may have input
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
     def draft(self, scope: Scope, lineage: Lineage, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Draft:
-        """Draft the redrive of a manifest.
-
-        Args:
-            scope: What to redrive.
-            lineage: The lineage of the manifest.
-            outcome: The outcome of the manifest.
-            redrives: All redrives of the lineage that are in effect.
+        """Draft the redrive of a manifest, whose lineage has these redrives in effect.
 
         Raises:
             ManifestError: The manifest is a dead letter and still wrong.

@@ -16,13 +16,9 @@ Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A manifest with its redrives, their redrives, and so on.
+    """A manifest with its redrives, their redrives, and so on."""
 
-    Attributes:
-        root: The first manifest, which has the records of all redrives.
-    """
-
-    root: ManifestKey
+    root: ManifestKey  # the first manifest, which has the records of all redrives
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,17 +31,10 @@ _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
 
 @dataclass(frozen=True, slots=True)
 class _NextRedrive:
-    """The next redrive of a manifest, as the log has it now.
+    """The next redrive of a manifest, as the log has it now."""
 
-    Attributes:
-        left: How many manifests, files or lines are left to redrive, by reason.
-        in_effect: The redrives so far that take effect.
-        number: The number of the next one.
-        manifest_id: The id of its manifest.
-    """
-
-    left: Counter[str]
-    in_effect: list[Redrive]
+    left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
+    in_effect: list[Redrive]  # the redrives so far that take effect
     number: int
     manifest_id: str
 
@@ -87,12 +80,7 @@ class Redriver:
     on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
-        """Redrive what a scan found, except what was redriven since.
-
-        Args:
-            scan: The result of the scan.
-            dry_run: Claim and write nothing.
-        """
+        """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
         run = _Run(scan.scope, dry_run, RedriveReport(refused=list(scan.refused)))
         sources = iter(scan.sources)
         while batch := list(islice(sources, _DRAFTS_AT_ONCE)):

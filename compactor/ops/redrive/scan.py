@@ -20,30 +20,21 @@ _REASON_SUFFIX = ".reason.json"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A manifest that can be redriven, or a part of it.
-
-    Attributes:
-        lineage: The lineage of the manifest.
-        things: How much can be redriven: one dead letter, or this many files or lines.
-    """
+    """A manifest that can be redriven, or a part of it."""
 
     key: ManifestKey
     lineage: Lineage
-    things: int
+    things: int  # how much can be redriven: one dead letter, or this many files or lines
 
 
 @dataclass(slots=True)
 class ScanResult:
-    """What can be redriven.
-
-    Attributes:
-        sources: Manifests that have something to redrive, or an earlier redrive whose manifest was never written.
-        refused: Manifests that the scope names and that cannot be redriven.
-    """
+    """What can be redriven."""
 
     scope: Scope
+    # Manifests that have something to redrive, or an earlier redrive whose manifest was never written
     sources: list[Source] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)  # manifests that the scope names and that cannot be redriven
 
     @property
     def things(self) -> int:

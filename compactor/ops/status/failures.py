@@ -79,11 +79,7 @@ class FailureReader:
         return letter
 
     def files(self, recent: Sequence[RecentCommit]) -> FilesQuarantined:
-        """Files that the latest commits quarantined and that were not redriven.
-
-        Args:
-            recent: Summaries, oldest first.
-        """
+        """Files that the latest commits quarantined and that were not redriven. Summaries are given oldest first."""
         latest_first = recent[::-1]
         asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
         files = [file for found in map_ordered(self._files_of, asked) for file in found]

@@ -42,12 +42,6 @@ class StatusReader:
     commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS` summaries, three records of each of
     `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters and `COMMITS_READ` commits, each of a
     few records. A reader reads what never changes once.
-
-    Attributes:
-        rules: The limits of the judgement.
-        allowed_prefixes: Folders that input may be in.
-        registry: Makes a schema registry that has read nothing yet.
-        glue: Connects to the runs on Glue; None where the job does not run there.
     """
 
     store: ObjectStore
@@ -57,18 +51,13 @@ class StatusReader:
     redrive_log: RedriveLog
     clock: Clock
     rules: Rules
-    allowed_prefixes: Sequence[str]
-    registry: Callable[[], SchemaRegistry]
-    glue: Callable[[], JobRuns] | None = None
+    allowed_prefixes: Sequence[str]  # folders that input may be in
+    registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
+    glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
-        """Read the status as of now.
-
-        Raises:
-            TryAgainError: A transient error of the store.
-            OperatorError: A person must act.
-        """
+        """Read the status as of now. Errors of the store are a `TryAgainError` or an `OperatorError`."""
         now, cache = self.clock.now(), self.cache
         living = living_runs(self.runs)
         last_heartbeat_at = None if living else self.runs.last_sign_at()

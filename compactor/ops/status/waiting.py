@@ -22,14 +22,11 @@ READ_MAX_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The backlog, manifest by manifest.
-
-    Attributes:
-        manifests: The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read
-            are extrapolated.
-    """
+    """The backlog, manifest by manifest."""
 
     backlog: Backlog
+    # The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read are
+    # extrapolated
     manifests: Sequence[tuple[str, datetime, float]]
 
 

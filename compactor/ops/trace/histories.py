@@ -16,23 +16,15 @@ from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is on record about a manifest.
-
-    Attributes:
-        uri: Where its object is now; empty if it is gone.
-        accepted: The record that binds its id; None before the first attempt.
-        is_done: Whether everything that the outcome names is published.
-        redriven_from: The redrive that made the manifest, if one did.
-        redriven_as: The redrives of the manifest.
-    """
+    """What is on record about a manifest."""
 
     manifest_id: str
-    uri: str
-    accepted: Accepted | None = None
+    uri: str  # where its object is now; empty if it is gone
+    accepted: Accepted | None = None  # the record that binds its id; None before the first attempt
     attempts: tuple[AttemptState, ...] = ()
     outcome: Commit | DeadLetter | None = None
-    is_done: bool = False
-    redriven_from: Redrive | None = None
+    is_done: bool = False  # whether everything that the outcome names is published
+    redriven_from: Redrive | None = None  # the redrive that made the manifest, if one did
     redriven_as: tuple[RedriveLogEntry, ...] = ()
 
 

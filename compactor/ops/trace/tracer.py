@@ -32,21 +32,15 @@ _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered"
 
 @dataclass(frozen=True, kw_only=True)
 class Tracer:
-    """Follows files and manifests. Writes nothing.
-
-    Attributes:
-        claims: The claims of planned files; None if nothing is ever planned.
-        clock: Its date is that of a file that is gone and has no date in its name.
-        allowed_prefixes: Folders that may have input.
-    """
+    """Follows files and manifests. Writes nothing."""
 
     store: ObjectStore
     layout: Layout
     ledger: Ledger
     redrive_log: RedriveLog
-    claims: ClaimTable | None
-    clock: Clock
-    allowed_prefixes: Sequence[str]
+    claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
+    clock: Clock  # its date is that of a file that is gone and has no date in its name
+    allowed_prefixes: Sequence[str]  # folders that may have input
 
     @cached_property
     def _histories(self) -> Histories:
@@ -78,9 +72,7 @@ class Tracer:
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
 
-        Args:
-            uri: The URI, taken literally.
-            days: The dates of the ledger to search for an input file without a claim: its own, then the newest.
+        An input file without a claim is searched for in this many dates of the ledger: its own, then the newest.
         """
         output, rejects = self.layout.output_owner(uri), self.layout.rejects_owner(uri)
         if output is not None:

@@ -20,15 +20,10 @@ _TRIES = 3  # a driver may publish a file again while it is read
 
 @dataclass(slots=True)
 class CommitFindings:
-    """What is wrong with the files of a commit.
+    """What is wrong with the files of a commit."""
 
-    Attributes:
-        discrepancies: Those of this commit alone.
-        lost_schema: The commit's schema version is missing. Many commits may share it.
-    """
-
-    discrepancies: list[Discrepancy] = field(default_factory=list)
-    lost_schema: Discrepancy | None = None
+    discrepancies: list[Discrepancy] = field(default_factory=list)  # those of this commit alone
+    lost_schema: Discrepancy | None = None  # the commit's schema version is missing; many commits may share it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,19 +35,13 @@ Record = TypeVar("Record", bound=Document)
 
 @dataclass(slots=True)
 class RecordFindings:
-    """What the records of a manifest say.
+    """What the records of a manifest say."""
 
-    Attributes:
-        outcome: None if there is none, or none that can be read.
-        is_done: Whether all files that the outcome names must be published.
-        redriven: The id of a dead letter that was redriven, or the URIs of quarantined files that were.
-        discrepancies: What is wrong with the records.
-    """
-
-    outcome: Commit | DeadLetter | None = None
-    is_done: bool = False
+    outcome: Commit | DeadLetter | None = None  # None if there is none, or none that can be read
+    is_done: bool = False  # whether all files that the outcome names must be published
+    # The id of a dead letter that was redriven, or the URIs of quarantined files that were
     redriven: frozenset[str] = frozenset()
-    discrepancies: list[Discrepancy] = field(default_factory=list)
+    discrepancies: list[Discrepancy] = field(default_factory=list)  # what is wrong with the records
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,13 +54,9 @@ class Verifier:
         deep_check: DeepCheck | None = None,
         on_manifest: OnManifest = _ignore_manifest,
     ) -> VerifyReport:
-        """Verify manifests.
+        """Verify manifests, which come date by date.
 
-        Args:
-            manifests: The manifests, date by date.
-            whole_dates: These are all manifests of their dates, so that every other file in the folders is surplus.
-            deep_check: Compares values as well.
-            on_manifest: Called after each manifest.
+        With `whole_dates` they are all of their dates, so that every other file in the folders is surplus.
         """
         report = VerifyReport()
         for date, of_date in groupby(manifests, key=attrgetter("date")):
