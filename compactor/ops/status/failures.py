@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import Layout, base_name
+from compactor.core.layout import base_name
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
 from compactor.ops.redrive.selection import Scope, files_left
@@ -31,15 +31,15 @@ _REASON_SUFFIX = ".reason.json"
 class FailureReader:
     """Reads dead letters and quarantined files that were not redriven."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
     cache: StatusCache
 
     def dead_letters(self) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were read."""
-        infos = [info for info in self.store.list(self.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)]
+        infos = [
+            info for info in self.state.store.list(self.state.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)
+        ]
         latest = sorted(infos, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
         letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
         reasons = dict(Counter(letter.reason for letter in letters))
@@ -70,7 +70,7 @@ class FailureReader:
         known = self.cache.letters.get(info.uri)
         if known is not None:
             return known
-        data = self.store.read(info.uri)
+        data = self.state.store.read(info.uri)
         try:
             letter = read_record(DeadLetter.model_validate_json, data, info.uri, expected="a dead letter")
         except StuckError as exc:  # not cached: it may be repaired
@@ -91,7 +91,7 @@ class FailureReader:
         try:
             commit = self.cache.commits.get(summary.manifest_id)
             if commit is None:
-                outcome = self.ledger.outcome(summary.key)
+                outcome = self.state.ledger.outcome(summary.key)
                 if not isinstance(outcome, Commit):
                     return []
                 commit = self.cache.commits[summary.manifest_id] = outcome

@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, Done, RecentCommit
 from compactor.ledger.heartbeat import Runs
-from compactor.ledger.ledger import RECENT_SLOTS, Ledger
+from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
+from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
@@ -44,12 +43,9 @@ class StatusReader:
     few records. A reader reads what never changes once.
     """
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     runs: Runs
     redrive_log: RedriveLog
-    clock: Clock
     rules: Rules
     allowed_prefixes: Sequence[str]  # folders that input may be in
     registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
@@ -58,17 +54,15 @@ class StatusReader:
 
     def read(self) -> Status:
         """Read the status as of now. Errors of the store are a `TryAgainError` or an `OperatorError`."""
-        now, cache = self.clock.now(), self.cache
+        now, cache = self.state.clock.now(), self.cache
         living = living_runs(self.runs)
         last_heartbeat_at = None if living else self.runs.last_sign_at()
-        recent = self.ledger.recent()
+        recent = self.state.ledger.recent()
         committed = {commit.manifest_id for commit in recent}
-        waiting = read_waiting(self.store, self.layout, self.ledger, now, cache, allowed_prefixes=self.allowed_prefixes)
+        waiting = read_waiting(self.state, now, cache, allowed_prefixes=self.allowed_prefixes)
         arrivals = [(moment, length) for each, moment, length in waiting.manifests if each not in committed]
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
-        failures = FailureReader(
-            store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log, cache=cache
-        )
+        failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
         letters, letters_read = failures.dead_letters()
         facts = Facts(
             now=now,
@@ -110,11 +104,11 @@ class StatusReader:
         if known is not None:
             return known
         try:
-            accepted = self.ledger.accepted(manifest_id)
+            accepted = self.state.ledger.accepted(manifest_id)
             if accepted is None:
                 return ()
-            done = self.ledger.record(self.layout.done(summary.key), Done)
-            outcome = self.ledger.outcome(summary.key)
+            done = self.state.ledger.record(self.state.layout.done(summary.key), Done)
+            outcome = self.state.ledger.outcome(summary.key)
         except (ObjectNotFound, StuckError):  # not done yet, or unreadable
             return ()
         found = arrival_seconds(accepted, outcome, done.done_at) if isinstance(outcome, Commit) else ()

@@ -7,10 +7,9 @@ import orjson
 
 from compactor.core.attempts import AttemptState
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import MANIFEST_ID, Layout, base_name, id_from_name, is_within
-from compactor.core.ports import ObjectStore
+from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
@@ -32,27 +31,25 @@ class History:
 class Histories:
     """Reads the histories of manifests."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
 
     def of(self, manifest_id: str) -> History | None:
         """The history of a manifest; None if it has no record and no object."""
-        accepted = self.ledger.accepted(manifest_id)
+        accepted = self.state.ledger.accepted(manifest_id)
         entries = self.redrive_log.entries_about(manifest_id)
         made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)
         if accepted is None:
-            uri = self._first_there([self.layout.manifest(manifest_id)])
+            uri = self._first_there([self.state.layout.manifest(manifest_id)])
             return History(manifest_id, uri, redriven_from=made_by) if uri or made_by else None
         key = accepted.key
-        names = self.ledger.record_names(key)
+        names = self.state.ledger.record_names(key)
         return History(
             manifest_id,
             self._first_there(self._places(accepted)),
             accepted,
-            self.ledger.attempts(key, names),
-            self.ledger.outcome(key) if "outcome.json" in names else None,
+            self.state.ledger.attempts(key, names),
+            self.state.ledger.outcome(key) if "outcome.json" in names else None,
             "done.json" in names,
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
@@ -60,17 +57,17 @@ class Histories:
 
     def id_of_object(self, uri: str) -> str | None:
         """The id of the manifest whose object is, or was, at a URI; None if it is not a place of manifests."""
-        if is_within(uri, self.layout.manifests):
+        if is_within(uri, self.state.layout.manifests):
             return self._delivered_id(uri)
-        if is_within(uri, self.layout.failed_folder):
+        if is_within(uri, self.state.layout.failed_folder):
             return base_name(uri).removesuffix(".json").removesuffix(".reason")
-        archived = self.layout.archived_key(uri)
+        archived = self.state.layout.archived_key(uri)
         return archived.id if archived else None
 
     def _delivered_id(self, uri: str) -> str:
         """The id inside an object of the watched prefix; if there is none, the id that its name gives."""
         try:
-            document = orjson.loads(self.store.read(uri))
+            document = orjson.loads(self.state.store.read(uri))
         except (ObjectNotFound, orjson.JSONDecodeError):
             document = None
         inside = document.get("manifest_id") if isinstance(document, dict) else None
@@ -79,10 +76,10 @@ class Histories:
     def _places(self, accepted: Accepted) -> list[str]:
         manifest_id = accepted.manifest_id
         return [
-            accepted.source_uri or self.layout.manifest(manifest_id),
-            self.layout.archived_manifest(accepted.key),
-            self.layout.failed_manifest(manifest_id),
+            accepted.source_uri or self.state.layout.manifest(manifest_id),
+            self.state.layout.archived_manifest(accepted.key),
+            self.state.layout.failed_manifest(manifest_id),
         ]
 
     def _first_there(self, uris: Sequence[str]) -> str:
-        return next((uri for uri in uris if self.store.stat(uri) is not None), "")
+        return next((uri for uri in uris if self.state.store.stat(uri) is not None), "")

@@ -7,12 +7,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from compactor.core.errors import OperatorError, StoreUnavailable
-from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -41,9 +39,7 @@ class Verifier:
     Every method takes a `deep_check`, which compares values as well, and `on_manifest` to report progress.
     """
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     registry: SchemaRegistry
 
     def verify(
@@ -75,7 +71,7 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         report = VerifyReport()
-        self._add_manifests(report, self.ledger.manifests(date), deep_check, on_manifest)
+        self._add_manifests(report, self.state.ledger.manifests(date), deep_check, on_manifest)
         self._add_folders(report, date)
         return report
 
@@ -84,9 +80,9 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         report = VerifyReport()
-        self._add_manifests(report, self.ledger.manifests(), deep_check, on_manifest)
+        self._add_manifests(report, self.state.ledger.manifests(), deep_check, on_manifest)
         report.discrepancies.extend(self._surplus.everywhere())
-        report.discrepancies.extend(self._records.lost_of_archived(self.layout.archive_folder))
+        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder))
         for lost in self._records.lost_of_accepted():
             if lost is None:
                 report.unfinished += 1
@@ -96,19 +92,19 @@ class Verifier:
 
     @cached_property
     def _records(self) -> RecordVerifier:
-        return RecordVerifier(store=self.store, layout=self.layout, ledger=self.ledger)
+        return RecordVerifier(state=self.state)
 
     @cached_property
     def _surplus(self) -> SurplusFinder:
-        return SurplusFinder(store=self.store, layout=self.layout, ledger=self.ledger)
+        return SurplusFinder(state=self.state)
 
     @cached_property
     def _files(self) -> CommitFiles:
-        return CommitFiles(store=self.store, layout=self.layout, registry=self.registry)
+        return CommitFiles(state=self.state, registry=self.registry)
 
     def _add_folders(self, report: VerifyReport, date: str) -> None:
         report.discrepancies.extend(self._surplus.of_date(date))
-        report.discrepancies.extend(self._records.lost_of_archived(self.layout.archive_folder_of(date)))
+        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder_of(date)))
 
     def _add_manifests(
         self,
