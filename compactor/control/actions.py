@@ -7,23 +7,12 @@ from enum import StrEnum
 class ActionKind(StrEnum):
     """The kind of an action."""
 
-    START = "start"
-    """Start a run of the job."""
-
-    ASK_TO_STOP = "ask_to_stop"
-    """Ask runs of the compactor to stop after the batch in flight."""
-
-    STOP = "stop"
-    """Have Glue stop a run, which kills it."""
-
-    WAIT = "wait"
-    """Leave the job as it is."""
-
-    ALARM = "alarm"
-    """Tell people that something is wrong."""
-
-    ADVISE = "advise"
-    """Suggest a change of size."""
+    START = "start"  # start a run of the job
+    ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the batch in flight
+    STOP = "stop"  # have Glue stop a run, which kills it
+    WAIT = "wait"  # leave the job as it is
+    ALARM = "alarm"  # tell people that something is wrong
+    ADVISE = "advise"  # suggest a change of size
 
 
 @dataclass(frozen=True, slots=True)

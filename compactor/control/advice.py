@@ -12,11 +12,9 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.settings.control_policy import Policy
 
-MIN_COMMITS = 8
-"""Fewer commits than this do not show a pace."""
+MIN_COMMITS = 8  # fewer commits than this do not show a pace
 
-MIN_WAITING = 3
-"""Fewer waiting manifests than this do not show what arrives."""
+MIN_WAITING = 3  # fewer waiting manifests than this do not show what arrives
 
 LEAST_BUSY_SHARE = 0.2
 LEAST_SPAN_SECONDS = 3600.0

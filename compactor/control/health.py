@@ -25,13 +25,10 @@ _ADD_WORKERS = "add workers (compactor cost tells what they cost)"
 class Condition(StrEnum):
     """Conditions of the job, the most urgent first. Several may hold at once."""
 
-    word: Word
-    """The state of the job while nothing more urgent holds."""
-
+    word: Word  # the state of the job while nothing more urgent holds
     severity: Severity
 
-    next_move: str
-    """The next action, unless a finding names a better one; empty if there is none."""
+    next_move: str  # the next action, unless a finding names a better one; empty if there is none
 
     def __new__(cls, value: str, word: Word, severity: Severity, next_move: str = "") -> Self:
         member = str.__new__(cls, value)

@@ -23,8 +23,7 @@ from compactor.settings.sections import Builder, Convert, Output, Stream
 from compactor.wiring.app import App
 from compactor.wiring.engine_components import engine_of
 
-LAST_BENCH = Path(".bench/last.json")
-"""The result of `python -m bench`, below the folder that it ran in."""
+LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
 COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
 NOT_COUNTED = (

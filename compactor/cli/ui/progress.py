@@ -58,10 +58,7 @@ def log_result(result: CompactionResult) -> None:
         )
     elif outcome is not None:
         log_event(
-            "manifest.dead_lettered",
-            manifest_id=result.manifest_id,
-            reason=outcome.reason,
-            message=outcome.message,
+            "manifest.dead_lettered", manifest_id=result.manifest_id, reason=outcome.reason, message=outcome.message
         )
 
 

@@ -34,11 +34,7 @@ class Watch(Protocol):
 
 
 def watch(
-    read: Callable[[], Status],
-    shown: Watch,
-    interval_seconds: float,
-    *,
-    sleep: Callable[[float], None] | None = None,
+    read: Callable[[], Status], shown: Watch, interval_seconds: float, *, sleep: Callable[[float], None] | None = None
 ) -> None:
     """Read and show the status until Ctrl-C. An error of the store is shown in its place."""
     try:

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-SUPPORTED = (17, 21)
-"""The releases that Spark 4.1 is built and tested for."""
+SUPPORTED = (17, 21)  # the releases that Spark 4.1 is built and tested for
 
 _EXPECTED = "17 or 21"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # up to Java 8 it was 1.8, since then 11, 17 and so on

@@ -7,11 +7,9 @@ from typing import Literal
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 from compactor.ops.doctor.java import Java
 
-PYTHON = (3, 11)
-"""The oldest that the package accepts: `requires-python` of `pyproject.toml`."""
+PYTHON = (3, 11)  # the oldest that the package accepts: `requires-python` of `pyproject.toml`
 
-SPARK = "4.1"
-"""What the package is built and tested for, as in Glue 6.0."""
+SPARK = "4.1"  # what the package is built and tested for, as in Glue 6.0
 
 _GIB = 1024**3
 

@@ -7,8 +7,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock
 from compactor.manifests.claiming import claim_key, manifests_of
 
-IsOwn = Callable[[str], bool]
-"""Whether a holder belongs to the lineage that is redriven."""
+IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,8 +140,5 @@ def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
     if not isinstance(found, ObjectInfo) or file.size_bytes not in {None, found.size_bytes}:
         return file
     return ManifestFile(
-        uri=file.uri,
-        size_bytes=found.size_bytes,
-        etag=found.etag,
-        event_time=file.event_time or found.modified_at,
+        uri=file.uri, size_bytes=found.size_bytes, etag=found.etag, event_time=file.event_time or found.modified_at
     )

@@ -17,11 +17,9 @@ from compactor.ops.redrive.selection import Scope, files_left
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
 
-LETTERS_READ = 50
-"""How many dead letters, the latest, are read."""
+LETTERS_READ = 50  # how many dead letters, the latest, are read
 
-COMMITS_READ = 16
-"""How many commits, the latest that quarantined files, are read."""
+COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
 
 _NAMED = 5
 _REASON_SUFFIX = ".reason.json"

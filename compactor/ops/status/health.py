@@ -10,8 +10,7 @@ from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
 
-STALE_PENDING = 5
-"""A part that waits for this many times `builder.max_wait_seconds` was missed by the sealer."""
+STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

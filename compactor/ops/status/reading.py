@@ -24,11 +24,9 @@ from compactor.ops.status.values import SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
 
-LATENCY_COMMITS = 16
-"""How many commits, the latest, are read for the latency of their files."""
+LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
-GLUE_SECONDS = 60.0
-"""How long an answer of Glue is used again."""
+GLUE_SECONDS = 60.0  # how long an answer of Glue is used again
 
 _SHOWN_ERROR_CHARACTERS = 200
 

@@ -16,8 +16,7 @@ from compactor.ops.status.cache import StatusCache
 MANIFESTS_READ = 200
 """How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
 
-READ_MAX_BYTES = 4 * 1024 * 1024
-"""A longer manifest, of about 20,000 files, is not read; its bytes are extrapolated."""
+READ_MAX_BYTES = 4 * 1024 * 1024  # a longer manifest, of about 20,000 files, is not read; its bytes are extrapolated
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,11 +89,7 @@ class RecordVerifier:
         return found
 
     def _outcome_faults(
-        self,
-        key: ManifestKey,
-        outcome: Commit | DeadLetter,
-        accepted: Accepted | None,
-        names: Collection[str],
+        self, key: ManifestKey, outcome: Commit | DeadLetter, accepted: Accepted | None, names: Collection[str]
     ) -> Iterator[Discrepancy]:
         uri = self.state.layout.outcome(key)
         if outcome.key != key:

@@ -24,8 +24,7 @@ _SHOWN_CHARACTERS = 500
 DeepCheck = Callable[[Commit, VerifyReport], None]
 """Compares the values of a commit's inputs and outputs, and adds to the report."""
 
-OnManifest = Callable[[str], None]
-"""Called with the id of each manifest that was verified."""
+OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
 
 
 def _ignore_manifest(_manifest_id: str) -> None:
