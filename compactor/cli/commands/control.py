@@ -65,9 +65,9 @@ def _document(checked: Check) -> dict[str, Any]:
             "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
             "unknown": {str(key): why for key, why in snapshot.unknown.items()},
         },
-        "actions": [shallow(action) for action in checked.actions],
-        "done": list(checked.done),
-        "failed": list(checked.failed),
+        "actions": checked.actions,
+        "done": checked.done,
+        "failed": checked.failed,
     }
 
 

@@ -50,26 +50,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
 
 def document(found: Status) -> dict[str, Any]:
     """The status as JSON."""
-    state, backlog, cost = found.state, found.backlog, found.cost
-    of_backlog = shallow(backlog)
-    del of_backlog["left_to_others"]  # only `compact` leaves manifests to others
-    return {
-        **shallow(found),
-        "state": {
-            "word": state.word,
-            "severity": state.severity,
-            "condition": state.condition,
-            "reason": state.reason,
-            "next_move": state.next_move,
-        },
-        "runs": [shallow(run) for run in found.runs],
-        "backlog": {**of_backlog, "is_extrapolated": backlog.is_extrapolated},
-        "rates": shallow(found.rates),
-        "drain": shallow(found.drain),
-        "latency": None if found.latency is None else shallow(found.latency),
-        "rejects": shallow(found.rejects),
-        "dead_letters": shallow(found.dead_letters),
-        "quarantined_files": shallow(found.quarantined_files),
-        "schema": shallow(found.schema),
-        "cost": {**shallow(cost), "job": None if cost.job is None else shallow(cost.job)},
-    }
+    backlog = shallow(found.backlog, "is_extrapolated")
+    del backlog["left_to_others"]  # only `compact` leaves manifests to others
+    shown = ("word", "severity", "condition", "reason", "next_move")
+    return {**shallow(found), "state": {name: getattr(found.state, name) for name in shown}, "backlog": backlog}

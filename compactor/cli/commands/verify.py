@@ -1,7 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import click
 from rich.console import Console
@@ -54,7 +53,7 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     app = App(invocation.settings())
     report = _verified(app, manifest_id, day, deep=deep)
     if as_json:
-        print_json(_document(report, deep=deep))
+        print_json({**shallow(report), "deep": deep, "needs_operator": report.needs_operator})
     else:
         _show(report, deep=deep)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
@@ -98,10 +97,6 @@ def counter(show: Callable[[str], None]) -> Callable[[str], None]:
         show(f"verified {count(checked, 'manifest')}")
 
     return on_manifest
-
-
-def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
-    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:
