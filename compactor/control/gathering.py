@@ -58,10 +58,10 @@ class Sources:
                 log_event("control.source_unknown", source=source, error=exc)
                 return None
 
-        depth = known(Source.QUEUE, self._depth)
+        depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
         return Snapshot(
             runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
-            heartbeats=known(Source.HEARTBEATS, self._heartbeats),
+            heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
@@ -70,12 +70,6 @@ class Sources:
             breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
             unknown=unknown,
         )
-
-    def _heartbeats(self) -> Heartbeats:
-        return Heartbeats(living_runs(self.runs), self.runs.last_sign_at())
-
-    def _depth(self) -> QueueDepth | None:
-        return self.queue.depth() if self.queue else None
 
     def _oldest_seconds(self, depth: QueueDepth | None, now: datetime) -> float | None:
         if self.queue is None:

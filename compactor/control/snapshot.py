@@ -71,5 +71,4 @@ class Snapshot:
 
     @property
     def last_commit_at(self) -> datetime | None:
-        """When the latest commit on record was made."""
         return max((commit.decided_at for commit in self.recent or ()), default=None)

@@ -103,10 +103,12 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     accounted = report.rows + report.rejected_lines + report.blank_lines
     sign = "=" if accounted == report.lines else "is not"
     sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
+    redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
+    more = f" ({redriven:,} redriven)" if redriven else ""
     fields = [
-        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _redriven(report)),
+        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
         ("not done", f"{report.unfinished:,}"),
-        ("input files", f"{report.files:,}" + _in_brackets(by_name(report.files_by_status))),
+        ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
         ("lines", f"{report.lines:,} {sign} {sums}"),
         ("rejects", by_name(report.rejects_by_reason) or "none"),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
@@ -137,12 +139,3 @@ def _list(title: str, entries: Sequence[str]) -> None:
         click.echo(f"\n  {each}")
     if len(entries) > SHOWN:
         click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
-
-
-def _redriven(report: VerifyReport) -> str:
-    redriven = sum(each.redriven for each in report.dead_letter_manifests)
-    return f" ({redriven:,} redriven)" if redriven else ""
-
-
-def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""

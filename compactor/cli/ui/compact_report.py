@@ -59,7 +59,13 @@ class Closing:
         return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
-        """The call as JSON."""
+        """The call as JSON. The backlog has the keys of `status`."""
+        left = self.left
+        backlog = left and {
+            "manifests": left.manifests,
+            "begun_manifests": left.begun_manifests,
+            "input_bytes": left.input_bytes or 0,
+        }
         return {
             "source": self.paths.source,
             "output": self.paths.output,
@@ -76,18 +82,13 @@ class Closing:
             "held_until": self.plan.held_until,
             "resumed_manifests": None if self.dry_run else self.resumed,
             "run": None if self.dry_run else shallow(self.run),
-            "backlog": None if self.left is None else _backlog_document(self.left),
+            "backlog": backlog,
             "is_interrupted": self.is_interrupted,
             "is_unfinished": self.is_unfinished,
             "needs_operator": self.needs_operator,
             "verified": None if self.verification is None else shallow(self.verification),
             "seconds": round(self.seconds, 3),
         }
-
-
-def _backlog_document(left: Backlog) -> dict[str, int]:
-    """The backlog, with the keys of `status`."""
-    return {"manifests": left.manifests, "begun_manifests": left.begun_manifests, "input_bytes": left.input_bytes or 0}
 
 
 def show(closing: Closing) -> None:

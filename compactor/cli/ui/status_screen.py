@@ -58,18 +58,13 @@ def _head(found: Status, width: int) -> Text:
     text = Text()
     text.append(f"{word:{width - len(moment)}}", _STYLES[state.word])
     text.append(f"{moment}\n", "dim")
-    text.append("\n".join([*_wrapped(_sentence(state.reason), width), ""]))
+    text.append("\n".join([*_wrapped(f"{state.reason[:1].upper()}{state.reason[1:]}.", width), ""]))
     if state.next_move:
         text.append("\n".join([*_wrapped(f"Next: {state.next_move}", width), ""]), "bold")
     return text
 
 
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
-
-
 def _commits(found: Status, width: int, rows: int) -> Text:
-    """The table of the latest commits, the latest first."""
     manifest = width - sum(length for _, length in _COLUMNS) - len(_COLUMNS) + 1
     text = Text()
     text.append(_row(["ago", "latest commits", *(name for name, _ in _COLUMNS[2:])], manifest), "dim")

@@ -128,7 +128,6 @@ class RedrivePlanner:
 
 
 def _compacted(commit: Commit) -> dict[str, list[Naming]]:
-    """The files that a commit has compacted, by canonical URI."""
     return {
         canonical(report.uri): [Naming(commit.manifest_id, canonical(report.uri), report.etag or None, "compacted")]
         for report in commit.files

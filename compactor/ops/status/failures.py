@@ -45,7 +45,6 @@ class FailureReader:
         return found, [info.uri for info in latest]
 
     def _open_letter(self, info: ObjectInfo) -> DeadLetter | None:
-        """A dead letter; None if it was redriven."""
         uri = info.uri
         if uri in self.cache.redriven:
             return None
@@ -108,7 +107,6 @@ class FailureReader:
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:
-    """A stand-in for a dead letter that cannot be read."""
     return DeadLetter(
         manifest_id=manifest_id,
         date="",

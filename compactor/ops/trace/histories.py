@@ -42,11 +42,12 @@ class Histories:
         if accepted is None:
             uri = self._first_there([self.state.layout.manifest(manifest_id)])
             return History(manifest_id, uri, redriven_from=made_by) if uri or made_by else None
-        key = accepted.key
+        key, layout = accepted.key, self.state.layout
+        kept = (layout.archived_manifest(key), layout.failed_manifest(manifest_id))
         names = self.state.ledger.record_names(key)
         return History(
             manifest_id,
-            self._first_there(self._places(accepted)),
+            self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
             self.state.ledger.attempts(key, names),
             self.state.ledger.outcome(key) if "outcome.json" in names else None,
@@ -72,14 +73,6 @@ class Histories:
             document = None
         inside = document.get("manifest_id") if isinstance(document, dict) else None
         return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
-
-    def _places(self, accepted: Accepted) -> list[str]:
-        manifest_id = accepted.manifest_id
-        return [
-            accepted.source_uri or self.state.layout.manifest(manifest_id),
-            self.state.layout.archived_manifest(accepted.key),
-            self.state.layout.failed_manifest(manifest_id),
-        ]
 
     def _first_there(self, uris: Sequence[str]) -> str:
         return next((uri for uri in uris if self.state.store.stat(uri) is not None), "")

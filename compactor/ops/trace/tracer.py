@@ -85,7 +85,6 @@ class Tracer:
         return self._trace_input(uri, days)
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
-        """Find the manifest that wrote an output or rejects file."""
         trace.exists = self.state.store.stat(trace.uri) is not None
         history = self._histories.of(manifest_id) if manifest_id else None
         commit = history.outcome if history is not None else None
