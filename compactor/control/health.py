@@ -144,12 +144,7 @@ def lacks_progress(
 ) -> bool:
     """Whether a run that is up has committed nothing for too long although work waits.
 
-    Args:
-        backlog: The work that waits.
-        up_since: The start of the run.
-        last_commit_at: The latest commit of any run; None before the first.
-        stall_seconds: How long is too long, for the run as for the oldest manifest.
-        now: The time.
+    `stall_seconds` is too long for the run as for the oldest manifest. The latest commit may be of any run.
     """
     since = max(up_since, last_commit_at or up_since)
     return is_late(backlog, stall_seconds) and (now - since).total_seconds() >= stall_seconds

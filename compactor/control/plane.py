@@ -64,7 +64,8 @@ class ControlPlane:
             try:
                 outcome = self._carry_out(action)
             except CompactorError as exc:
-                failed.append(f"{_words(action)} failed: {exc}")
+                words = " ".join((action.kind.value.replace("_", " "), *action.targets))
+                failed.append(f"{words} failed: {exc}")
                 log_event("control.action_failed", kind=action.kind, error=exc)
             else:
                 starts += action.kind is ActionKind.START and bool(outcome)
@@ -125,7 +126,3 @@ def _job_state(checked: Check) -> int | None:
     if living:
         return ON_ITS_WAY
     return BREAKER_OPEN if Condition.CRASH_LOOP in checked.alarms else DOWN
-
-
-def _words(action: Action) -> str:
-    return " ".join((action.kind.value.replace("_", " "), *action.targets))

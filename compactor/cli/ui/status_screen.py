@@ -26,13 +26,9 @@ _COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("ro
 
 
 def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
-    """The whole screen.
+    """The whole screen; `error` says why nothing newer could be read.
 
-    Args:
-        found: The status.
-        width: Columns of the terminal; at least 80 are used.
-        height: Rows of the terminal; the list of commits is cut to fit.
-        error: Why nothing newer could be read; empty if it could.
+    At least 80 columns are used. The list of commits is cut to fit the height.
     """
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     text = _head(found, width)

@@ -80,10 +80,8 @@ def native(choice: str, *, is_installed: bool) -> Finding:
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
     """Whether each disk has room for everything that may be in flight at once.
 
-    Args:
-        folders: Folders that are written to, each with what is written there.
-        needed_bytes: The input of all manifests in flight; what is staged or spilled is no larger.
-        disk_of: Finds the disk of a folder.
+    Each folder comes with what is written there. `needed_bytes` is the input of all manifests in flight: what is staged
+    or spilled is no larger.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:

@@ -74,7 +74,8 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total, limits = Sum(), Limits(commit.max_line_bytes, commit.max_decompressed_bytes)
+        total = Sum()
+        limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
