@@ -7,37 +7,20 @@ from enum import StrEnum
 class ActionKind(StrEnum):
     """The kind of an action."""
 
-    START = "start"
-    """Start a run of the job."""
-
-    ASK_TO_STOP = "ask_to_stop"
-    """Ask runs of the compactor to stop after the batch in flight."""
-
-    STOP = "stop"
-    """Have Glue stop a run, which kills it."""
-
-    WAIT = "wait"
-    """Leave the job as it is."""
-
-    ALARM = "alarm"
-    """Tell people that something is wrong."""
-
-    ADVISE = "advise"
-    """Suggest a change of size."""
+    START = "start"  # start a run of the job
+    ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the batch in flight
+    STOP = "stop"  # have Glue stop a run, which kills it
+    WAIT = "wait"  # leave the job as it is
+    ALARM = "alarm"  # tell people that something is wrong
+    ADVISE = "advise"  # suggest a change of size
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do.
-
-    Attributes:
-        kind: The kind of action.
-        reason: Why, in words.
-        targets: Ids of the runs it is about.
-        about: The name of the finding behind an alarm or advice, which stays as long as its cause does; else empty.
-    """
+    """One thing to do."""
 
     kind: ActionKind
     reason: str
-    targets: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()  # ids of the runs it is about
+    # The name of the finding behind an alarm or advice, which stays as long as its cause does; else empty
     about: str = ""

@@ -12,11 +12,9 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.settings.control_policy import Policy
 
-MIN_COMMITS = 8
-"""Fewer commits than this do not show a pace."""
+MIN_COMMITS = 8  # fewer commits than this do not show a pace
 
-MIN_WAITING = 3
-"""Fewer waiting manifests than this do not show what arrives."""
+MIN_WAITING = 3  # fewer waiting manifests than this do not show what arrives
 
 LEAST_BUSY_SHARE = 0.2
 LEAST_SPAN_SECONDS = 3600.0
@@ -24,21 +22,13 @@ LEAST_SPAN_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of the job over the latest commits.
+    """The pace of the job over the latest commits."""
 
-    Attributes:
-        commit_seconds: The median time of a manifest.
-        processed_bytes_per_second: Stored input over the time in which any manifest was in progress.
-        busy_share: That time as a fraction of `span_seconds`.
-        span_seconds: The time from the start of the first of these commits to the end of the last.
-        arriving_bytes_per_second: Stored input that arrives; None where too little waits to tell.
-    """
-
-    commit_seconds: float
-    processed_bytes_per_second: float
-    busy_share: float
-    span_seconds: float
-    arriving_bytes_per_second: float | None
+    commit_seconds: float  # the median time of a manifest
+    processed_bytes_per_second: float  # stored input over the time in which any manifest was in progress
+    busy_share: float  # that time as a fraction of `span_seconds`
+    span_seconds: float  # the time from the start of the first of these commits to the end of the last
+    arriving_bytes_per_second: float | None  # stored input that arrives; None where too little waits to tell
 
 
 def pace(recent: Sequence[RecentCommit], backlog: Backlog | None) -> Pace | None:

@@ -22,16 +22,7 @@ _SHOWN_ERROR_CHARACTERS = 300
 
 
 def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:
-    """What to do now.
-
-    Args:
-        snapshot: Everything that is known.
-        policy: The policy's numbers.
-        now: The time, in UTC.
-
-    Returns:
-        One action about the job, first; then alarms and advice, each of them once.
-    """
+    """What to do now: one action about the job, first; then alarms and advice, each of them once."""
     told = (
         *((ActionKind.ALARM, found) for found in alarms(snapshot, policy, now)),
         *((ActionKind.ADVISE, found) for found in advice(snapshot, policy)),
@@ -42,7 +33,8 @@ def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, .
 
 def _about_the_job(snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
     if snapshot.runs is None:
-        return _wait(f"nothing is started or stopped, as {Source.GLUE} is unknown: {_why(snapshot, Source.GLUE)}")
+        why = snapshot.unknown.get(Source.GLUE, "the reason is unknown")
+        return _wait(f"nothing is started or stopped, as {Source.GLUE} is unknown: {why}")
     living = snapshot.living_runs
     if not living:
         return _about_no_run(snapshot, policy, now)
@@ -150,10 +142,6 @@ def _asked_longest_ago(snapshot: Snapshot, now: datetime) -> float | None:
     return max(
         ((now - each.asked_to_stop_at).total_seconds() for each in living if each.asked_to_stop_at), default=None
     )
-
-
-def _why(snapshot: Snapshot, source: Source) -> str:
-    return snapshot.unknown.get(source, "the reason is unknown")
 
 
 def _in(moment: datetime, now: datetime) -> str:

@@ -11,12 +11,11 @@ from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
-from compactor.core.layout import Layout, is_delivery
-from compactor.core.ports import ObjectStore
+from compactor.core.layout import is_delivery
 from compactor.core.records import Document, read_record
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
 HISTORY_DAYS = 15
@@ -35,26 +34,17 @@ class BreakerClosed(Document):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a snapshot is read from.
-
-    Attributes:
-        job: Glue's runs.
-        runs: The heartbeats.
-        queue: The queue of S3 events; None if there is none.
-        dead_letter_queue: The queue of S3 events that could not be read; None if there is none.
-    """
+    """Everything that a snapshot is read from."""
 
     job: JobRuns
     runs: Runs
-    queue: Queue | None
-    dead_letter_queue: Queue | None
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    queue: Queue | None  # the queue of S3 events; None if there is none
+    dead_letter_queue: Queue | None  # the queue of S3 events that could not be read; None if there is none
+    state: State
 
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
-        self.store.put(self.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
+        self.state.store.put(self.state.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
 
     def snapshot(self, now: datetime) -> Snapshot:
         """Read all sources."""
@@ -68,24 +58,18 @@ class Sources:
                 log_event("control.source_unknown", source=source, error=exc)
                 return None
 
-        depth = known(Source.QUEUE, self._depth)
+        depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
         return Snapshot(
             runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
-            heartbeats=known(Source.HEARTBEATS, self._heartbeats),
+            heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
             dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
-            recent=known(Source.LEDGER, lambda: tuple(self.ledger.recent())),
+            recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
             breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
             unknown=unknown,
         )
-
-    def _heartbeats(self) -> Heartbeats:
-        return Heartbeats(living_runs(self.runs), self.runs.last_sign_at())
-
-    def _depth(self) -> QueueDepth | None:
-        return self.queue.depth() if self.queue else None
 
     def _oldest_seconds(self, depth: QueueDepth | None, now: datetime) -> float | None:
         if self.queue is None:
@@ -101,14 +85,14 @@ class Sources:
         return depth.waiting + depth.in_flight
 
     def _backlog(self, now: datetime) -> Backlog:
-        listed = self.store.list(self.layout.manifests_folder)
+        listed = self.state.store.list(self.state.layout.manifests_folder)
         times = [info.modified_at for info in listed if is_delivery(info.uri)]
         return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
 
     def _breaker_closed_at(self) -> datetime | None:
-        uri = self.layout.breaker_closed
+        uri = self.state.layout.breaker_closed
         try:
-            data = self.store.read(uri)
+            data = self.state.store.read(uri)
         except ObjectNotFound:
             return None
         found = read_record(BreakerClosed.model_validate_json, data, uri, expected="when the breaker was closed")

@@ -25,13 +25,10 @@ _ADD_WORKERS = "add workers (compactor cost tells what they cost)"
 class Condition(StrEnum):
     """Conditions of the job, the most urgent first. Several may hold at once."""
 
-    word: Word
-    """The state of the job while nothing more urgent holds."""
-
+    word: Word  # the state of the job while nothing more urgent holds
     severity: Severity
 
-    next_move: str
-    """The next action, unless a finding names a better one; empty if there is none."""
+    next_move: str  # the next action, unless a finding names a better one; empty if there is none
 
     def __new__(cls, value: str, word: Word, severity: Severity, next_move: str = "") -> Self:
         member = str.__new__(cls, value)
@@ -85,19 +82,12 @@ _RANKS = {condition: rank for rank, condition in enumerate(Condition)}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One condition that holds.
-
-    Attributes:
-        condition: The condition, as alarms name it.
-        reason: Why it is known to hold, as a sentence without its full stop.
-        next_move: What to do about it, often a command; empty if nothing has to be done.
-        subject: What it is about where a condition may hold of several things, as one word.
-    """
+    """One condition that holds."""
 
     condition: Condition
-    reason: str
-    next_move: str
-    subject: str = ""
+    reason: str  # why it is known to hold, as a sentence without its full stop
+    next_move: str  # what to do about it, often a command; empty if nothing has to be done
+    subject: str = ""  # what it is about where a condition may hold of several things, as one word
 
     @property
     def name(self) -> str:
@@ -154,12 +144,7 @@ def lacks_progress(
 ) -> bool:
     """Whether a run that is up has committed nothing for too long although work waits.
 
-    Args:
-        backlog: The work that waits.
-        up_since: The start of the run.
-        last_commit_at: The latest commit of any run; None before the first.
-        stall_seconds: How long is too long, for the run as for the oldest manifest.
-        now: The time.
+    `stall_seconds` is too long for the run as for the oldest manifest. The latest commit may be of any run.
     """
     since = max(up_since, last_commit_at or up_since)
     return is_late(backlog, stall_seconds) and (now - since).total_seconds() >= stall_seconds

@@ -17,30 +17,20 @@ _NOT_BEGUN = {JobState.WAITING, JobState.STARTING, JobState.UNKNOWN}
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """The circuit breaker against crash loops.
+    """The circuit breaker against crash loops."""
 
-    Attributes:
-        failures: Failed runs that count now.
-        opened_at: The end of the failed run that opened it, or of the trial that failed since; None while it is closed.
-    """
-
-    failures: int = 0
+    failures: int = 0  # failed runs that count now
+    # The end of the failed run that opened it, or of the trial that failed since; None while it is closed
     opened_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHistory:
-    """Glue's runs, judged by a policy.
+    """Glue's runs, judged by a policy."""
 
-    Attributes:
-        runs: The newest first.
-        breaker_closed_at: When an operator closed the breaker; failures before that do not count.
-        policy: Says what counts as a failure.
-    """
-
-    runs: Sequence[JobRun]
-    breaker_closed_at: datetime | None
-    policy: Policy
+    runs: Sequence[JobRun]  # the newest first
+    breaker_closed_at: datetime | None  # when an operator closed the breaker; failures before that do not count
+    policy: Policy  # says what counts as a failure
     now: datetime
 
     def is_failed(self, run: JobRun) -> bool:

@@ -20,29 +20,18 @@ class Told(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """Notifications about one job.
+    """Notifications about one job."""
 
-    Attributes:
-        notifier: Sends them; with None nothing is sent, and the record of what was sent stays as it is.
-        store: Holds that record.
-        uri: The place of the record.
-        job_name: The job, as it is named in subjects.
-    """
-
-    notifier: Notifier | None
-    store: ObjectStore
+    notifier: Notifier | None  # sends them; with None nothing is sent, and the record of what was sent stays as it is
+    store: ObjectStore  # holds that record
     uri: str
     job_name: str
 
     def tell(self, done: Sequence[str], alarms: Mapping[str, str]) -> None:
-        """Send a message if anything was done, or if an alarm came or went.
+        """Send a message if anything was done, or if an alarm came or went. Alarms are by the name of the finding.
 
         An error is logged, and the message is sent at the next check. While the record of what was sent cannot be read,
         alarms are left out: they would be sent again every minute.
-
-        Args:
-            done: What was done, in words.
-            alarms: What is wrong, by the name of the finding.
         """
         if self.notifier is None:
             return

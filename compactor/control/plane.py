@@ -23,18 +23,12 @@ BREAKER_OPEN, DOWN, ON_ITS_WAY, RUNNING = -1, 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check.
-
-    Attributes:
-        actions: What was decided.
-        done: What was done, in words.
-        failed: What could not be done, in words.
-    """
+    """The result of one check."""
 
     snapshot: Snapshot
     actions: tuple[Action, ...]
-    done: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()  # what was done, in words
+    failed: tuple[str, ...] = ()  # what could not be done, in words
 
     @property
     def alarms(self) -> dict[str, str]:
@@ -70,7 +64,8 @@ class ControlPlane:
             try:
                 outcome = self._carry_out(action)
             except CompactorError as exc:
-                failed.append(f"{_words(action)} failed: {exc}")
+                words = " ".join((action.kind.value.replace("_", " "), *action.targets))
+                failed.append(f"{words} failed: {exc}")
                 log_event("control.action_failed", kind=action.kind, error=exc)
             else:
                 starts += action.kind is ActionKind.START and bool(outcome)
@@ -81,11 +76,7 @@ class ControlPlane:
         return checked
 
     def _carry_out(self, action: Action) -> str:
-        """Carry out an action.
-
-        Returns:
-            What was done, in words; empty if there was nothing to do.
-        """
+        """Carry out an action; returns what was done, in words, empty if there was nothing to do."""
         if action.kind is ActionKind.START:
             run_id = self.sources.job.start()
             if run_id is None:
@@ -103,12 +94,7 @@ class ControlPlane:
 
 
 def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
-    """The metrics of one check; what is unknown is left out.
-
-    Args:
-        checked: The check.
-        starts: How many runs were started.
-    """
+    """The metrics of one check; what is unknown is left out. `starts` counts the runs that were started."""
     snapshot = checked.snapshot
     values: dict[str, float | None] = {
         "JobState": _job_state(checked),
@@ -140,7 +126,3 @@ def _job_state(checked: Check) -> int | None:
     if living:
         return ON_ITS_WAY
     return BREAKER_OPEN if Condition.CRASH_LOOP in checked.alarms else DOWN
-
-
-def _words(action: Action) -> str:
-    return " ".join((action.kind.value.replace("_", " "), *action.targets))

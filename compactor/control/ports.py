@@ -18,11 +18,7 @@ class JobRuns(Protocol):
         """The runs that were started since then, the newest first."""
 
     def start(self) -> str | None:
-        """Start a run.
-
-        Returns:
-            Its id; None if the job already has as many runs as it may, which is an outcome and no error.
-        """
+        """Start a run; returns its id, or None if the job already has as many runs as it may, which is no error."""
 
     def stop(self, run_id: str) -> None:
         """Have Glue kill a run. It ends some time later."""
@@ -42,9 +38,4 @@ class Notifier(Protocol):
     """Tells people."""
 
     def tell(self, subject: str, text: str) -> None:
-        """Send a message.
-
-        Args:
-            subject: One short line.
-            text: The whole message.
-        """
+        """Send a message; the subject is one short line."""

@@ -38,24 +38,15 @@ _LIVING = {JobState.WAITING, JobState.STARTING, JobState.RUNNING, JobState.STOPP
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One run of the job.
+    """One run of the job."""
 
-    Attributes:
-        run_id: Glue's id. A run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`.
-        started_at: When it was requested.
-        changed_at: When anything about it changed last.
-        ended_at: When it ended; None while it is alive.
-        error: Glue's message about its end; empty if there is none.
-        size: Its workers; None where Glue does not report them.
-    """
-
-    run_id: str
+    run_id: str  # Glue's id; a run that Glue itself restarted goes on as `<id>_restart_1`, then `_restart_2`
     state: JobState
-    started_at: datetime
-    changed_at: datetime
-    ended_at: datetime | None = None
+    started_at: datetime  # when it was requested
+    changed_at: datetime  # when anything about it changed last
+    ended_at: datetime | None = None  # when it ended; None while it is alive
     error: str = ""
-    size: JobSize | None = None
+    size: JobSize | None = None  # its workers; None where Glue does not report them
 
     @property
     def is_living(self) -> bool:

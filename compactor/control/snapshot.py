@@ -25,73 +25,44 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LivingRun:
-    """A run of the compactor with a recent heartbeat. It knows nothing of Glue's id for it.
-
-    Attributes:
-        run_id: The compactor's own id.
-        host: The machine and its boot.
-        heartbeat_at: The latest heartbeat.
-        asked_to_stop_at: When it was asked to stop; None if it was not.
-    """
+    """A run of the compactor with a recent heartbeat. It knows nothing of Glue's id for it."""
 
     run_id: str
-    host: str
+    host: str  # the machine and its boot
     started_at: datetime
     heartbeat_at: datetime
-    asked_to_stop_at: datetime | None = None
+    asked_to_stop_at: datetime | None = None  # when it was asked to stop; None if it was not
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The heartbeats of all runs.
+    """The heartbeats of all runs."""
 
-    Attributes:
-        living: The runs with a recent one.
-        last_at: The latest of any run, dead ones included; None if none is on record.
-    """
-
-    living: tuple[LivingRun, ...] = ()
-    last_at: datetime | None = None
+    living: tuple[LivingRun, ...] = ()  # the runs with a recent one
+    last_at: datetime | None = None  # the latest of any run, dead ones included; None if none is on record
 
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How many messages are in a queue, approximately.
+    """How many messages are in a queue, approximately."""
 
-    Attributes:
-        waiting: Messages that a consumer may receive.
-        in_flight: Messages that a consumer has received and not yet deleted.
-    """
-
-    waiting: int
-    in_flight: int = 0
+    waiting: int  # messages that a consumer may receive
+    in_flight: int = 0  # messages that a consumer has received and not yet deleted
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that is decided on.
+    """Everything that is decided on."""
 
-    Attributes:
-        runs: Glue's runs of the last 15 days, the newest first.
-        heartbeats: The heartbeats of all runs.
-        queue: The queue of S3 events; None also where there is none.
-        queue_oldest_seconds: The age of the oldest message; None also where there is none.
-        dead_letters: S3 events that could not be read; None also where there is no such queue.
-        backlog: Manifests that wait.
-        recent: Summaries of the latest commits, oldest first.
-        breaker_closed_at: When an operator last closed the breaker.
-        unknown: Why a source could not be read.
-    """
-
-    runs: tuple[JobRun, ...] | None = ()
+    runs: tuple[JobRun, ...] | None = ()  # Glue's runs of the last weeks, the newest first
     heartbeats: Heartbeats | None = field(default_factory=Heartbeats)
-    queue: QueueDepth | None = None
-    queue_oldest_seconds: float | None = None
-    dead_letters: int | None = None
+    queue: QueueDepth | None = None  # of S3 events; None also where there is no queue
+    queue_oldest_seconds: float | None = None  # the age of the oldest message; None also where there is none
+    dead_letters: int | None = None  # S3 events that could not be read; None also where there is no such queue
     backlog: Backlog | None = field(default_factory=Backlog)
-    recent: tuple[RecentCommit, ...] | None = ()
-    breaker_closed_at: datetime | None = None
-    unknown: Mapping[Source, str] = field(default_factory=dict)
+    recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
+    breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
+    unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read
 
     @property
     def living_runs(self) -> tuple[JobRun, ...]:
@@ -100,5 +71,4 @@ class Snapshot:
 
     @property
     def last_commit_at(self) -> datetime | None:
-        """When the latest commit on record was made."""
         return max((commit.decided_at for commit in self.recent or ()), default=None)

@@ -81,9 +81,7 @@ class ControlComponents(Components):
             runs=self.runs,
             queue=self._queue(control.queue_url),
             dead_letter_queue=self._queue(control.dead_letter_queue_url),
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
         )
 
     @cached_property

@@ -71,7 +71,7 @@ class OperatorComponents(Components):
 
     @cached_property
     def verifier(self) -> Verifier:
-        return Verifier(store=self.store, layout=self.layout, ledger=self.ledger, registry=self.registry)
+        return Verifier(state=self.state, registry=self.registry)
 
     @cached_property
     def deep_check(self) -> DeepCheck:
@@ -91,43 +91,35 @@ class OperatorComponents(Components):
 
     @cached_property
     def redrive_log(self) -> RedriveLog:
-        return RedriveLog(store=self.store, layout=self.layout, ledger=self.ledger)
+        return RedriveLog(state=self.state)
 
     @cached_property
     def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
+        return RedriveScan(state=self.state, redrive_log=self.redrive_log)
 
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
         """Make what redrives dead letters, quarantined files and rejected lines."""
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
         redrive_planner = RedrivePlanner(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             claims=RedriveClaims(claims=self.claims_if_any, clock=self.clock, lease_seconds=lease_seconds),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
         return Redriver(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             redrive_log=self.redrive_log,
             redrive_planner=redrive_planner,
-            clock=self.clock,
             on_crash_point=on_crash_point,
         )
 
     @cached_property
     def tracer(self) -> Tracer:
         return Tracer(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             redrive_log=self.redrive_log,
             claims=self.claims_if_any,
-            clock=self.clock,
             allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 
@@ -137,12 +129,9 @@ class OperatorComponents(Components):
         control, builder = self.settings.control, self.settings.builder
         is_on_glue = is_s3(self.layout.state)
         return StatusReader(
-            store=self.store,
-            layout=self.layout,
-            ledger=self.ledger,
+            state=self.state,
             runs=self.runs,
             redrive_log=self.redrive_log,
-            clock=self.clock,
             rules=Rules(
                 sla_seconds=control.sla_seconds,
                 stall_seconds=control.stall_seconds,

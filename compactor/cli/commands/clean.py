@@ -1,7 +1,6 @@
 """`compactor clean`: deletes expired archives, staging and checkpoints."""
 
 from datetime import timedelta
-from typing import Any
 
 import click
 from rich.console import Console
@@ -51,7 +50,9 @@ def clean(
     days = app.settings.retention.archive_days if archive_days is None else archive_days
     report = _cleaned(app, days, checkpoints=checkpoints, force=force, dry_run=dry_run)
     if as_json:
-        print_json(_document(report, days, dry_run=dry_run))
+        document = {**shallow(report), "removed": {kind: report.removed[kind] for kind in Kind}}
+        del document["position"]  # it is None: all is done
+        print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)
     return ExitCode.DONE
@@ -72,13 +73,6 @@ def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry
             )
             progress.update(f"cleaning: {count(sum(report.removed.values()), 'object')}")
     return report
-
-
-def _document(report: CleaningReport, archive_days: int, *, dry_run: bool) -> dict[str, Any]:
-    removed = {kind: report.removed[kind] for kind in Kind}
-    document = {**shallow(report), "removed": removed, "dry_run": dry_run, "archive_days": archive_days}
-    del document["position"]  # it is None: all is done
-    return document
 
 
 def _show(report: CleaningReport, *, dry_run: bool) -> None:

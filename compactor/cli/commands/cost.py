@@ -13,7 +13,7 @@ from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, figures_table, needs_document, show_needs
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.records import RecentCommit
-from compactor.cost.bench_result import BenchResult, read_bench_result
+from compactor.cost.bench_result import read_bench_result
 from compactor.cost.cost import CostLine, Estimate, Load, Shape, estimate
 from compactor.cost.measured_cost import MeasuredCost, measured_cost
 from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, JobSize
@@ -23,8 +23,7 @@ from compactor.settings.sections import Builder, Convert, Output, Stream
 from compactor.wiring.app import App
 from compactor.wiring.engine_components import engine_of
 
-LAST_BENCH = Path(".bench/last.json")
-"""The result of `python -m bench`, below the folder that it ran in."""
+LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
 COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
 NOT_COUNTED = (
@@ -95,7 +94,11 @@ def cost(
         print_json({**_document(found, shape, measured, common), "needed": needed})
     else:
         _show(found, shape, measured, common)
-        _show_needs(result, found.load, common)
+        if result is None:
+            print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
+        else:
+            click.echo()
+            show_needs(result, found.load, common)
     return ExitCode.DONE
 
 
@@ -162,14 +165,6 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
             ("not counted", ", ".join(NOT_COUNTED)),
         ]
     )
-
-
-def _show_needs(result: BenchResult | None, load: Load, common: JobSize) -> None:
-    if result is None:
-        print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
-        return
-    click.echo()
-    show_needs(result, load, common)
 
 
 def _a_month(dollars_per_hour: float) -> str:

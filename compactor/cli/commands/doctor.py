@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
 import click
 
@@ -35,7 +34,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
     findings = _findings(invocation, is_job_here=not elsewhere)
     if as_json:
         found = list(findings)
-        print_json(_document(found))
+        print_json({"faults": _number(found, "fault"), "warnings": _number(found, "warning"), "findings": found})
     else:
         found = []
         for group in _grouped(findings):
@@ -73,14 +72,6 @@ def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     except CompactorError as exc:
         return None, [Finding("settings", "fault", " ".join(str(exc).split()), "give settings that can be read")]
     return settings, [Finding("settings", "ok", invocation.place or "from COMPACTOR_ variables")]
-
-
-def _document(found: list[Finding]) -> dict[str, Any]:
-    return {
-        "faults": _number(found, "fault"),
-        "warnings": _number(found, "warning"),
-        "findings": found,
-    }
 
 
 def _number(found: list[Finding], state: str) -> int:

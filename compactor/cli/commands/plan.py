@@ -61,23 +61,14 @@ def plan(
 
 
 def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
-    return {
-        "dry_run": dry_run,
-        "manifests": [
-            # A dry run claims no id, so it has none to show.
-            {
-                "manifest_id": None if dry_run else each.manifest_id,
-                "date": each.date,
-                "files": len(each.files),
-                "bytes": _bytes(each),
-            }
-            for each in made.manifests
-        ],
-        "skipped": made.skipped,
-        "planned_before": made.planned_before,
-        "held": made.held,
-        "held_until": made.held_until,
-    }
+    # A dry run claims no id, so it has none to show.
+    ids = (None if dry_run else each.manifest_id for each in made.manifests)
+    manifests = [
+        {"manifest_id": manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
+        for manifest_id, each in zip(ids, made.manifests, strict=True)
+    ]
+    shown = ("skipped", "planned_before", "held", "held_until")
+    return {"dry_run": dry_run, "manifests": manifests, **{name: getattr(made, name) for name in shown}}
 
 
 def _bytes(manifest: Manifest) -> int:

@@ -1,7 +1,6 @@
 """`compactor redrive`: processes dead letters, quarantined files or rejected lines again."""
 
 import sys
-from typing import cast
 
 import click
 from rich.console import Console
@@ -33,7 +32,7 @@ SHOWN = 20
 def redrive(
     invocation: Invocation,
     *,
-    kind: str,
+    kind: Kind,
     manifest_ids: tuple[str, ...],
     reason: str | None,
     day: str | None,
@@ -48,30 +47,22 @@ def redrive(
 
     Exit codes: 0 done; 1 cancelled at the prompt; 3 something was refused.
     """
-    scope = _scope(kind, manifest_ids, reason, day)
+    if reason is not None and reason not in REASONS[kind]:
+        expected = ", ".join(sorted(REASONS[kind]))
+        raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
     with Console(stderr=True).status("searching"):
-        scan = app.redrive_scan.scan(scope)
-    if not (dry_run or yes) and scan.things > ASKED_ABOVE:
-        refusal = _asked(scan)
-        if refusal is not None:
-            return refusal
+        scan = app.redrive_scan.scan(Scope(kind, manifest_ids, reason, day))
+    if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
+        return refusal
     with Console(stderr=True).status("redriving"):
         report = app.redriver().redrive(scan, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "kind": kind, **shallow(report)})
     else:
-        _show(report, scope.kind, dry_run=dry_run)
+        _show(report, kind, dry_run=dry_run)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
-
-
-def _scope(kind: str, manifest_ids: tuple[str, ...], reason: str | None, day: str | None) -> Scope:
-    known = cast("Kind", kind)
-    if reason is not None and reason not in REASONS[known]:
-        expected = ", ".join(sorted(REASONS[known]))
-        raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
-    return Scope(known, manifest_ids, reason, day)
 
 
 def _asked(scan: ScanResult) -> ExitCode | None:

@@ -51,10 +51,7 @@ def run_job(
 ) -> ExitCode:
     """Start Spark, run the job to its end, and print what it did.
 
-    Args:
-        app: The components of the job.
-        once: Process what is waiting, then end.
-        session_context: Entered when Spark is up, left before it closes.
+    `session_context` is entered when Spark is up, and left before it closes.
 
     Raises:
         SettingsError: Spark cannot start, or the schema file has faults.
@@ -92,10 +89,12 @@ def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractConte
 
 
 def _show(report: RunReport, seconds: float) -> None:
+    files = report.quarantined_files
+    quarantined = f", {count(files, 'file')} quarantined" if files else ""
     print_fields(
         [
             ("manifests", f"{report.committed:,} committed, {report.dead_lettered:,} dead letters"),
-            ("in", size(report.input_bytes) + _quarantined(report.quarantined_files)),
+            ("in", size(report.input_bytes) + quarantined),
             ("rows", f"{report.records:,}"),
             ("rejects", f"{report.rejected_lines:,}"),
             ("out", f"{count(report.output_files, 'file')}, {size(report.output_bytes)}"),
@@ -109,12 +108,8 @@ def _show(report: RunReport, seconds: float) -> None:
     for left, kind in ((report.failures, TryAgainError), (report.stuck, StuckError)):
         if left:
             say_next(kind.next_move)
-    if report.dead_lettered or report.quarantined_files:
+    if report.dead_lettered or files:
         say("not all input became rows: `compactor verify` counts what did not, `compactor trace URI` says why")
-
-
-def _quarantined(files: int) -> str:
-    return f", {count(files, 'file')} quarantined" if files else ""
 
 
 def _exit_code(report: RunReport) -> ExitCode:

@@ -15,7 +15,6 @@ from compactor.ops.status.values import Status
 from compactor.wiring.app import App
 
 WATCH_SECONDS = 5.0
-_STATE = ("word", "severity", "condition", "reason", "next_move")
 
 
 @click.command("status")
@@ -53,8 +52,5 @@ def document(found: Status) -> dict[str, Any]:
     """The status as JSON."""
     backlog = shallow(found.backlog, "is_extrapolated")
     del backlog["left_to_others"]  # only `compact` leaves manifests to others
-    return {
-        **shallow(found),
-        "state": {name: getattr(found.state, name) for name in _STATE},
-        "backlog": backlog,
-    }
+    shown = ("word", "severity", "condition", "reason", "next_move")
+    return {**shallow(found), "state": {name: getattr(found.state, name) for name in shown}, "backlog": backlog}

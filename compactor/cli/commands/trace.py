@@ -1,7 +1,6 @@
 """`compactor trace`: tells where a file or a manifest is, and where an output comes from."""
 
 from collections import Counter
-from typing import Any
 
 import click
 
@@ -59,7 +58,7 @@ def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> Ex
     """
     found = _found(App(invocation.settings()), thing, days)
     if as_json:
-        print_json(_document(found))
+        print_json({**shallow(found), "meaning": _meaning(found), "needs_operator": found.needs_operator})
     elif found.state is TraceState.UNKNOWN:
         say(_unknown(found))
     else:
@@ -90,10 +89,6 @@ def _absolute(uri: str) -> str:
         return parse_place(uri)
     except ValueError as exc:
         raise click.BadParameter(f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})") from exc
-
-
-def _document(found: Trace) -> dict[str, Any]:
-    return {**shallow(found), "meaning": _meaning(found), "needs_operator": found.needs_operator}
 
 
 def _meaning(found: Trace) -> str:

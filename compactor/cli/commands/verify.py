@@ -1,7 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import click
 from rich.console import Console
@@ -54,7 +53,7 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
     app = App(invocation.settings())
     report = _verified(app, manifest_id, day, deep=deep)
     if as_json:
-        print_json(_document(report, deep=deep))
+        print_json({**shallow(report), "deep": deep, "needs_operator": report.needs_operator})
     else:
         _show(report, deep=deep)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
@@ -100,18 +99,16 @@ def counter(show: Callable[[str], None]) -> Callable[[str], None]:
     return on_manifest
 
 
-def _document(report: VerifyReport, *, deep: bool) -> dict[str, Any]:
-    return {**shallow(report), "deep": deep, "needs_operator": report.needs_operator}
-
-
 def _show(report: VerifyReport, *, deep: bool) -> None:
     accounted = report.rows + report.rejected_lines + report.blank_lines
     sign = "=" if accounted == report.lines else "is not"
     sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
+    redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
+    more = f" ({redriven:,} redriven)" if redriven else ""
     fields = [
-        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + _redriven(report)),
+        ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
         ("not done", f"{report.unfinished:,}"),
-        ("input files", f"{report.files:,}" + _in_brackets(by_name(report.files_by_status))),
+        ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
         ("lines", f"{report.lines:,} {sign} {sums}"),
         ("rejects", by_name(report.rejects_by_reason) or "none"),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
@@ -142,12 +139,3 @@ def _list(title: str, entries: Sequence[str]) -> None:
         click.echo(f"\n  {each}")
     if len(entries) > SHOWN:
         click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
-
-
-def _redriven(report: VerifyReport) -> str:
-    redriven = sum(each.redriven for each in report.dead_letter_manifests)
-    return f" ({redriven:,} redriven)" if redriven else ""
-
-
-def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""

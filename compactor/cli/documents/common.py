@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache, reduce
-from inspect import getdoc
+from inspect import getdoc, getsource
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -67,9 +67,10 @@ DESCRIPTIONS = {
     "version": "Number of the version, from 1.",
     "word": "State, as one word.",
 }
-"""Descriptions of keys that mean the same in every document. The `Attributes:` of a type come first."""
+"""Descriptions of keys that mean the same in every document. What a type says of its fields comes first."""
 
 _ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {6,}.+)*)", re.MULTILINE)
+_COMMENT = re.compile(r"^    (\w+): [^#\n]+  # (.+)$", re.MULTILINE)
 
 
 class Document(BaseModel):
@@ -123,15 +124,16 @@ def _fields(of: Any, shown: Sequence[str]) -> dict[str, Any]:
 
 
 def _descriptions(of: type) -> dict[str, str]:
-    """What the docstrings of a type and of its bases say about each field and property."""
+    """What a type and its bases say of each field and property: in docstrings, or in the comment on a field's line."""
     found: dict[str, str] = {}
     for each in reversed(of.__mro__):
         texts = dict(_ATTRIBUTE.findall((getdoc(each) or "").partition("Attributes:\n")[2]))
         properties = {name: value.__doc__ for name, value in vars(each).items() if isinstance(value, property)}
-        found |= {name: _sentence(text) for name, text in {**properties, **texts}.items() if text}
+        comments = dict(_COMMENT.findall(getsource(each))) if is_dataclass(each) else {}
+        found |= {name: _sentence(text) for name, text in {**properties, **comments, **texts}.items() if text}
     return found
 
 
 def _sentence(text: str) -> str:
     words = " ".join(text.split()).replace("None", "null")
-    return words[0].upper() + words[1:]
+    return words[0].upper() + words[1:].rstrip(".") + "."

@@ -20,33 +20,19 @@ from compactor.settings.compact_paths import CompactPaths
 
 @dataclass(slots=True)
 class Closing:
-    """How a call ended.
-
-    Attributes:
-        paths: The places of the call.
-        layout: All places below them.
-        plan: The manifests that it planned.
-        dry_run: It wrote nothing.
-        is_deep: It compared every value.
-        resumed: How many manifests of earlier calls it found waiting.
-        run: What it compacted.
-        is_interrupted: A signal stopped it.
-        left: What still waits; None in a dry run, which does not check.
-        verification: What it verified; None if work is left.
-        seconds: From beginning to end.
-    """
+    """How a call ended."""
 
     paths: CompactPaths
     layout: Layout
     plan: Plan
     dry_run: bool
     is_deep: bool
-    resumed: int = 0
+    resumed: int = 0  # how many manifests of earlier calls it found waiting
     run: RunReport = field(default_factory=RunReport)
-    is_interrupted: bool = False
-    left: Backlog | None = None
-    verification: VerifyReport | None = None
-    seconds: float = 0.0
+    is_interrupted: bool = False  # a signal stopped it
+    left: Backlog | None = None  # what still waits; None in a dry run, which does not check
+    verification: VerifyReport | None = None  # what it verified; None if work is left
+    seconds: float = 0.0  # from beginning to end
 
     @property
     def new_files(self) -> int:
@@ -73,7 +59,13 @@ class Closing:
         return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
 
     def document(self) -> dict[str, Any]:
-        """The call as JSON."""
+        """The call as JSON. The backlog has the keys of `status`."""
+        left = self.left
+        backlog = left and {
+            "manifests": left.manifests,
+            "begun_manifests": left.begun_manifests,
+            "input_bytes": left.input_bytes or 0,
+        }
         return {
             "source": self.paths.source,
             "output": self.paths.output,
@@ -90,18 +82,13 @@ class Closing:
             "held_until": self.plan.held_until,
             "resumed_manifests": None if self.dry_run else self.resumed,
             "run": None if self.dry_run else self.run,
-            "backlog": None if self.left is None else _backlog_document(self.left),
+            "backlog": backlog,
             "is_interrupted": self.is_interrupted,
             "is_unfinished": self.is_unfinished,
             "needs_operator": self.needs_operator,
             "verified": self.verification,
             "seconds": round(self.seconds, 3),
         }
-
-
-def _backlog_document(left: Backlog) -> dict[str, int]:
-    """The backlog, with the keys of `status`."""
-    return {"manifests": left.manifests, "begun_manifests": left.begun_manifests, "input_bytes": left.input_bytes or 0}
 
 
 def show(closing: Closing) -> None:

@@ -58,22 +58,15 @@ def log_result(result: CompactionResult) -> None:
         )
     elif outcome is not None:
         log_event(
-            "manifest.dead_lettered",
-            manifest_id=result.manifest_id,
-            reason=outcome.reason,
-            message=outcome.message,
+            "manifest.dead_lettered", manifest_id=result.manifest_id, reason=outcome.reason, message=outcome.message
         )
 
 
 @dataclass
 class LiveLine:
-    """The line that `run` shows on a terminal. Its methods are called from many threads.
+    """The line that `run` shows on a terminal. Its methods are called from many threads."""
 
-    Attributes:
-        started: When the run began, by the monotonic clock.
-    """
-
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)  # when the run began, by the monotonic clock
     _phases: dict[str, str] = field(default_factory=dict)
     _committed: int = 0
     _dead_lettered: int = 0
@@ -131,11 +124,7 @@ class LiveLine:
 
 
 class CompactProgress:
-    """What `compact` shows: a bar on a terminal, log events elsewhere. Its methods are called from many threads.
-
-    Args:
-        on_terminal: Whether to show the bar.
-    """
+    """What `compact` shows: a bar on a terminal, log events elsewhere. Its methods are called from many threads."""
 
     def __init__(self, *, on_terminal: bool) -> None:
         self._on_terminal = on_terminal

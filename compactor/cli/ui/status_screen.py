@@ -26,13 +26,9 @@ _COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("ro
 
 
 def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
-    """The whole screen.
+    """The whole screen; `error` says why nothing newer could be read.
 
-    Args:
-        found: The status.
-        width: Columns of the terminal; at least 80 are used.
-        height: Rows of the terminal; the list of commits is cut to fit.
-        error: Why nothing newer could be read; empty if it could.
+    At least 80 columns are used. The list of commits is cut to fit the height.
     """
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     text = _head(found, width)
@@ -58,18 +54,13 @@ def _head(found: Status, width: int) -> Text:
     text = Text()
     text.append(f"{word:{width - len(moment)}}", _STYLES[state.word])
     text.append(f"{moment}\n", "dim")
-    text.append("\n".join([*_wrapped(_sentence(state.reason), width), ""]))
+    text.append("\n".join([*_wrapped(f"{state.reason[:1].upper()}{state.reason[1:]}.", width), ""]))
     if state.next_move:
         text.append("\n".join([*_wrapped(f"Next: {state.next_move}", width), ""]), "bold")
     return text
 
 
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
-
-
 def _commits(found: Status, width: int, rows: int) -> Text:
-    """The table of the latest commits, the latest first."""
     manifest = width - sum(length for _, length in _COLUMNS) - len(_COLUMNS) + 1
     text = Text()
     text.append(_row(["ago", "latest commits", *(name for name, _ in _COLUMNS[2:])], manifest), "dim")

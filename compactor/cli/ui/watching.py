@@ -1,10 +1,11 @@
 """Repeats `status` until Ctrl-C: redrawn in place on a terminal, one screen after the other elsewhere."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import click
 from rich.console import Console
@@ -17,37 +18,28 @@ from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
 
 
-class Watch(Protocol):
+class Watch(ABC):
     """Shows one status after the other. A context manager."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:  # noqa: B027 - most displays have nothing to end
+        """End the display."""
 
+    @abstractmethod
     def show(self, found: Status) -> None:
         """Show a status."""
 
+    @abstractmethod
     def fail(self, error: str) -> None:
         """Show why the status could not be read."""
 
 
 def watch(
-    read: Callable[[], Status],
-    shown: Watch,
-    interval_seconds: float,
-    *,
-    sleep: Callable[[float], None] | None = None,
+    read: Callable[[], Status], shown: Watch, interval_seconds: float, *, sleep: Callable[[float], None] | None = None
 ) -> None:
-    """Read and show the status until Ctrl-C. An error of the store is shown in its place.
-
-    Args:
-        read: Reads the status.
-        shown: Shows it.
-        interval_seconds: The pause between two readings.
-        sleep: Waits; `time.sleep` if none is given.
-    """
+    """Read and show the status until Ctrl-C. An error of the store is shown in its place."""
     try:
         with shown:
             while True:
@@ -60,23 +52,8 @@ def watch(
         return  # the way to end it
 
 
-class _Context:
-    """A context manager that does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class LiveWatch:
-    """One screen on a terminal, redrawn in place. The last one stays.
-
-    Args:
-        console: The terminal.
-    """
+class LiveWatch(Watch):
+    """One screen on a terminal, redrawn in place. The last one stays."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
@@ -87,9 +64,7 @@ class LiveWatch:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def show(self, found: Status) -> None:
@@ -108,7 +83,7 @@ class LiveWatch:
         self._live.update(drawn, refresh=True)
 
 
-class PlainWatch(_Context):
+class PlainWatch(Watch):
     """One screen after the other, for a pipe or a file."""
 
     def show(self, found: Status) -> None:
@@ -118,18 +93,14 @@ class PlainWatch(_Context):
         click.echo(f"Cannot read the status: {error}\n")
 
 
-class JsonWatch(_Context):
-    """One JSON document a line.
+@dataclass(frozen=True)
+class JsonWatch(Watch):
+    """One JSON document a line."""
 
-    Args:
-        document: Makes the document of a status.
-    """
-
-    def __init__(self, document: Callable[[Status], Mapping[str, Any]]) -> None:
-        self._document = document
+    document: Callable[[Status], Mapping[str, Any]]
 
     def show(self, found: Status) -> None:
-        print_json_line(self._document(found))
+        print_json_line(self.document(found))
 
     def fail(self, error: str) -> None:
         print_json_line(failure(error, datetime.now(UTC)))

@@ -83,25 +83,15 @@ def bucket(account: Account, name: str, keys: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something on AWS that the settings name.
-
-    Attributes:
-        name: The check.
-        key: The setting.
-        service: The service that has it, and the prefix of its IAM actions.
-        call: Describes it.
-        argument: Names it in that call.
-        judge: Judges the answer, with the name of the resource.
-        more: Further arguments of the call.
-    """
+    """Something on AWS that the settings name."""
 
     name: str
     key: str
-    service: str
+    service: str  # the service that has it, and the prefix of its IAM actions
     call: str
-    argument: str
-    judge: Callable[[str, Mapping[str, Any]], Finding]
-    more: Mapping[str, Any] = field(default_factory=dict)
+    argument: str  # names it in that call
+    judge: Callable[[str, Mapping[str, Any]], Finding]  # judges the answer, with the name of the resource
+    more: Mapping[str, Any] = field(default_factory=dict)  # further arguments of the call
 
     def check(self, account: Account, name: str, *, is_required: bool = True) -> Finding:
         """Check the resource of this name; where it is not required, it may be missing."""
@@ -212,9 +202,5 @@ def claims(account: Account, name: str) -> Finding:
 
 
 def job(config: str) -> Resource:
-    """The Glue job.
-
-    Args:
-        config: Where these settings are; empty where they are not on S3.
-    """
+    """The Glue job; `config` says where these settings are, and is empty where they are not on S3."""
     return Resource("glue job", "control.job_name", "glue", "get_job", "JobName", partial(_judge_job, config))

@@ -21,29 +21,16 @@ _ON_AWS = (*_ON_S3, "region")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the checks ask.
+    """What the checks ask."""
 
-    Attributes:
-        account: AWS, or a stand-in; made when it is first asked for.
-        store: All places.
-        clock: The time of this machine.
-        trial_id: Part of the names of the objects that places are tried with; unique to this run of the doctor.
-    """
-
-    account: Callable[[], Account]
+    account: Callable[[], Account]  # AWS, or a stand-in; made when it is first asked for
     store: ObjectStore
     clock: Clock
-    trial_id: str
+    trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
 def checks_of(env: Environment, settings: Settings, config: str) -> list[Check]:
-    """The checks of AWS and of every place.
-
-    Args:
-        env: What they ask.
-        settings: What names the places.
-        config: Where the settings are from.
-    """
+    """The checks of AWS and of every place that the settings name; `config` says where the settings are from."""
     places = [*_place_checks(env, settings)]
     if not _uses_aws(settings):
         return [*places, Check("aws", lambda: skipped("the settings name nothing on AWS"))]

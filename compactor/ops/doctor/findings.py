@@ -9,19 +9,12 @@ State = Literal["ok", "warning", "fault", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes:
-        name: The check, such as `java` or `bucket raw`; the runner of the checks fills it in.
-        state: `fault` does not work; `warning` works for now; `skipped` was not checked.
-        found: What was found, in one line.
-        next_move: What to do about it; empty where all is well.
-    """
-
-    name: str
-    state: State
-    found: str
-    next_move: str = ""
+    name: str  # the check, such as `java` or `bucket raw`; the runner of the checks fills it in
+    state: State  # `fault` does not work; `warning` works for now; `skipped` was not checked
+    found: str  # what was found, in one line
+    next_move: str = ""  # what to do about it; empty where all is well
 
 
 def ok(found: str) -> Finding:
@@ -45,12 +38,7 @@ def skipped(found: str, next_move: str = "") -> Finding:
 
 
 def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
-    """The faults of a `SettingsError`, each of the form `what is set -> expected what`.
-
-    Args:
-        faults: One line each.
-        place: Where the settings are; empty if they are environment variables alone.
-    """
+    """The faults of a `SettingsError`, each `what is set -> expected what`; `place` is empty without a file."""
     return [_settings_finding(each, place) for each in faults]
 
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-SUPPORTED = (17, 21)
-"""The releases that Spark 4.1 is built and tested for."""
+SUPPORTED = (17, 21)  # the releases that Spark 4.1 is built and tested for
 
 _EXPECTED = "17 or 21"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # up to Java 8 it was 1.8, since then 11, 17 and so on
@@ -28,17 +27,11 @@ def major_version(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Java:
-    """The Java that Spark would start.
+    """The Java that Spark would start."""
 
-    Attributes:
-        fault: What is wrong with it, or None.
-        program: Its path; empty if there is none.
-        major: Its feature release, if it prints one.
-    """
-
-    fault: str | None
-    program: str = ""
-    major: int | None = None
+    fault: str | None  # what is wrong with it, or None
+    program: str = ""  # its path; empty if there is none
+    major: int | None = None  # its feature release, if it prints one
 
 
 def java_fault(env: Mapping[str, str]) -> str | None:
@@ -47,12 +40,7 @@ def java_fault(env: Mapping[str, str]) -> str | None:
 
 
 def find_java(env: Mapping[str, str], answer_seconds: float = _ANSWER_SECONDS) -> Java:
-    """Find the Java that Spark would start, and ask for its version.
-
-    Args:
-        env: Environment variables. Spark takes `JAVA_HOME` first, then `java` on the `PATH`.
-        answer_seconds: The longest wait for its answer.
-    """
+    """Find the Java that Spark would start, in `JAVA_HOME` or else on the `PATH`, and ask for its version."""
     home = env.get("JAVA_HOME", "")
     found = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java", path=env.get("PATH"))
     if found is None and home:

@@ -7,40 +7,28 @@ from typing import Literal
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 from compactor.ops.doctor.java import Java
 
-PYTHON = (3, 11)
-"""The oldest that the package accepts: `requires-python` of `pyproject.toml`."""
+PYTHON = (3, 11)  # the oldest that the package accepts: `requires-python` of `pyproject.toml`
 
-SPARK = "4.1"
-"""What the package is built and tested for, as in Glue 6.0."""
+SPARK = "4.1"  # what the package is built and tested for, as in Glue 6.0
 
 _GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The disk that a path is on.
+    """The disk that a path is on."""
 
-    Attributes:
-        name: Tells one disk from another.
-        free_bytes: What this user may still write.
-        has_free_files: Whether another file can be created.
-    """
-
-    name: str
-    free_bytes: int
-    has_free_files: bool = True
+    name: str  # tells one disk from another
+    free_bytes: int  # what this user may still write
+    has_free_files: bool = True  # whether another file can be created
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFound:
-    """Spark, as this Python would start it.
+    """Spark, as this Python would start it."""
 
-    Attributes:
-        version: Such as `4.1.1`.
-        s3a: Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start.
-    """
-
-    version: str
+    version: str  # such as `4.1.1`
+    # Whether the jars of S3A come with Spark, were downloaded before, or are downloaded at each start
     s3a: Literal["shipped", "fetched", "at start"]
 
 
@@ -92,10 +80,8 @@ def native(choice: str, *, is_installed: bool) -> Finding:
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:
     """Whether each disk has room for everything that may be in flight at once.
 
-    Args:
-        folders: Folders that are written to, each with what is written there.
-        needed_bytes: The input of all manifests in flight; what is staged or spilled is no larger.
-        disk_of: Finds the disk of a folder.
+    Each folder comes with what is written there. `needed_bytes` is the input of all manifests in flight: what is staged
+    or spilled is no larger.
     """
     of_disk: dict[str, tuple[Disk, list[str]]] = {}
     for path, what in folders:

@@ -38,9 +38,7 @@ class _Trial:
     def attempt(self, right: Right, act: Callable[[], str | None]) -> bool:
         """Try one right; returns whether it worked. `StoreUnavailable` goes through to the caller.
 
-        Args:
-            right: What is tried.
-            act: Tries it; returns what is wrong with the answer, if anything.
+        `act` returns what is wrong with the answer, if anything.
         """
         try:
             wrong = act()
@@ -69,13 +67,6 @@ class _Trial:
 
 def try_own_place(store: ObjectStore, place: str, key: str, rights: tuple[Right, ...], trial_id: str) -> Finding:
     """Try a place that the compactor writes to, with objects that no reader takes for data.
-
-    Args:
-        store: Where it is.
-        place: What to try.
-        key: The setting that names it.
-        rights: What the compactor does there.
-        trial_id: Tells the objects of this trial from those of another one.
 
     Raises:
         StoreUnavailable: S3 does not answer.

@@ -9,26 +9,16 @@ from compactor.ops.doctor.findings import Finding, fault, skipped
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check.
+    """One check."""
 
-    Attributes:
-        name: Names its findings; other checks name it in `needs`.
-        run: Returns one finding or several. A `CompactorError` that it raises is a fault.
-        needs: Names of earlier checks; this one is skipped where one of them found a fault.
-    """
-
-    name: str
+    name: str  # names its findings; other checks name it in `needs`
+    # Returns one finding or several. A `CompactorError` that it raises is a fault
     run: Callable[[], Finding | Sequence[Finding]]
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # names of earlier checks; this one is skipped where one of them found a fault
 
 
 def run_checks(checks: Iterable[Check], has_time: Callable[[], bool]) -> Iterator[Finding]:
-    """Run all checks in order.
-
-    Args:
-        checks: What to check.
-        has_time: Whether another check may begin.
-    """
+    """Run all checks in order; `has_time` tells whether another one may begin."""
     root_causes: dict[str, str] = {}  # check at fault or skipped → the check at fault that it waits for
     for check in checks:
         root = next((root_causes[name] for name in check.needs if name in root_causes), None)

@@ -7,23 +7,16 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, Clock
 from compactor.manifests.claiming import claim_key, manifests_of
 
-IsOwn = Callable[[str], bool]
-"""Whether a holder belongs to the lineage that is redriven."""
+IsOwn = Callable[[str], bool]  # whether a holder belongs to the lineage that is redriven
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedriveClaims:
-    """Reads claims, and takes them. A file of unknown version cannot be claimed.
+    """Reads claims, and takes them. A file of unknown version cannot be claimed."""
 
-    Attributes:
-        claims: The table; None if nothing is ever planned.
-        clock: The begin of leases.
-        lease_seconds: How long the claims of the new manifest hold until it is written.
-    """
-
-    claims: ClaimTable | None
+    claims: ClaimTable | None  # the table; None if nothing is ever planned
     clock: Clock
-    lease_seconds: float
+    lease_seconds: float  # how long the claims of the new manifest hold until it is written
 
     def holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
         """The manifest that holds each file, by URI; files that are free or of unknown version are left out."""
@@ -35,16 +28,7 @@ class RedriveClaims:
         return {keys[key]: manifests[claim.holder] for key, claim in found.items()}
 
     def take(self, files: Sequence[ManifestFile], manifest_id: str, is_own: IsOwn) -> dict[str, str]:
-        """Claim files for a manifest that is about to be written.
-
-        Args:
-            files: The files of the manifest.
-            manifest_id: Its id.
-            is_own: Tells whose claims may be taken over.
-
-        Returns:
-            The manifest that holds each file that could not be claimed, by URI.
-        """
+        """Claim files for a manifest that is about to be written; returns, by URI, the holders of the others."""
         if self.claims is None:
             return {}
         now, lease = self.clock.now(), self.lease_seconds

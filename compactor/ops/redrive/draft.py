@@ -15,27 +15,17 @@ from compactor.ops.redrive.selection import Scope, files_left
 
 @dataclass(slots=True)
 class Draft:
-    """The files that a new manifest may name.
-
-    Attributes:
-        outcome: The outcome of the manifest that is redriven.
-        lineage: The lineage of that manifest.
-        date: The date of the new manifest.
-        alias: The id inside the original of a dead letter, if it differs from the id of the letter.
-        files: The files that are not refused.
-        unclaimed: URIs of the files without a claim.
-        reasons: By URI, why a file was quarantined or its manifest dead-lettered.
-        refused: By URI, why a file cannot be redriven.
-    """
+    """The files that a new manifest may name."""
 
     outcome: Commit | DeadLetter
     lineage: Lineage
-    date: str
-    alias: str = ""
+    date: str  # the date of the new manifest
+    alias: str = ""  # the id inside the original of a dead letter, if it differs from the id of the letter
     files: list[ManifestFile] = field(default_factory=list)
-    unclaimed: set[str] = field(default_factory=set)
+    unclaimed: set[str] = field(default_factory=set)  # URIs of the files without a claim
+    # By URI, why a file was quarantined or its manifest dead-lettered
     reasons: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven
 
     def is_own(self, holder: str) -> bool:
         """Whether the holder of a claim belongs to the lineage."""

@@ -28,27 +28,17 @@ Row = tuple[str, int, int, str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class WrittenLines:
-    """The new input files.
-
-    Attributes:
-        files: As a manifest names them.
-        inputs: The source of the lines of each file.
-        counts: Lines by reason.
-    """
+    """The new input files."""
 
     files: tuple[ManifestFile, ...]
-    inputs: list[RedrivenInput]
-    counts: Counter[str]
+    inputs: list[RedrivenInput]  # the source of the lines of each file
+    counts: Counter[str]  # lines by reason
 
 
 def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str], folder: str) -> WrittenLines:
-    """Write the lines that were rejected for certain reasons to new files.
+    """Write the lines that were rejected for certain reasons to new files in a folder.
 
-    Args:
-        store: Has the rejects, and gets the files.
-        rejects: URIs of the Parquet files with the rejects of one manifest.
-        reasons: The reasons.
-        folder: Where to write; ends with `/`.
+    `rejects` are the URIs of the Parquet files with the rejects of one manifest; `folder` ends with `/`.
 
     Raises:
         StagingError: The rejects cannot be read, or are not ordered by file and line.

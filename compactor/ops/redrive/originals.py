@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.layout import Layout
 from compactor.core.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
 class Originals:
     """Reads the originals of dead letters."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     allowed_prefixes: Sequence[str]
 
     def of(self, letter: DeadLetter) -> Manifest:
@@ -27,7 +23,7 @@ class Originals:
         Raises:
             ManifestError: It is still wrong.
         """
-        accepted = self.ledger.accepted(letter.manifest_id)
+        accepted = self.state.ledger.accepted(letter.manifest_id)
         if accepted is not None and accepted.manifest is not None:
             data = accepted.manifest.to_json()
         else:
@@ -38,16 +34,16 @@ class Originals:
             # Where the original has no date in it, it keeps the date that it got as a dead letter.
             modified_at=datetime.fromisoformat(letter.date).replace(tzinfo=UTC),
             allowed_prefixes=self.allowed_prefixes,
-            redriven_folder=self.layout.redriven_folder,
+            redriven_folder=self.state.layout.redriven_folder,
         )
 
     def _kept(self, letter: DeadLetter) -> bytes:
-        uri = self.layout.failed_manifest(letter.manifest_id)
-        info = self.store.stat(uri)
+        uri = self.state.layout.failed_manifest(letter.manifest_id)
+        info = self.state.store.stat(uri)
         if info is not None and info.size_bytes > MAX_MANIFEST_BYTES:
             raise ManifestError("too_big", f"{uri}: {info.size_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}")
         try:
-            return self.store.read(uri)
+            return self.state.store.read(uri)
         except ObjectNotFound as exc:
             raise ManifestError(letter.reason, f"{uri}: the original is gone; expected it to be kept") from exc
 
@@ -57,15 +53,15 @@ class Originals:
         Raises:
             ManifestError: That id is revoked, or its manifest is not done yet.
         """
-        holder = self.ledger.accepted(manifest_id)
+        holder = self.state.ledger.accepted(manifest_id)
         if holder is None:
-            if self.store.stat(self.layout.manifest(manifest_id)) is None:
+            if self.state.store.stat(self.state.layout.manifest(manifest_id)) is None:
                 return None
             raise _used(f"manifest {manifest_id} waits; expected it to be done first")
         if holder.kind == "revoked":
             raise _used(f"the id {manifest_id} was revoked by its planner, and its files were planned again")
         try:
-            outcome = self.ledger.outcome(holder.key)
+            outcome = self.state.ledger.outcome(holder.key)
         except ObjectNotFound as exc:
             raise _used(f"manifest {manifest_id} is in work; expected it to be done first") from exc
         return outcome if isinstance(outcome, Commit) else None

@@ -6,12 +6,12 @@ from functools import cached_property
 from itertools import chain
 
 from compactor.core.errors import AccessError, StuckError
-from compactor.core.layout import Layout, canonical, redriven_id
+from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest import ManifestFile, is_allowed
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.draft import Draft
@@ -22,30 +22,16 @@ from compactor.ops.redrive.selection import Scope, files_left
 
 @dataclass(frozen=True, kw_only=True)
 class RedrivePlanner:
-    """Drafts new manifests, and claims their files.
+    """Drafts new manifests, and claims their files."""
 
-    Attributes:
-        claims: Reads and takes the claims of the files.
-        search: Finds manifests that name a file without a claim.
-        allowed_prefixes: Folders that may have input.
-    """
-
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     claims: RedriveClaims
     search: FileSearch
-    allowed_prefixes: Sequence[str]
+    allowed_prefixes: Sequence[str]  # folders that may have input
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
     def draft(self, scope: Scope, lineage: Lineage, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Draft:
-        """Draft the redrive of a manifest.
-
-        Args:
-            scope: What to redrive.
-            lineage: The lineage of the manifest.
-            outcome: The outcome of the manifest.
-            redrives: All redrives of the lineage that are in effect.
+        """Draft the redrive of a manifest, whose lineage has these redrives in effect.
 
         Raises:
             ManifestError: The manifest is a dead letter and still wrong.
@@ -99,9 +85,7 @@ class RedrivePlanner:
 
     @cached_property
     def _originals(self) -> Originals:
-        return Originals(
-            store=self.store, layout=self.layout, ledger=self.ledger, allowed_prefixes=self.allowed_prefixes
-        )
+        return Originals(state=self.state, allowed_prefixes=self.allowed_prefixes)
 
     def _draft_of_files(self, scope: Scope, lineage: Lineage, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
         draft = Draft(commit, lineage, commit.date)
@@ -110,7 +94,7 @@ class RedrivePlanner:
             draft.files.append(ManifestFile(uri=report.uri))
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
-        new_id, folder = redriven_id(lineage.root.id, 1), self.layout.redriven_folder
+        new_id, folder = redriven_id(lineage.root.id, 1), self.state.layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self.allowed_prefixes, folder)]
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
@@ -137,14 +121,13 @@ class RedrivePlanner:
 
     def _found(self, file: ManifestFile) -> ObjectInfo | str:
         try:
-            info = self.store.stat(file.uri)
+            info = self.state.store.stat(file.uri)
         except AccessError as exc:
             return str(exc)
         return "there is no such object; expected it to be there by now" if info is None else info
 
 
 def _compacted(commit: Commit) -> dict[str, list[Naming]]:
-    """The files that a commit has compacted, by canonical URI."""
     return {
         canonical(report.uri): [Naming(commit.manifest_id, canonical(report.uri), report.etag or None, "compacted")]
         for report in commit.files
@@ -156,8 +139,5 @@ def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
     if not isinstance(found, ObjectInfo) or file.size_bytes not in {None, found.size_bytes}:
         return file
     return ManifestFile(
-        uri=file.uri,
-        size_bytes=found.size_bytes,
-        etag=found.etag,
-        event_time=file.event_time or found.modified_at,
+        uri=file.uri, size_bytes=found.size_bytes, etag=found.etag, event_time=file.event_time or found.modified_at
     )

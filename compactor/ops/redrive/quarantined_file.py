@@ -8,19 +8,11 @@ from compactor.core.records import FileStatus
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """An input file that was quarantined whole.
-
-    Attributes:
-        manifest_id: The manifest that names the file.
-        status: Why it was quarantined.
-        detail: What was found, and what was expected.
-        committed_at: When its manifest was committed.
-        redriven: Whether it was redriven since; None where that could not be read.
-    """
+    """An input file that was quarantined whole."""
 
     manifest_id: str
     uri: str
-    status: FileStatus
-    detail: str
-    committed_at: datetime
-    redriven: bool | None
+    status: FileStatus  # why it was quarantined
+    detail: str  # what was found, and what was expected
+    committed_at: datetime  # when its manifest was committed
+    redriven: bool | None  # whether it was redriven since; None where that could not be read

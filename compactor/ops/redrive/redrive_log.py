@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.core.layout import Layout, redrive_number, redriven_id, root_id
+from compactor.core.layout import redrive_number, redriven_id, root_id
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Redrive
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
 """What became of the manifest of a redrive: the next redrive writes an `unwritten` one; `revoked` has no effect."""
@@ -16,13 +15,9 @@ Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A manifest with its redrives, their redrives, and so on.
+    """A manifest with its redrives, their redrives, and so on."""
 
-    Attributes:
-        root: The first manifest, which has the records of all redrives.
-    """
-
-    root: ManifestKey
+    root: ManifestKey  # the first manifest, which has the records of all redrives
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +37,7 @@ class RedriveLogEntry:
 class RedriveLog:
     """Reads and writes the records of redrives."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
 
     def lineage_of(self, manifest_id: str) -> Lineage | None:
         """The lineage of a manifest; None if the manifest has no record.
@@ -52,13 +45,13 @@ class RedriveLog:
         An id that only looks like that of a redrive is the root of its own lineage.
         """
         root = root_id(manifest_id)
-        record = self.ledger.accepted(root)
+        record = self.state.ledger.accepted(root)
         lineage = None if record is None else Lineage(record.key)
         if root == manifest_id:
             return lineage
         if lineage is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(lineage)):
             return lineage
-        own = self.ledger.accepted(manifest_id)
+        own = self.state.ledger.accepted(manifest_id)
         return None if own is None else Lineage(own.key)
 
     def entries(self, lineage: Lineage) -> list[RedriveLogEntry]:
@@ -77,7 +70,7 @@ class RedriveLog:
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
-        while self.ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
+        while self.state.ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
             number += 1
         # The id of a redrive is accepted after its record is created, so a faster redrive shows here.
         if number > newest + 1 and len(self._numbers(lineage)) != len(entries):
@@ -86,26 +79,26 @@ class RedriveLog:
 
     def record(self, lineage: Lineage, redrive: Redrive) -> bool:
         """Put a redrive on record, and so into effect; False if another one has its number."""
-        uri = self.layout.redrive(lineage.root, redrive.number)
-        return self.store.create(uri, redrive.model_dump_json().encode())
+        uri = self.state.layout.redrive(lineage.root, redrive.number)
+        return self.state.store.create(uri, redrive.model_dump_json().encode())
 
     def deliver(self, redrive: Redrive) -> None:
         """Write the manifest of a redrive on record, with the same bytes each time."""
-        self.store.create(self.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
+        self.state.store.create(self.state.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
     def _redrives(self, lineage: Lineage) -> list[Redrive]:
-        places = (self.layout.redrive(lineage.root, number) for number in self._numbers(lineage))
-        return [self.ledger.record(uri, Redrive) for uri in places]
+        places = (self.state.layout.redrive(lineage.root, number) for number in self._numbers(lineage))
+        return [self.state.ledger.record(uri, Redrive) for uri in places]
 
     def _numbers(self, lineage: Lineage) -> list[int]:
-        names = self.ledger.record_names(lineage.root)
+        names = self.state.ledger.record_names(lineage.root)
         return sorted(number for name in names if (number := redrive_number(name)) is not None)
 
     def _fate(self, manifest_id: str) -> Fate:
-        record = self.ledger.accepted(manifest_id)
+        record = self.state.ledger.accepted(manifest_id)
         if record is not None:
             return "revoked" if record.kind == "revoked" else "accepted"
-        return "unwritten" if self.store.stat(self.layout.manifest(manifest_id)) is None else "waiting"
+        return "unwritten" if self.state.store.stat(self.state.layout.manifest(manifest_id)) is None else "waiting"
 
 
 def taken_from(manifest_id: str, entries: Sequence[RedriveLogEntry]) -> list[Redrive]:

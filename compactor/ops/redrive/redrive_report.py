@@ -7,47 +7,29 @@ from compactor.ops.redrive.selection import Kind
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """One new manifest.
+    """One new manifest."""
 
-    Attributes:
-        source: The manifest that it redrives.
-        manifest_id: The new manifest; None in a dry run, which takes no id.
-        counts: What it redrives, by reason: files, or lines for rejects.
-        files: The number of its input files.
-    """
-
-    source: str
-    manifest_id: str | None
+    source: str  # the manifest that it redrives
+    manifest_id: str | None  # the new manifest; None in a dry run, which takes no id
     kind: Kind
-    counts: dict[str, int]
+    counts: dict[str, int]  # what it redrives, by reason: files, or lines for rejects
     files: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that cannot be redriven.
+    """Something that cannot be redriven."""
 
-    Attributes:
-        manifest_id: The manifest that it belongs to.
-        uri: The file; empty for the whole manifest.
-        why: The reason, in words.
-    """
-
-    manifest_id: str
-    uri: str
-    why: str
+    manifest_id: str  # the manifest that it belongs to
+    uri: str  # the file; empty for the whole manifest
+    why: str  # the reason, in words
 
 
 @dataclass(slots=True)
 class RedriveReport:
-    """The result of one redrive.
-
-    Attributes:
-        redriven: The new manifests.
-        refused: What was not redriven.
-        healed: Manifests of earlier redrives that were interrupted before they wrote them.
-    """
+    """The result of one redrive."""
 
     redriven: list[Redriven] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    # Manifests of earlier redrives that were interrupted before they wrote them
     healed: list[str] = field(default_factory=list)

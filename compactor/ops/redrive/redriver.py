@@ -12,11 +12,10 @@ from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
-from compactor.core.layout import MANIFEST_ID, Layout, redriven_id
+from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, DeadLetter, Redrive, RedrivenInput
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.lines import WrittenLines, write_lines
 from compactor.ops.redrive.planner import RedrivePlanner
@@ -31,17 +30,10 @@ _DRAFTS_AT_ONCE = 64  # they share one search of the ledger
 
 @dataclass(frozen=True, slots=True)
 class _NextRedrive:
-    """The next redrive of a manifest, as the log has it now.
+    """The next redrive of a manifest, as the log has it now."""
 
-    Attributes:
-        left: How many manifests, files or lines are left to redrive, by reason.
-        in_effect: The redrives so far that take effect.
-        number: The number of the next one.
-        manifest_id: The id of its manifest.
-    """
-
-    left: Counter[str]
-    in_effect: list[Redrive]
+    left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
+    in_effect: list[Redrive]  # the redrives so far that take effect
     number: int
     manifest_id: str
 
@@ -78,21 +70,13 @@ class _Run:
 class Redriver:
     """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
     redrive_planner: RedrivePlanner
-    clock: Clock
     on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
-        """Redrive what a scan found, except what was redriven since.
-
-        Args:
-            scan: The result of the scan.
-            dry_run: Claim and write nothing.
-        """
+        """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
         run = _Run(scan.scope, dry_run, RedriveReport(refused=list(scan.refused)))
         sources = iter(scan.sources)
         while batch := list(islice(sources, _DRAFTS_AT_ONCE)):
@@ -130,7 +114,7 @@ class Redriver:
         for source in sources:
             with run.refusing(source):
                 self._heal(run, source)
-                outcome = self.ledger.outcome(source.key)
+                outcome = self.state.ledger.outcome(source.key)
                 found = self._next(run.scope, source, outcome)
                 if found.left:
                     found.check_id(source)
@@ -162,7 +146,7 @@ class Redriver:
     def _redrive_rejects(self, run: _Run, source: Source) -> None:
         with run.refusing(source):
             self._heal(run, source)
-            outcome = self.ledger.outcome(source.key)
+            outcome = self.state.ledger.outcome(source.key)
             while isinstance(outcome, Commit) and not self._redrive_lines(run, source, outcome):
                 self._heal(run, source)
 
@@ -177,7 +161,7 @@ class Redriver:
             files = sum(any(reason in counts for reason in file.rejects) for file in commit.files)
             run.add(source, found.manifest_id, counts, files)
             return True
-        folder = self.layout.redriven_inputs(found.manifest_id, self.ledger.run_id)
+        folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
         is_written = False
         try:
             lines = self._written_lines(commit, found.left, folder)
@@ -193,14 +177,14 @@ class Redriver:
         return is_written
 
     def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        lines = write_lines(self.store, [file.final for file in commit.rejects], left.keys(), folder)
+        lines = write_lines(self.state.store, [file.final for file in commit.rejects], left.keys(), folder)
         if lines.counts != left:
             found = f"{lines.counts.total()} lines, expected {left.total()} as the commit says"
             raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {found}")
         return lines
 
     def _delete_lines(self, folder: str) -> None:
-        self.store.delete([info.uri for info in self.store.list(folder)])
+        self.state.store.delete([info.uri for info in self.state.store.list(folder)])
 
     def _write(
         self,
@@ -213,7 +197,7 @@ class Redriver:
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
-        now, new_id = self.clock.now(), found.manifest_id
+        now, new_id = self.state.clock.now(), found.manifest_id
         redrive = Redrive(
             kind=scope.kind,
             source=source.key.id,
@@ -221,7 +205,7 @@ class Redriver:
             counts=counts,
             inputs=list(inputs),
             manifest=Manifest(manifest_id=new_id, date=date, created_at=now, files=tuple(files)),
-            run_id=self.ledger.run_id,
+            run_id=self.state.ledger.run_id,
             redriven_at=now,
         )
         if not self.redrive_log.record(source.lineage, redrive):

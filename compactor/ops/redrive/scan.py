@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import Layout, base_name
+from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import Lineage, RedriveLog
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
@@ -20,30 +19,21 @@ _REASON_SUFFIX = ".reason.json"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A manifest that can be redriven, or a part of it.
-
-    Attributes:
-        lineage: The lineage of the manifest.
-        things: How much can be redriven: one dead letter, or this many files or lines.
-    """
+    """A manifest that can be redriven, or a part of it."""
 
     key: ManifestKey
     lineage: Lineage
-    things: int
+    things: int  # how much can be redriven: one dead letter, or this many files or lines
 
 
 @dataclass(slots=True)
 class ScanResult:
-    """What can be redriven.
-
-    Attributes:
-        sources: Manifests that have something to redrive, or an earlier redrive whose manifest was never written.
-        refused: Manifests that the scope names and that cannot be redriven.
-    """
+    """What can be redriven."""
 
     scope: Scope
+    # Manifests that have something to redrive, or an earlier redrive whose manifest was never written
     sources: list[Source] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)  # manifests that the scope names and that cannot be redriven
 
     @property
     def things(self) -> int:
@@ -55,9 +45,7 @@ class ScanResult:
 class RedriveScan:
     """Searches dead letters, or the ledger, for what can be redriven."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
 
     def scan(self, scope: Scope) -> ScanResult:
@@ -75,11 +63,11 @@ class RedriveScan:
         if scope.manifest_ids:
             yield from ((None, manifest_id) for manifest_id in dict.fromkeys(scope.manifest_ids))
         elif scope.kind == "manifests":
-            for info in self.store.list(self.layout.failed_folder):
+            for info in self.state.store.list(self.state.layout.failed_folder):
                 if info.uri.endswith(_REASON_SUFFIX):
                     yield None, base_name(info.uri).removesuffix(_REASON_SUFFIX)
         else:
-            yield from self.ledger.manifests(scope.date)
+            yield from self.state.ledger.manifests(scope.date)
 
     def _found(self, scope: Scope, named: tuple[str | None, str]) -> Source | Refused | None:
         """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
@@ -106,20 +94,20 @@ class RedriveScan:
         things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
         if not things and all(each.fate != "unwritten" for each in entries):
             return nothing_because(scope, found)
-        if not self.ledger.is_done(found.key):
+        if not self.state.ledger.is_done(found.key):
             return "it is decided but not done; expected the job to finish it first"
         return Source(found.key, lineage, things)
 
     def _outcome(self, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
         """The outcome of a manifest, or why there is none."""
         if date is None:
-            accepted = self.ledger.accepted(manifest_id)
+            accepted = self.state.ledger.accepted(manifest_id)
             if accepted is None:
-                return f"{self.layout.state} has no record of it; expected the id of a manifest"
+                return f"{self.state.layout.state} has no record of it; expected the id of a manifest"
             if accepted.kind == "revoked":
                 return "its id was revoked by its planner, and its files were planned again"
             date = accepted.date
         try:
-            return self.ledger.outcome(ManifestKey(date, manifest_id))
+            return self.state.ledger.outcome(ManifestKey(date, manifest_id))
         except ObjectNotFound:
             return "it has no outcome yet; expected a commit or a dead letter"

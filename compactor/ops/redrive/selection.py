@@ -24,17 +24,10 @@ THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to redrive.
-
-    Attributes:
-        kind: Dead letters, quarantined files, or rejected lines.
-        manifest_ids: The manifests; all if empty.
-        reason: Only this reason.
-        date: Only manifests of this date.
-    """
+    """What to redrive."""
 
     kind: Kind
-    manifest_ids: tuple[str, ...] = ()
+    manifest_ids: tuple[str, ...] = ()  # the manifests; all if empty
     reason: str | None = None
     date: str | None = None
 
@@ -45,10 +38,7 @@ class Scope:
 def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redrive]) -> Counter[str]:
     """How many manifests, files or lines can be redriven from a manifest, by reason.
 
-    Args:
-        scope: What to redrive.
-        outcome: The outcome of the manifest.
-        redrives: All redrives in its lineage that are in effect.
+    `redrives` are all redrives in its lineage that are in effect.
     """
     own = [each for each in redrives if each.kind == scope.kind and each.source == outcome.manifest_id]
     if isinstance(outcome, DeadLetter):

@@ -10,23 +10,16 @@ from compactor.ops.status.values import Spent
 
 @dataclass(slots=True)
 class StatusCache:
-    """What was read before. It is bounded: each reading drops what it did not need.
+    """What was read before. It is bounded: each reading drops what it did not need."""
 
-    Attributes:
-        weights: The bytes that each waiting manifest names, by its URI and ETag.
-        letters: Dead letters by the URI of their reason.
-        redriven: Those of these URIs whose manifests were redriven for good.
-        commits: Commits by manifest id.
-        arrivals: The seconds from arrival to visible of each file of a commit that is done, by manifest id.
-        cost: The latest answer of Glue, and when it came.
-    """
-
+    # The bytes that each waiting manifest names, by its URI and ETag
     weights: dict[tuple[str, str], int] = field(default_factory=dict)
-    letters: dict[str, DeadLetter] = field(default_factory=dict)
-    redriven: set[str] = field(default_factory=set)
-    commits: dict[str, Commit] = field(default_factory=dict)
+    letters: dict[str, DeadLetter] = field(default_factory=dict)  # dead letters by the URI of their reason
+    redriven: set[str] = field(default_factory=set)  # those of these URIs whose manifests were redriven for good
+    commits: dict[str, Commit] = field(default_factory=dict)  # commits by manifest id
+    # The seconds from arrival to visible of each file of a commit that is done, by manifest id
     arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    cost: tuple[datetime, Spent] | None = None
+    cost: tuple[datetime, Spent] | None = None  # the latest answer of Glue, and when it came
 
     def keep_only(self, *, letters: Collection[str], commits: Collection[str]) -> None:
         """Drop what the last reading did not need."""

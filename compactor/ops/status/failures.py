@@ -6,22 +6,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, StuckError
-from compactor.core.layout import Layout, base_name
+from compactor.core.layout import base_name
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
 from compactor.ops.redrive.selection import Scope, files_left
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
 
-LETTERS_READ = 50
-"""How many dead letters, the latest, are read."""
+LETTERS_READ = 50  # how many dead letters, the latest, are read
 
-COMMITS_READ = 16
-"""How many commits, the latest that quarantined files, are read."""
+COMMITS_READ = 16  # how many commits, the latest that quarantined files, are read
 
 _NAMED = 5
 _REASON_SUFFIX = ".reason.json"
@@ -31,15 +29,15 @@ _REASON_SUFFIX = ".reason.json"
 class FailureReader:
     """Reads dead letters and quarantined files that were not redriven."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
     cache: StatusCache
 
     def dead_letters(self) -> tuple[DeadLetters, list[str]]:
         """The dead letters, and the URIs of those that were read."""
-        infos = [info for info in self.store.list(self.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)]
+        infos = [
+            info for info in self.state.store.list(self.state.layout.failed_folder) if info.uri.endswith(_REASON_SUFFIX)
+        ]
         latest = sorted(infos, key=lambda info: info.modified_at, reverse=True)[:LETTERS_READ]
         letters = [letter for letter in map_ordered(self._open_letter, latest) if letter is not None]
         reasons = dict(Counter(letter.reason for letter in letters))
@@ -47,7 +45,6 @@ class FailureReader:
         return found, [info.uri for info in latest]
 
     def _open_letter(self, info: ObjectInfo) -> DeadLetter | None:
-        """A dead letter; None if it was redriven."""
         uri = info.uri
         if uri in self.cache.redriven:
             return None
@@ -70,7 +67,7 @@ class FailureReader:
         known = self.cache.letters.get(info.uri)
         if known is not None:
             return known
-        data = self.store.read(info.uri)
+        data = self.state.store.read(info.uri)
         try:
             letter = read_record(DeadLetter.model_validate_json, data, info.uri, expected="a dead letter")
         except StuckError as exc:  # not cached: it may be repaired
@@ -79,11 +76,7 @@ class FailureReader:
         return letter
 
     def files(self, recent: Sequence[RecentCommit]) -> FilesQuarantined:
-        """Files that the latest commits quarantined and that were not redriven.
-
-        Args:
-            recent: Summaries, oldest first.
-        """
+        """Files that the latest commits quarantined and that were not redriven. Summaries are given oldest first."""
         latest_first = recent[::-1]
         asked = [each for each in latest_first if each.quarantined][:COMMITS_READ]
         files = [file for found in map_ordered(self._files_of, asked) for file in found]
@@ -95,7 +88,7 @@ class FailureReader:
         try:
             commit = self.cache.commits.get(summary.manifest_id)
             if commit is None:
-                outcome = self.ledger.outcome(summary.key)
+                outcome = self.state.ledger.outcome(summary.key)
                 if not isinstance(outcome, Commit):
                     return []
                 commit = self.cache.commits[summary.manifest_id] = outcome
@@ -114,7 +107,6 @@ class FailureReader:
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:
-    """A stand-in for a dead letter that cannot be read."""
     return DeadLetter(
         manifest_id=manifest_id,
         date="",

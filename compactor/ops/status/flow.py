@@ -69,11 +69,7 @@ def drain(backlog: Backlog, found: Rates, *, is_running: bool) -> Drain:
 
 
 def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:
-    """The time from arrival to visible; None without files.
-
-    Args:
-        arrivals: For each commit, the seconds that each of its files took.
-    """
+    """The time from arrival to visible; None without files. Each commit has the seconds of each of its files."""
     seconds = [each for commit in arrivals for each in commit]
     if not seconds:
         return None

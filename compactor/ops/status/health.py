@@ -10,41 +10,27 @@ from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
 
-STALE_PENDING = 5
-"""A part that waits for this many times `builder.max_wait_seconds` was missed by the sealer."""
+STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Limits of the judgement.
+    """Limits of the judgement."""
 
-    Attributes:
-        sla_seconds: How long a manifest may wait.
-        stall_seconds: How long a run may commit nothing while work waits, and a manifest may be in progress.
-        max_wait_seconds: How long an announced file may wait to be sealed.
-        is_on_glue: Whether the control plane starts the job, and not a person.
-    """
-
-    sla_seconds: float
-    stall_seconds: float
-    max_wait_seconds: float
-    is_on_glue: bool
+    sla_seconds: float  # how long a manifest may wait
+    stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
+    max_wait_seconds: float  # how long an announced file may wait to be sealed
+    is_on_glue: bool  # whether the control plane starts the job, and not a person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is judged.
-
-    Attributes:
-        runs: The runs with a recent heartbeat.
-        last_heartbeat_at: The latest heartbeat of a run that died; None if there is none on record.
-        last_commit_at: None if nothing was ever committed.
-    """
+    """What is judged."""
 
     now: datetime
     runs: tuple[LivingRun, ...]
-    last_heartbeat_at: datetime | None
-    last_commit_at: datetime | None
+    last_heartbeat_at: datetime | None  # the latest heartbeat of a run that died; None if there is none on record
+    last_commit_at: datetime | None  # None if nothing was ever committed
     backlog: Backlog
     drain: Drain
     dead_letters: DeadLetters

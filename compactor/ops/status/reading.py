@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from compactor.control.gathering import HISTORY_DAYS, living_runs
 from compactor.control.ports import JobRuns
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
-from compactor.core.layout import Layout
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import Commit, Done, RecentCommit
 from compactor.ledger.heartbeat import Runs
-from compactor.ledger.ledger import RECENT_SLOTS, Ledger
+from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import learned_ratio
+from compactor.ledger.state import State
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
@@ -25,11 +24,9 @@ from compactor.ops.status.values import SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
 
-LATENCY_COMMITS = 16
-"""How many commits, the latest, are read for the latency of their files."""
+LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
-GLUE_SECONDS = 60.0
-"""How long an answer of Glue is used again."""
+GLUE_SECONDS = 60.0  # how long an answer of Glue is used again
 
 _SHOWN_ERROR_CHARACTERS = 200
 
@@ -42,44 +39,28 @@ class StatusReader:
     commits. It reads at most `MANIFESTS_READ` waiting manifests, `RECENT_SLOTS` summaries, three records of each of
     `LATENCY_COMMITS` commits, and the redrive logs of `LETTERS_READ` dead letters and `COMMITS_READ` commits, each of a
     few records. A reader reads what never changes once.
-
-    Attributes:
-        rules: The limits of the judgement.
-        allowed_prefixes: Folders that input may be in.
-        registry: Makes a schema registry that has read nothing yet.
-        glue: Connects to the runs on Glue; None where the job does not run there.
     """
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     runs: Runs
     redrive_log: RedriveLog
-    clock: Clock
     rules: Rules
-    allowed_prefixes: Sequence[str]
-    registry: Callable[[], SchemaRegistry]
-    glue: Callable[[], JobRuns] | None = None
+    allowed_prefixes: Sequence[str]  # folders that input may be in
+    registry: Callable[[], SchemaRegistry]  # makes a schema registry that has read nothing yet
+    glue: Callable[[], JobRuns] | None = None  # connects to the runs on Glue; None where the job does not run there
     cache: StatusCache = field(default_factory=StatusCache)
 
     def read(self) -> Status:
-        """Read the status as of now.
-
-        Raises:
-            TryAgainError: A transient error of the store.
-            OperatorError: A person must act.
-        """
-        now, cache = self.clock.now(), self.cache
+        """Read the status as of now. Errors of the store are a `TryAgainError` or an `OperatorError`."""
+        now, cache = self.state.clock.now(), self.cache
         living = living_runs(self.runs)
         last_heartbeat_at = None if living else self.runs.last_sign_at()
-        recent = self.ledger.recent()
+        recent = self.state.ledger.recent()
         committed = {commit.manifest_id for commit in recent}
-        waiting = read_waiting(self.store, self.layout, self.ledger, now, cache, allowed_prefixes=self.allowed_prefixes)
+        waiting = read_waiting(self.state, now, cache, allowed_prefixes=self.allowed_prefixes)
         arrivals = [(moment, length) for each, moment, length in waiting.manifests if each not in committed]
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
-        failures = FailureReader(
-            store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log, cache=cache
-        )
+        failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
         letters, letters_read = failures.dead_letters()
         facts = Facts(
             now=now,
@@ -121,11 +102,11 @@ class StatusReader:
         if known is not None:
             return known
         try:
-            accepted = self.ledger.accepted(manifest_id)
+            accepted = self.state.ledger.accepted(manifest_id)
             if accepted is None:
                 return ()
-            done = self.ledger.record(self.layout.done(summary.key), Done)
-            outcome = self.ledger.outcome(summary.key)
+            done = self.state.ledger.record(self.state.layout.done(summary.key), Done)
+            outcome = self.state.ledger.outcome(summary.key)
         except (ObjectNotFound, StuckError):  # not done yet, or unreadable
             return ()
         found = arrival_seconds(accepted, outcome, done.done_at) if isinstance(outcome, Commit) else ()

@@ -15,13 +15,7 @@ _HOUR_SECONDS = 3600.0
 
 
 def spent(runs: Sequence[JobRun], recent: Sequence[RecentCommit], now: datetime) -> Spent:
-    """The cost of the runs.
-
-    Args:
-        runs: Runs of the job, at least back to the latest one.
-        recent: Summaries of the latest commits.
-        now: The time.
-    """
+    """The cost of the runs, which reach back at least to the latest one."""
     priced = [run for run in runs if run.size is not None and run.size.is_priced]
     if not priced:
         return Spent("no run on Glue whose workers have a price")

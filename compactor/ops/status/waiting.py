@@ -5,53 +5,41 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.layout import Layout, id_from_name, is_delivery
+from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.ledger.backlog import Backlog
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 from compactor.ops.status.cache import StatusCache
 
 MANIFESTS_READ = 200
 """How many waiting manifests are read for the bytes that they name. The bytes of the others are extrapolated."""
 
-READ_MAX_BYTES = 4 * 1024 * 1024
-"""A longer manifest, of about 20,000 files, is not read; its bytes are extrapolated."""
+READ_MAX_BYTES = 4 * 1024 * 1024  # a longer manifest, of about 20,000 files, is not read; its bytes are extrapolated
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The backlog, manifest by manifest.
-
-    Attributes:
-        manifests: The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read
-            are extrapolated.
-    """
+    """The backlog, manifest by manifest."""
 
     backlog: Backlog
+    # The id as the name has it, the arrival and the input bytes of each manifest. Bytes that were not read are
+    # extrapolated
     manifests: Sequence[tuple[str, datetime, float]]
 
 
-def read_waiting(
-    store: ObjectStore,
-    layout: Layout,
-    ledger: Ledger,
-    now: datetime,
-    cache: StatusCache,
-    *,
-    allowed_prefixes: Sequence[str],
-) -> Waiting:
+def read_waiting(state: State, now: datetime, cache: StatusCache, *, allowed_prefixes: Sequence[str]) -> Waiting:
     """Read the backlog. At most `MANIFESTS_READ` manifests are read, evenly spread over all."""
-    infos = [info for info in store.list(layout.manifests_folder) if is_delivery(info.uri)]
-    weights = _weights(store, layout, infos, cache, allowed_prefixes)
+    infos = [info for info in state.store.list(state.layout.manifests_folder) if is_delivery(info.uri)]
+    weights = _weights(state, infos, cache, allowed_prefixes)
     per_byte = _bytes_per_manifest_byte(infos, weights)
     manifests = [
         (id_from_name(info.uri), info.modified_at, float(weights.get(_key(info), info.size_bytes * (per_byte or 0.0))))
         for info in infos
     ]
-    begun = sorted(ledger.opened(), key=lambda each: each[1])
-    parts = [info.modified_at for info in store.list(layout.pending_folder)]
+    begun = sorted(state.ledger.opened(), key=lambda each: each[1])
+    parts = [info.modified_at for info in state.store.list(state.layout.pending_folder)]
     is_known = per_byte is not None or not infos
     backlog = Backlog(
         manifests=len(infos),
@@ -68,11 +56,7 @@ def read_waiting(
 
 
 def _weights(
-    store: ObjectStore,
-    layout: Layout,
-    infos: Sequence[ObjectInfo],
-    cache: StatusCache,
-    allowed_prefixes: Sequence[str],
+    state: State, infos: Sequence[ObjectInfo], cache: StatusCache, allowed_prefixes: Sequence[str]
 ) -> dict[tuple[str, str], int]:
     """The bytes that a sample of manifests name, by the manifest's URI and ETag."""
 
@@ -81,7 +65,7 @@ def _weights(
         if known is not None:
             return known
         try:
-            manifest = read_waiting_manifest(store, layout, info, allowed_prefixes=allowed_prefixes)
+            manifest = read_waiting_manifest(state.store, state.layout, info, allowed_prefixes=allowed_prefixes)
         except ManifestError:
             return 0  # it will be a dead letter
         except ObjectNotFound:

@@ -7,32 +7,23 @@ import orjson
 
 from compactor.core.attempts import AttemptState
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import MANIFEST_ID, Layout, base_name, id_from_name, is_within
-from compactor.core.ports import ObjectStore
+from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is on record about a manifest.
-
-    Attributes:
-        uri: Where its object is now; empty if it is gone.
-        accepted: The record that binds its id; None before the first attempt.
-        is_done: Whether everything that the outcome names is published.
-        redriven_from: The redrive that made the manifest, if one did.
-        redriven_as: The redrives of the manifest.
-    """
+    """What is on record about a manifest."""
 
     manifest_id: str
-    uri: str
-    accepted: Accepted | None = None
+    uri: str  # where its object is now; empty if it is gone
+    accepted: Accepted | None = None  # the record that binds its id; None before the first attempt
     attempts: tuple[AttemptState, ...] = ()
     outcome: Commit | DeadLetter | None = None
-    is_done: bool = False
-    redriven_from: Redrive | None = None
+    is_done: bool = False  # whether everything that the outcome names is published
+    redriven_from: Redrive | None = None  # the redrive that made the manifest, if one did
     redriven_as: tuple[RedriveLogEntry, ...] = ()
 
 
@@ -40,27 +31,26 @@ class History:
 class Histories:
     """Reads the histories of manifests."""
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
 
     def of(self, manifest_id: str) -> History | None:
         """The history of a manifest; None if it has no record and no object."""
-        accepted = self.ledger.accepted(manifest_id)
+        accepted = self.state.ledger.accepted(manifest_id)
         entries = self.redrive_log.entries_about(manifest_id)
         made_by = next((each.redrive for each in entries if each.redrive.manifest.manifest_id == manifest_id), None)
         if accepted is None:
-            uri = self._first_there([self.layout.manifest(manifest_id)])
+            uri = self._first_there([self.state.layout.manifest(manifest_id)])
             return History(manifest_id, uri, redriven_from=made_by) if uri or made_by else None
-        key = accepted.key
-        names = self.ledger.record_names(key)
+        key, layout = accepted.key, self.state.layout
+        kept = (layout.archived_manifest(key), layout.failed_manifest(manifest_id))
+        names = self.state.ledger.record_names(key)
         return History(
             manifest_id,
-            self._first_there(self._places(accepted)),
+            self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
-            self.ledger.attempts(key, names),
-            self.ledger.outcome(key) if "outcome.json" in names else None,
+            self.state.ledger.attempts(key, names),
+            self.state.ledger.outcome(key) if "outcome.json" in names else None,
             "done.json" in names,
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
@@ -68,29 +58,21 @@ class Histories:
 
     def id_of_object(self, uri: str) -> str | None:
         """The id of the manifest whose object is, or was, at a URI; None if it is not a place of manifests."""
-        if is_within(uri, self.layout.manifests):
+        if is_within(uri, self.state.layout.manifests):
             return self._delivered_id(uri)
-        if is_within(uri, self.layout.failed_folder):
+        if is_within(uri, self.state.layout.failed_folder):
             return base_name(uri).removesuffix(".json").removesuffix(".reason")
-        archived = self.layout.archived_key(uri)
+        archived = self.state.layout.archived_key(uri)
         return archived.id if archived else None
 
     def _delivered_id(self, uri: str) -> str:
         """The id inside an object of the watched prefix; if there is none, the id that its name gives."""
         try:
-            document = orjson.loads(self.store.read(uri))
+            document = orjson.loads(self.state.store.read(uri))
         except (ObjectNotFound, orjson.JSONDecodeError):
             document = None
         inside = document.get("manifest_id") if isinstance(document, dict) else None
         return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
 
-    def _places(self, accepted: Accepted) -> list[str]:
-        manifest_id = accepted.manifest_id
-        return [
-            accepted.source_uri or self.layout.manifest(manifest_id),
-            self.layout.archived_manifest(accepted.key),
-            self.layout.failed_manifest(manifest_id),
-        ]
-
     def _first_there(self, uris: Sequence[str]) -> str:
-        return next((uri for uri in uris if self.store.stat(uri) is not None), "")
+        return next((uri for uri in uris if self.state.store.stat(uri) is not None), "")

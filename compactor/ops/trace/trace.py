@@ -30,82 +30,50 @@ class TraceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TracedRedrive:
-    """A redrive of what was traced, or of a part.
+    """A redrive of what was traced, or of a part."""
 
-    Attributes:
-        manifest_id: The new manifest.
-        counts: What it redrives, by reason: files, or lines for rejects.
-        fate: What became of the new manifest.
-    """
-
-    manifest_id: str
+    manifest_id: str  # the new manifest
     kind: Kind
-    counts: dict[str, int]
-    fate: Fate
+    counts: dict[str, int]  # what it redrives, by reason: files, or lines for rejects
+    fate: Fate  # what became of the new manifest
 
 
 @dataclass(frozen=True, slots=True)
 class TracedAttempt:
-    """One attempt at a manifest.
-
-    Attributes:
-        number: The number of the attempt, from 1.
-        alone: Whether no other manifest was in flight.
-        error: How it failed; empty if it did not fail, or its driver could not report it.
-        passing: Whether the failure does not count against the manifest.
-    """
+    """One attempt at a manifest."""
 
     number: int
     started_at: datetime
     run_id: str
-    alone: bool
-    error: str = ""
-    passing: bool = False
+    alone: bool  # whether no other manifest was in flight
+    error: str = ""  # how it failed; empty if it did not fail, or its driver could not report it
+    passing: bool = False  # whether the failure does not count against the manifest
 
 
 @dataclass(slots=True)
 class Trace:
-    """What is known of a file, a manifest or an output. Texts are empty where they do not apply.
+    """What is known of a file, a manifest or an output. Texts are empty where they do not apply."""
 
-    Attributes:
-        uri: What was asked for: a URI or a manifest id.
-        kind: What it is.
-        state: How far it has come.
-        exists: Whether the object exists now; for a manifest, in any of its places.
-        manifest_id: The manifest that names it, or wrote it.
-        date: The date of that manifest.
-        manifest_uri: Where that manifest's object is now.
-        attempts: The attempts at that manifest.
-        report: The report of an input file, once there is one.
-        files: The reports of a manifest's input files, or of those that an output file has rows of.
-        outputs: The Parquet files of the manifest, which have the rows of an input file.
-        rejects: The manifest's files of rejects, if this file has rejected lines.
-        redriven_from: The manifest that this one redrives.
-        origin: The file whose rejected lines this file holds.
-        redriven_as: The redrives of it.
-        message: Why it was quarantined or dead-lettered, or what else is known.
-        next_moves: Commands to run next.
-        searched: Where it was searched for, if it was not found by its claim.
-    """
-
-    uri: str
+    uri: str  # what was asked for: a URI or a manifest id
     kind: TracedKind = "file"
     state: TraceState = TraceState.UNKNOWN
-    exists: bool = False
-    manifest_id: str = ""
-    date: str = ""
-    manifest_uri: str = ""
+    exists: bool = False  # whether the object exists now; for a manifest, in any of its places
+    manifest_id: str = ""  # the manifest that names it, or wrote it
+    date: str = ""  # the date of that manifest
+    manifest_uri: str = ""  # where that manifest's object is now
     attempts: list[TracedAttempt] = field(default_factory=list)
-    report: FileReport | None = None
+    report: FileReport | None = None  # the report of an input file, once there is one
+    # The reports of a manifest's input files, or of those that an output file has rows of
     files: list[FileReport] = field(default_factory=list)
+    # The Parquet files of the manifest, which have the rows of an input file
     outputs: list[str] = field(default_factory=list)
-    rejects: list[str] = field(default_factory=list)
-    redriven_from: str = ""
-    origin: str = ""
+    rejects: list[str] = field(default_factory=list)  # the manifest's files of rejects, if this file has rejected lines
+    redriven_from: str = ""  # the manifest that this one redrives
+    origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)
-    message: str = ""
-    next_moves: list[str] = field(default_factory=list)
-    searched: str = ""
+    message: str = ""  # why it was quarantined or dead-lettered, or what else is known
+    next_moves: list[str] = field(default_factory=list)  # commands to run next
+    searched: str = ""  # where it was searched for, if it was not found by its claim
 
     @property
     def needs_operator(self) -> bool:

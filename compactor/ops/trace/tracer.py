@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from compactor.core.layout import Layout, canonical, date_of_file, is_within, redriven_owner
+from compactor.core.layout import canonical, date_of_file, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
-from compactor.core.ports import ClaimTable, Clock, ObjectInfo, ObjectStore
+from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import Commit, FileStatus, StagedFile
-from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
@@ -32,37 +31,27 @@ _BEST_FIRST = ("compacted", "in_work", "waiting", "quarantined", "dead_lettered"
 
 @dataclass(frozen=True, kw_only=True)
 class Tracer:
-    """Follows files and manifests. Writes nothing.
+    """Follows files and manifests. Writes nothing."""
 
-    Attributes:
-        claims: The claims of planned files; None if nothing is ever planned.
-        clock: Its date is that of a file that is gone and has no date in its name.
-        allowed_prefixes: Folders that may have input.
-    """
-
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     redrive_log: RedriveLog
-    claims: ClaimTable | None
-    clock: Clock
-    allowed_prefixes: Sequence[str]
+    claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
+    allowed_prefixes: Sequence[str]  # folders that may have input
 
     @cached_property
     def _histories(self) -> Histories:
-        return Histories(store=self.store, layout=self.layout, ledger=self.ledger, redrive_log=self.redrive_log)
+        return Histories(state=self.state, redrive_log=self.redrive_log)
 
     @cached_property
     def _search(self) -> FileSearch:
-        state = State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
-        return FileSearch(state=state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
+        return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
         history = self._histories.of(self._sealed_into(manifest_id))
         if history is None:
-            trace.searched = f"the ledger in {self.layout.state} and {self.layout.manifests_folder}"
+            trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
         add_history(trace, history)
         trace.exists = bool(history.uri)
@@ -78,11 +67,9 @@ class Tracer:
     def trace(self, uri: str, *, days: int = SEARCHED_DAYS) -> Trace:
         """Follow what a URI names: an output or rejects file, a manifest's object, or else an input file.
 
-        Args:
-            uri: The URI, taken literally.
-            days: The dates of the ledger to search for an input file without a claim: its own, then the newest.
+        An input file without a claim is searched for in this many dates of the ledger: its own, then the newest.
         """
-        output, rejects = self.layout.output_owner(uri), self.layout.rejects_owner(uri)
+        output, rejects = self.state.layout.output_owner(uri), self.state.layout.rejects_owner(uri)
         if output is not None:
             return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
@@ -90,16 +77,15 @@ class Tracer:
         manifest_id = self._histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
-            trace.uri, trace.exists = uri, self.store.stat(uri) is not None
-            if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.layout.manifests):
+            trace.uri, trace.exists = uri, self.state.store.stat(uri) is not None
+            if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.state.layout.manifests):
                 # It has no record yet, and its name is not its id.
                 trace.state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
             return trace
         return self._trace_input(uri, days)
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
-        """Find the manifest that wrote an output or rejects file."""
-        trace.exists = self.store.stat(trace.uri) is not None
+        trace.exists = self.state.store.stat(trace.uri) is not None
         history = self._histories.of(manifest_id) if manifest_id else None
         commit = history.outcome if history is not None else None
         written: Sequence[StagedFile] = ()
@@ -117,9 +103,9 @@ class Tracer:
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
-        info = self.store.stat(uri)
+        info = self.state.store.stat(uri)
         trace = Trace(uri=uri, exists=info is not None)
-        manifest_id = redriven_owner(uri, self.layout.redriven_folder) or self._claimed_for(uri, info)
+        manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is None:
             naming = self._found(trace, info, days)
             if naming is None:
@@ -130,8 +116,8 @@ class Tracer:
         else:
             trace.state = TraceState.CLAIMED
         trace.manifest_id = manifest_id
-        part_uri = self.layout.pending_part(manifest_id)
-        if self.store.stat(part_uri) is not None:
+        part_uri = self.state.layout.pending_part(manifest_id)
+        if self.state.store.stat(part_uri) is not None:
             trace.state, trace.manifest_uri = TraceState.PENDING, part_uri
             return trace
         history = self._latest(manifest_id, uri)
@@ -153,7 +139,7 @@ class Tracer:
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
         """The most specific naming of a file, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
-        own_day = date_of_file(trace.uri, info.modified_at if info else self.clock.now())
+        own_day = date_of_file(trace.uri, info.modified_at if info else self.state.clock.now())
         searched: list[str] = []
         for day in self._days(own_day, days):
             searched.append(day)
@@ -169,7 +155,7 @@ class Tracer:
         return None
 
     def _days(self, own_day: str, days: int) -> Iterator[str]:
-        others = (day for day in reversed(list(self.ledger.dates())) if day != own_day)
+        others = (day for day in reversed(list(self.state.ledger.dates())) if day != own_day)
         return islice(chain([own_day], others), max(days, 1))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StuckError
-from compactor.core.layout import Layout
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, StagedFile
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
+from compactor.ledger.state import State
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.ops.verify.report import Discrepancy
 from compactor.schema.registry import SchemaRegistry
@@ -20,23 +19,17 @@ _TRIES = 3  # a driver may publish a file again while it is read
 
 @dataclass(slots=True)
 class CommitFindings:
-    """What is wrong with the files of a commit.
+    """What is wrong with the files of a commit."""
 
-    Attributes:
-        discrepancies: Those of this commit alone.
-        lost_schema: The commit's schema version is missing. Many commits may share it.
-    """
-
-    discrepancies: list[Discrepancy] = field(default_factory=list)
-    lost_schema: Discrepancy | None = None
+    discrepancies: list[Discrepancy] = field(default_factory=list)  # those of this commit alone
+    lost_schema: Discrepancy | None = None  # the commit's schema version is missing; many commits may share it
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitFiles:
     """Checks the files of commits. Safe for many threads."""
 
-    store: ObjectStore
-    layout: Layout
+    state: State
     registry: SchemaRegistry
 
     def published(self, commit: Commit) -> CommitFindings:
@@ -51,7 +44,7 @@ class CommitFiles:
                 )
         for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
             if self._columns(version) is None:
-                uri = self.layout.schema(version)
+                uri = self.state.layout.schema(version)
                 found.lost_schema = Discrepancy("", uri, "a schema version that commits name", "none that can be read")
         for output in commit.outputs:
             found.discrepancies += self._check_file(commit, output, self._columns(output.version_in(commit)))
@@ -67,7 +60,7 @@ class CommitFiles:
     def _lost(self, commit: Commit) -> Iterator[Discrepancy]:
         for file in (*commit.outputs, *commit.rejects):
             # In this order: a job publishes a file before it deletes it from staging.
-            if all(self.store.stat(uri) is None for uri in (file.staged, file.final)):
+            if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final)):
                 expected = f"{file.rows} rows, staged or published"
                 yield Discrepancy(commit.manifest_id, file.staged, expected, "neither")
 
@@ -98,7 +91,7 @@ class CommitFiles:
         fault = ""
         for _ in range(_TRIES):
             try:
-                return parquet_facts(self.store, uri)
+                return parquet_facts(self.state.store, uri)
             except StagingError as exc:
                 return str(exc).removeprefix(f"{uri}: ")
             except (ObjectChanged, ObjectNotFound) as exc:

@@ -74,7 +74,8 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total, limits = Sum(), _limits_of(commit)
+        total = Sum()
+        limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
                 continue
@@ -155,11 +156,6 @@ class DeepVerifier:
                 source = row[-1] if by_source else ""
                 sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
         return sums, by_source
-
-
-def _limits_of(commit: Commit) -> Limits:
-    """The limits that decided what is a reject."""
-    return Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
 
 
 def _replace_typed(values: dict[str, str | None], types: Mapping[str, ColumnType]) -> list[tuple[str, str]]:

@@ -10,33 +10,22 @@ from compactor.ops.redrive.quarantined_file import QuarantinedFile
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between the ledger and what is stored.
+    """A difference between the ledger and what is stored."""
 
-    Attributes:
-        manifest_id: The manifest, or empty where none is known.
-        where: The URI of the file or record.
-        expected: What the ledger says.
-        found: What is stored.
-    """
-
-    manifest_id: str
-    where: str
-    expected: str
-    found: str
+    manifest_id: str  # the manifest, or empty where none is known
+    where: str  # the URI of the file or record
+    expected: str  # what the ledger says
+    found: str  # what is stored
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterManifest:
-    """One manifest that is a dead letter.
-
-    Attributes:
-        redriven: Whether it was redriven under another id, so that it needs no operator.
-    """
+    """One manifest that is a dead letter."""
 
     manifest_id: str
     reason: str
     message: str
-    redriven: bool
+    redriven: bool  # whether it was redriven under another id, so that it needs no operator
 
 
 @dataclass(slots=True)
@@ -44,24 +33,13 @@ class VerifyReport:
     """The figures of a verification.
 
     `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
-
-    Attributes:
-        manifests: Committed manifests.
-        dead_letters: Manifests that are dead letters.
-        unfinished: Manifests on record that are not done yet.
-        files: Input files of the committed manifests.
-        files_by_status: These files by status.
-        inputs_gone: Inputs that `--deep` could not read again, because they are deleted or replaced.
-        inputs_compared: Inputs of which `--deep` compared every value.
-        discrepancies: What does not add up; empty if everything does.
-        quarantined_files: Quarantined input files, without those that changed, whose new version has its own event.
     """
 
-    manifests: int = 0
-    dead_letters: int = 0
-    unfinished: int = 0
-    files: int = 0
-    files_by_status: Counter[str] = field(default_factory=Counter)
+    manifests: int = 0  # committed manifests
+    dead_letters: int = 0  # manifests that are dead letters
+    unfinished: int = 0  # manifests on record that are not done yet
+    files: int = 0  # input files of the committed manifests
+    files_by_status: Counter[str] = field(default_factory=Counter)  # the same, by their status
     lines: int = 0
     rows: int = 0
     rejected_lines: int = 0
@@ -69,9 +47,10 @@ class VerifyReport:
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     output_files: int = 0
     output_bytes: int = 0
-    inputs_gone: int = 0
-    inputs_compared: int = 0
-    discrepancies: list[Discrepancy] = field(default_factory=list)
+    inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
+    inputs_compared: int = 0  # inputs of which `--deep` compared every value
+    discrepancies: list[Discrepancy] = field(default_factory=list)  # empty if everything adds up
+    # Quarantined input files, without those that changed, whose new version has its own event
     quarantined_files: list[QuarantinedFile] = field(default_factory=list)
     dead_letter_manifests: list[DeadLetterManifest] = field(default_factory=list)
 

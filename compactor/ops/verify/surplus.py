@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import Layout, canonical, folder, is_data
+from compactor.core.layout import canonical, folder, is_data
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 
 Owner = ManifestKey | None
+OwnerOf = Callable[[str], Owner]
 _Group = tuple[Owner, list[ObjectInfo]]
 
 
@@ -24,34 +25,35 @@ class SurplusFinder:
     A job commits before it publishes. So it is safe to list first and to read the commits then.
     """
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
 
     def everywhere(self) -> Iterator[Discrepancy]:
         """Search the folders of all dates, even of dates without any record."""
-        outputs = self.store.list(folder(self.layout.output))
+        store, layout = self.state.store, self.state.layout
         # Outside the folders of dates there may be other tables.
-        yield from self._surplus(
-            (info for info in outputs if self.layout.output_owner(info.uri)), self.layout.output_owner
-        )
-        yield from self._surplus(self.store.list(self.layout.rejects_folder), self.layout.rejects_owner)
+        outputs = (info for info in store.list(folder(layout.output)) if layout.output_owner(info.uri))
+        yield from self._surplus(outputs, layout.output_owner)
+        yield from self._surplus(store.list(layout.rejects_folder), layout.rejects_owner)
 
     def of_date(self, date: str) -> Iterator[Discrepancy]:
         """Search the folders of one date."""
-        yield from self._surplus(self.store.list(self.layout.output_folder_of(date)), self.layout.output_owner)
-        yield from self._surplus(self.store.list(self.layout.rejects_folder_of(date)), self.layout.rejects_owner)
+        for place, owner_of in self._places(date):
+            yield from self._surplus(self.state.store.list(place), owner_of)
 
     def of_manifest(self, key: ManifestKey) -> Iterator[Discrepancy]:
         """Search the folders of a manifest's date for files that are named after it."""
-        for place, owner_of in (
-            (self.layout.output_folder_of(key.date), self.layout.output_owner),
-            (self.layout.rejects_folder_of(key.date), self.layout.rejects_owner),
-        ):
-            named_after = _beginning_with(self.store, place, f"{key.id}-")
+        for place, owner_of in self._places(key.date):
+            named_after = _beginning_with(self.state.store, place, f"{key.id}-")
             yield from self._surplus([info for info in named_after if owner_of(info.uri) == key], owner_of)
 
-    def _surplus(self, listed: Iterable[ObjectInfo], owner_of: Callable[[str], Owner]) -> Iterator[Discrepancy]:
+    def _places(self, date: str) -> list[tuple[str, OwnerOf]]:
+        layout = self.state.layout
+        return [
+            (layout.output_folder_of(date), layout.output_owner),
+            (layout.rejects_folder_of(date), layout.rejects_owner),
+        ]
+
+    def _surplus(self, listed: Iterable[ObjectInfo], owner_of: OwnerOf) -> Iterator[Discrepancy]:
         data = (info for info in listed if is_data(info.uri))
         groups = ((owner, list(infos)) for owner, infos in groupby(data, key=lambda info: owner_of(info.uri)))
         for found in map_ordered(self._surplus_of, groups):
@@ -60,7 +62,7 @@ class SurplusFinder:
     def _surplus_of(self, group: _Group) -> list[Discrepancy]:
         owner, infos = group
         try:
-            outcome = self.ledger.outcome(owner) if owner and owner.id else None
+            outcome = self.state.ledger.outcome(owner) if owner and owner.id else None
         except ObjectNotFound:
             outcome = None
         except RecordUnreadable:

@@ -7,12 +7,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from compactor.core.errors import OperatorError, StoreUnavailable
-from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, DeadLetter
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -26,8 +24,7 @@ _SHOWN_CHARACTERS = 500
 DeepCheck = Callable[[Commit, VerifyReport], None]
 """Compares the values of a commit's inputs and outputs, and adds to the report."""
 
-OnManifest = Callable[[str], None]
-"""Called with the id of each manifest that was verified."""
+OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
 
 
 def _ignore_manifest(_manifest_id: str) -> None:
@@ -41,9 +38,7 @@ class Verifier:
     Every method takes a `deep_check`, which compares values as well, and `on_manifest` to report progress.
     """
 
-    store: ObjectStore
-    layout: Layout
-    ledger: Ledger
+    state: State
     registry: SchemaRegistry
 
     def verify(
@@ -54,13 +49,9 @@ class Verifier:
         deep_check: DeepCheck | None = None,
         on_manifest: OnManifest = _ignore_manifest,
     ) -> VerifyReport:
-        """Verify manifests.
+        """Verify manifests, which come date by date.
 
-        Args:
-            manifests: The manifests, date by date.
-            whole_dates: These are all manifests of their dates, so that every other file in the folders is surplus.
-            deep_check: Compares values as well.
-            on_manifest: Called after each manifest.
+        With `whole_dates` they are all of their dates, so that every other file in the folders is surplus.
         """
         report = VerifyReport()
         for date, of_date in groupby(manifests, key=attrgetter("date")):
@@ -79,7 +70,7 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         report = VerifyReport()
-        self._add_manifests(report, self.ledger.manifests(date), deep_check, on_manifest)
+        self._add_manifests(report, self.state.ledger.manifests(date), deep_check, on_manifest)
         self._add_folders(report, date)
         return report
 
@@ -88,9 +79,9 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         report = VerifyReport()
-        self._add_manifests(report, self.ledger.manifests(), deep_check, on_manifest)
+        self._add_manifests(report, self.state.ledger.manifests(), deep_check, on_manifest)
         report.discrepancies.extend(self._surplus.everywhere())
-        report.discrepancies.extend(self._records.lost_of_archived(self.layout.archive_folder))
+        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder))
         for lost in self._records.lost_of_accepted():
             if lost is None:
                 report.unfinished += 1
@@ -100,19 +91,19 @@ class Verifier:
 
     @cached_property
     def _records(self) -> RecordVerifier:
-        return RecordVerifier(store=self.store, layout=self.layout, ledger=self.ledger)
+        return RecordVerifier(state=self.state)
 
     @cached_property
     def _surplus(self) -> SurplusFinder:
-        return SurplusFinder(store=self.store, layout=self.layout, ledger=self.ledger)
+        return SurplusFinder(state=self.state)
 
     @cached_property
     def _files(self) -> CommitFiles:
-        return CommitFiles(store=self.store, layout=self.layout, registry=self.registry)
+        return CommitFiles(state=self.state, registry=self.registry)
 
     def _add_folders(self, report: VerifyReport, date: str) -> None:
         report.discrepancies.extend(self._surplus.of_date(date))
-        report.discrepancies.extend(self._records.lost_of_archived(self.layout.archive_folder_of(date)))
+        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder_of(date)))
 
     def _add_manifests(
         self,

@@ -20,6 +20,7 @@ from compactor.core.records import RunHeartbeat
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.settings.control_policy import Policy
 from compactor.settings.settings import parse_settings
 from compactor.telemetry.metrics import CATALOGUE
@@ -77,9 +78,12 @@ class Scene:
             "runs": Runs(self.store, LAYOUT, self.clock, Machines()),
             "queue": self.queue,
             "dead_letter_queue": self.dead_letters,
-            "store": self.store,
-            "layout": LAYOUT,
-            "ledger": Ledger(self.store, LAYOUT, self.clock, "control"),
+            "state": State(
+                store=self.store,
+                layout=LAYOUT,
+                ledger=Ledger(self.store, LAYOUT, self.clock, "control"),
+                clock=self.clock,
+            ),
         }
         return Sources(**{**parts, **changes})
 

@@ -139,7 +139,7 @@ def test_a_probe_is_not_taken_for_data() -> None:
             app.store.put(uri, b"doctor")
     status = app.status_reader.read()
     assert (status.backlog.manifests, status.backlog.begun_manifests, status.dead_letters.manifests) == (0, 0, 0)
-    assert not list(SurplusFinder(store=app.store, layout=app.layout, ledger=app.ledger).everywhere())
+    assert not list(SurplusFinder(state=app.state).everywhere())
 
 
 def config_of(folder: Path, **changes: str) -> Path:
