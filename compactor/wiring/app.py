@@ -158,7 +158,7 @@ class App(EngineComponents):
         stream = self.settings.stream
         return SparkManifestSource(
             self.spark,
-            manifests=self.layout.manifests,
+            manifests=self.layout.manifests_folder,
             new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
             max_manifests_per_trigger=stream.max_manifests_per_trigger,
             trigger_interval_seconds=stream.trigger_interval_seconds,
