@@ -30,11 +30,9 @@ _COMMENT = (
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The settings of one call.
+    """The settings of one call with these places and options.
 
     Attributes:
-        paths: The places of the call.
-        options: Its options.
         settings: All settings, with variables applied.
         document: The settings to keep, without variables.
         kept: The settings that an earlier call kept; None on the first call.
@@ -85,7 +83,7 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
     """
     beside = variables_beside(env, options)
     aws = parse_settings(settings_document(paths, options, None), beside).aws
-    kept = _read(paths, StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open())
+    kept = _read(paths, StoreSpec.of(aws).open())
     document = settings_document(paths, options, kept)
     return FolderSettings(paths, options, parse_settings(document, beside), document, kept)
 
