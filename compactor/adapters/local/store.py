@@ -127,11 +127,7 @@ class LocalStore:
 
 
 class LocalWriter:
-    """Writes a new file under a temporary name beside its target and renames it at the end.
-
-    Args:
-        uri: Absolute path or `file://` URI.
-    """
+    """Writes a new file under a temporary name beside its target and renames it at the end."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri

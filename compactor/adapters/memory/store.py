@@ -62,11 +62,7 @@ class _Object(NamedTuple):
 
 
 class MemoryStore:
-    """Objects in a dictionary. Thread-safe.
-
-    Args:
-        clock: Gives the modification times of objects; the system's clock by default.
-    """
+    """Objects in a dictionary, with modification times from a clock, by default the system's. Thread-safe."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -129,11 +125,7 @@ class MemoryStore:
 
 
 class MemoryWriter:
-    """Collects an object in memory.
-
-    Args:
-        put: Writes the whole object at the end.
-    """
+    """Collects an object in memory, and puts it at the end."""
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
         self._put = put
