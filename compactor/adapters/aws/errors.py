@@ -6,20 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from boto3.exceptions import Boto3Error
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConfigNotFound,
-    ConfigParseError,
-    InvalidRegionError,
-    NoCredentialsError,
-    NoRegionError,
-    ParamValidationError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
-)
+from botocore import exceptions
+from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from compactor.core.backoff import pause_seconds
@@ -57,16 +45,16 @@ _PASSING = {
 }
 _FIRST_PAUSE_SECONDS = 0.2
 _SET_UP_WRONG = (
-    NoCredentialsError,
-    PartialCredentialsError,
-    UnauthorizedSSOTokenError,
-    TokenRetrievalError,
-    ProfileNotFound,
-    ConfigNotFound,
-    ConfigParseError,
-    NoRegionError,
-    InvalidRegionError,
-    ParamValidationError,
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.UnauthorizedSSOTokenError,
+    exceptions.TokenRetrievalError,
+    exceptions.ProfileNotFound,
+    exceptions.ConfigNotFound,
+    exceptions.ConfigParseError,
+    exceptions.NoRegionError,
+    exceptions.InvalidRegionError,
+    exceptions.ParamValidationError,
 )
 
 
