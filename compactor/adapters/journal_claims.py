@@ -31,7 +31,6 @@ class JournalClaims:
 
     store: ObjectStore
     folder: str
-    lifetime_days: float | None = None
     _claims: dict[str, Claim] = field(default_factory=dict)
     _entries: int = 0
     _lock: Lock = field(default_factory=Lock)

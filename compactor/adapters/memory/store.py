@@ -150,13 +150,8 @@ class MemoryWriter:
 
 @dataclass(frozen=True, slots=True)
 class MemoryClaims:
-    """Claims in a dictionary. Thread-safe.
+    """Claims in a dictionary, which never expire. Thread-safe."""
 
-    Attributes:
-        lifetime_days: The lifetime that is reported; claims never expire.
-    """
-
-    lifetime_days: float | None = None
     _claims: dict[str, Claim] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
