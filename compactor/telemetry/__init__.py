@@ -1,1 +1,1 @@
-"""Log events, metrics and the wording of errors."""
+"""Log events, metrics and descriptions of errors."""

@@ -16,7 +16,7 @@ from compactor.ops.report.tally import CoveredTime, Newest, Tally
 BINS_PER_TARGET = 8  # the ends of the tolerance are ends of bins
 BINS = 2 * BINS_PER_TARGET  # up to twice the target; one more takes all larger files
 NEWEST_DEAD_LETTERS = 200
-NEWEST_SET_ASIDE = 50
+NEWEST_QUARANTINED = 50
 SAMPLED_MANIFESTS = 3
 MAX_REASONS = 500  # counted one by one; the product itself has far fewer
 OTHER_REASONS = "(other reasons)"
@@ -69,14 +69,14 @@ class Tallies:
         self._sums = [_Sums() for _ in self._grid.starts]
         self._whole = _Sums()
         self._at_work = CoveredTime()
-        self._set_aside = Counter[str]()
+        self._quarantined = Counter[str]()
         self._bins = [[0, 0] for _ in range(BINS + 1)]
         self._hits = self._counted = 0
         self.step_seconds = self._grid.step_seconds
         self.reasons: dict[str, ReasonTally] = {}
         self.dead_letters: Newest[DeadLetterFacts] = Newest(NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
-        self.with_quarantined: Newest[Finished] = Newest(NEWEST_SET_ASIDE)
+        self.with_quarantined: Newest[Finished] = Newest(NEWEST_QUARANTINED)
 
     def add_dead_letter(self, facts: DeadLetterFacts) -> None:
         self.dead_letters.add(facts.finished.moment, facts)
@@ -88,7 +88,7 @@ class Tallies:
         moment = facts.finished.moment
         self._sums[self._grid.index(moment)].add(facts)
         self._whole.add(facts)
-        self._set_aside.update(facts.quarantined)
+        self._quarantined.update(facts.quarantined)
         # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
         self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
         hits, counted = sizing_hits(facts.output_sizes, self._target_bytes)
@@ -126,7 +126,7 @@ class Tallies:
             dead_letters=self.dead_letters.seen,
             failed_attempts=failed_attempts,
             redrives=redrives,
-            quarantined=dict(self._set_aside),
+            quarantined=dict(self._quarantined),
             at_work_seconds=self._at_work.seconds,
         )
 

@@ -20,7 +20,7 @@ from tests.contract.doctor.workspace import (
 from tests.support.aws_stand_in import REGION
 
 
-def test_all_is_well(workspace: Workspace) -> None:
+def test_nothing_is_wrong(workspace: Workspace) -> None:
     """Where nothing is wrong, every check is made and is ok, and no object is left behind."""
     before = workspace.objects()
     found = workspace.findings()

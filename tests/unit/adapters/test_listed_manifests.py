@@ -85,7 +85,7 @@ def test_it_is_idle_when_nothing_new_came_and_stops_when_told(store: MemoryStore
 
 
 def test_an_error_of_a_batch_ends_the_stream(store: MemoryStore) -> None:
-    """Whoever waits is told of it."""
+    """`wait` raises it."""
 
     def on_batch(_uris: Sequence[str]) -> None:
         raise RuntimeError("the batch failed")

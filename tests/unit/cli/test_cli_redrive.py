@@ -199,13 +199,13 @@ def test_unknown_reason(workspace: Workspace) -> None:
 
 
 def test_unknown_manifest(workspace: Workspace) -> None:
-    """A manifest that nobody knows is refused in words."""
+    """An unknown manifest is refused in words."""
     document, code = workspace.json("redrive", "manifests", "stranger")
     assert (document["redriven"], [each["manifest_id"] for each in document["refused"]], code) == ([], ["stranger"], 3)
 
 
 @pytest.mark.parametrize("thing", ["stranger", "/nowhere/x.ndjson"])
-def test_trace_of_what_nobody_knows(workspace: Workspace, thing: str) -> None:
+def test_trace_of_what_is_unknown(workspace: Workspace, thing: str) -> None:
     """What is not known ends with 1, and one line says what was searched; nothing is written."""
     before = workspace.everything()
     result = workspace.call("trace", thing)

@@ -129,7 +129,7 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
 
 
 def quarantined_twice(workspace: Workspace) -> str:
-    """What failed is put back, one of its files is gone by then, and what is left of it is put back again."""
+    """What failed is redriven, one of its files is gone by then, and the rest is redriven again."""
     [letter] = [each["manifest_id"] for each in workspace.json("verify")[0]["dead_letter_manifests"]]
     workspace.call("redrive", "manifests", letter)
     Path(workspace.raw(f"{DAY}-good.ndjson")).unlink()
@@ -226,10 +226,10 @@ def stops(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
 
 
 def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
-    """One folder into another by a twin of the engine: planned, interrupted, held, failed, stuck, and set aside."""
+    """One folder into another by a fake engine: planned, interrupted, held, failed, stuck, and quarantined."""
     raw, rows = str(workspace.root / "raw"), str(workspace.root / "rows")
     for path in (workspace.root / "raw").iterdir():
-        os.utime(path, (0, 0))  # so that nobody waits for it to be written to its end
+        os.utime(path, (0, 0))  # old, so that the planner does not wait for its writer
     (workspace.root / "raw" / "_SUCCESS").write_bytes(b"")
 
     def service(app: App, _: ExitStack) -> Service:
@@ -305,7 +305,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder where nobody has run a benchmark."""
+    """In a folder without a benchmark result."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -264,7 +264,7 @@ def test_staging_that_does_not_add_up(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_input_that_is_gone_is_set_aside_alone(harness: Harness) -> None:
+def test_input_that_is_gone_is_quarantined_alone(harness: Harness) -> None:
     """A missing and a changed file stop nothing else of their manifest, and are on record with what was found."""
     uri = harness.deliver("m1", GOOD, GOOD, FLAWED)
     harness.store.delete(["/w/raw/m1-0.ndjson"])
@@ -309,7 +309,7 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
 
 
 def test_a_driver_that_is_gone_is_a_death(harness: Harness) -> None:
-    """Once a run gives no sign of life, its attempts count, and the manifest runs out of them."""
+    """Once a run has no heartbeat, its attempts count, and the manifest runs out of them."""
     harness = Harness(stream={"max_attempts": 1})
     uri = harness.deliver("m1", GOOD)
     with pytest.raises(DiedError):
@@ -333,7 +333,7 @@ def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Ha
     harness.check_exact()
 
 
-def test_input_that_nobody_may_read_stops_the_job(harness: Harness) -> None:
+def test_input_that_may_not_be_read_stops_the_job(harness: Harness) -> None:
     """Denied altogether, the job ends with one clear message and no dead letter; one denied file is quarantined."""
     uri = harness.deliver("m1", GOOD, FLAWED)
     first, second = (f"/w/raw/m1-{number}.ndjson" for number in range(2))

@@ -121,7 +121,7 @@ def test_id_of_another_manifest(harness: Harness) -> None:
     harness.check_exact(["/w/raw/m1-0.ndjson"])
 
 
-def test_void_id(harness: Harness) -> None:
+def test_revoked_id(harness: Harness) -> None:
     """A manifest whose id was revoked is refused, for ever."""
     harness.ledger.accept(Accepted(manifest_id="m1", kind="revoked", date=DAY, accepted_at=harness.clock.now()))
     uri = harness.deliver("m1", GOOD)

@@ -247,7 +247,7 @@ def beat(harness: Harness, run_id: str) -> None:
 @pytest.mark.parametrize("lives", [False, True])
 @pytest.mark.parametrize("over", [False, True])
 def test_checkpoints_by_age(over: bool, lives: bool) -> None:
-    """A checkpoint goes when no living run can own it, and stays while its run gives signs of life."""
+    """A checkpoint goes when no living run can own it, and stays while its run has a heartbeat."""
     harness = Harness()
     uri = checkpoint(harness)
     harness.clock.advance(CHECKPOINT_AGE_SECONDS + (1 if over else -1))

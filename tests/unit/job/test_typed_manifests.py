@@ -46,7 +46,7 @@ def rows(harness: Harness, manifest_id: str) -> list[dict[str, Any]]:
 
 
 def test_values_and_what_does_not_fit() -> None:
-    """Values have their types; what does not fit is null and kept as it was written; the audit agrees."""
+    """Values have their types; what does not fit is null and kept as it was written; verification agrees."""
     harness = typed_world()
     harness.deliver("m1", LINES)
     report = harness.run_once()
@@ -168,7 +168,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_any_changed_value_is_found(name: str) -> None:
-    """The deep audit sees the smallest change of a value of any type."""
+    """Deep verification sees the smallest change of a value of any type."""
     harness = typed_world()
     harness.deliver("m1", LINES)
     harness.run_once()

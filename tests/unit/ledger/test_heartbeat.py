@@ -1,4 +1,4 @@
-"""Signs of life: who is still at work."""
+"""Heartbeats: which runs are alive."""
 
 import subprocess
 import sys

@@ -156,7 +156,7 @@ def test_late_manifest_is_refused(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_manifest_accepted_before_it_could_be_voided(harness: Harness) -> None:
+def test_manifest_accepted_before_it_could_be_revoked(harness: Harness) -> None:
     """A claim whose lease ran out stays with its manifest if that was accepted, also where the object is gone."""
     plan(harness)
     harness.run_once()
@@ -189,7 +189,7 @@ def test_forgotten_claims(harness: Harness) -> None:
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("names_versions", [False, True])
-def test_files_of_a_manifest_that_somebody_else_wrote(is_done: bool, names_versions: bool) -> None:
+def test_files_of_a_manifest_of_another_program(is_done: bool, names_versions: bool) -> None:
     """Files without a claim are not planned again where a manifest that waits, or one of their day, has them."""
     harness = Harness()
     file = harness.file(f"{DAY}-a.ndjson", ROW)

@@ -316,7 +316,7 @@ def test_variables_that_are_no_overrides_are_let_be() -> None:
     [("s3://own/state", "", False), ("s3://own/state", "table", True), ("/s", "", True), ("/s", "table", True)],
 )
 def test_claims_are_asked_for_only_when_they_are_needed(state: str, claims: str, enough: bool) -> None:
-    """A state on S3 needs a table for claims, which is checked when somebody plans, not at load."""
+    """A state on S3 needs a table for claims, which is checked by planning, not at load."""
     local = {} if state.startswith("s3") else {"paths__manifests": "/m", "paths__output": "/o"}
     settings = parse_settings(document(paths__state=state, builder__claims=claims, **local))
     if enough:

@@ -1,4 +1,4 @@
-"""The Spark properties of a session: what ties a driver to this machine stays on this machine."""
+"""The Spark properties of a session: what binds a driver to this machine stays on this machine."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def properties(master: str = "", *, is_master_given: bool = False, **conf: str) 
         ("", False, {"spark_master": "yarn"}, False),
     ],
 )
-def test_only_a_local_master_ties_the_driver_to_this_machine(master, is_master_given, conf, is_local):
-    """Executors on other machines must reach the driver, so its address is left to whoever chose the master."""
+def test_only_a_local_master_binds_the_driver_to_this_machine(master, is_master_given, conf, is_local):
+    """Executors on other machines must reach the driver, so its address is left to the owner of the master."""
     found = properties(master, is_master_given=is_master_given, **conf)
     assert ("spark.driver.host" in found, "spark.driver.bindAddress" in found) == (is_local, is_local)
 

@@ -82,7 +82,7 @@ def test_a_wrong_call_is_found(text: str) -> None:
     assert list(faults(call))
 
 
-def test_nobody_else_logs() -> None:
+def test_only_one_module_logs() -> None:
     """Nothing goes around the catalogue."""
     allowed = {"compactor/telemetry/logs.py", "compactor/demo/local_aws.py"}  # the latter quietens the stand-in for AWS
     found = {
@@ -131,7 +131,7 @@ def test_each_error_has_a_next_move(kind: type[CompactorError]) -> None:
 
 
 def test_next_moves_name_commands_and_events_that_exist() -> None:
-    """Whatever a next move sends somebody to is there."""
+    """What a next action names exists."""
     moves = [*(event.next_move for event in CATALOGUE.values()), *(kind.next_move for kind in KINDS)]
     assert OF_THE_ERROR in moves
     for move in moves:

@@ -89,17 +89,17 @@ def test_every_event_of_a_run_has_its_id() -> None:
 
 
 def test_a_line_is_worth_no_batch() -> None:
-    """An event that nobody knows, and fields that JSON has no words for, are logged all the same."""
+    """An unknown event, and fields that JSON cannot represent, are logged all the same."""
     stream = io.StringIO()
     configure_logs(as_json=True, stream=stream)
-    unknown: Any = "nobody.knows"
+    unknown: Any = "un.known"
     log_event(unknown, what=object(), how=float("nan"), who={1: b"x"})
-    assert json.loads(stream.getvalue())["event"] == "nobody.knows"
+    assert json.loads(stream.getvalue())["event"] == "un.known"
 
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_tracebacks(as_json: bool) -> None:
-    """An error that nobody foresaw comes with its traceback and all that led to it, but with nothing that it quotes."""
+    """An unexpected error comes with its traceback and its causes, but with nothing that it quotes."""
     stream = io.StringIO()
     configure_logs(as_json=as_json, stream=stream)
     value = "4111 1111"
@@ -144,7 +144,7 @@ def test_what_errors_of_others_quote_is_not_told(error: Exception) -> None:
 
 
 def test_what_a_system_says_is_told() -> None:
-    """Errors of the system name a file and the reason, which is what somebody has to know."""
+    """Errors of the system name a file and the reason, which an operator has to know."""
     assert described(FileNotFoundError(2, "No such file or directory", "/x")) == (
         "FileNotFoundError: No such file or directory: /x"
     )

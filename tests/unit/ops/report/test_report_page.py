@@ -110,7 +110,7 @@ def test_charts_have_words(shown: ReadPage) -> None:
         assert str(each.attributes["href"]).removeprefix("#") in ids
 
 
-def test_the_page_is_well_formed(shown: ReadPage) -> None:
+def test_the_page_is_valid_xml(shown: ReadPage) -> None:
     """Every element that begins ends; what can be moved sideways can be reached by keyboard, and has a name."""
     assert shown.is_balanced
     for each in shown.named("div"):
