@@ -97,10 +97,8 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
         raise
     seen = observation.get
     if seen.get("rows_of_known_files", seen["rows"]) != seen["rows"]:
-        unknown = seen["rows"] - seen["rows_of_known_files"]
-        raise StagingError(
-            f"manifest {task.manifest_id}: Spark reports {unknown} rows from files under unexpected names"
-        )
+        found = f"{seen['rows'] - seen['rows_of_known_files']} rows from files under unexpected names"
+        raise StagingError(f"manifest {task.manifest_id}: Spark reports {found}")
     return Converted(rows=int(seen["rows"]), rescued_values=int(seen.get("rescued_values") or 0))
 
 

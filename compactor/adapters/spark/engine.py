@@ -214,8 +214,5 @@ class SparkEngine:
         keys = tuple(dict.fromkeys([*sorted(schema.keys), *inspection.keys]))
         found = corrupt_lines(self.session, request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
-        merged = dict(refused)
-        for source, lines in found.items():
-            index = index_of[source]
-            merged[index] = merged.get(index, frozenset()) | lines
-        return merged
+        more = {index_of[source]: lines for source, lines in found.items()}
+        return {**refused, **{index: refused.get(index, frozenset()) | lines for index, lines in more.items()}}
