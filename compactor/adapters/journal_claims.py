@@ -7,6 +7,7 @@ reads all of them. The journal is meant for back-fills, where one entry claims a
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
@@ -20,24 +21,19 @@ from compactor.core.records import ClaimsEntry, read_record
 _NAME = re.compile(r"(\d{12})\.json")
 
 
+@dataclass(slots=True)
 class JournalClaims:
     """`compactor.core.ports.ClaimTable` in a folder of objects.
 
-    Args:
-        store: Store of the journal.
-        folder: Folder of its entries; ends with `/`.
+    Attributes:
+        folder: Folder of the entries; ends with `/`.
     """
 
-    def __init__(self, store: ObjectStore, folder: str) -> None:
-        self._store = store
-        self._folder = folder
-        self._claims: dict[str, Claim] = {}
-        self._entries = 0
-        self._lock = Lock()
-
-    @property
-    def lifetime_days(self) -> float | None:
-        return None
+    store: ObjectStore
+    folder: str
+    _claims: dict[str, Claim] = field(default_factory=dict)
+    _entries: int = 0
+    _lock: Lock = field(default_factory=Lock)
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until = now + timedelta(seconds=lease_seconds)
@@ -68,14 +64,14 @@ class JournalClaims:
 
     def _append(self, entry: ClaimsEntry) -> None:
         """Write an entry after the last known one, or read the entry that another planner wrote there."""
-        if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):
+        if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):
             self._apply(entry)
         else:
             self._catch_up()
 
     def _catch_up(self) -> None:
         last = self._uri(self._entries) if self._entries else None
-        listed = (base_name(info.uri) for info in self._store.list(self._folder, start_after=last))
+        listed = (base_name(info.uri) for info in self.store.list(self.folder, start_after=last))
         for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
             if number != self._entries + 1:
                 missing = self._uri(self._entries + 1)
@@ -85,8 +81,8 @@ class JournalClaims:
             self._apply(entry)
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
-        uri = self._folder + name
-        parse = partial(read_record, ClaimsEntry.model_validate_json, self._store.read(uri), uri)
+        uri = self.folder + name
+        parse = partial(read_record, ClaimsEntry.model_validate_json, self.store.read(uri), uri)
         return int(name.removesuffix(".json")), parse(expected="an entry of the journal of claims")
 
     def _apply(self, entry: ClaimsEntry) -> None:
@@ -94,4 +90,4 @@ class JournalClaims:
         self._entries += 1
 
     def _uri(self, number: int) -> str:
-        return f"{self._folder}{number:012d}.json"
+        return f"{self.folder}{number:012d}.json"

@@ -2,27 +2,29 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import ObjectStore
 
 
+@dataclass
 class ListedManifests:
     """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
 
-    Args:
-        store: Store of the watched prefix.
+    Attributes:
         folder: The watched prefix; ends with `/`.
         batch_size: Most manifests in a micro-batch.
         poll_seconds: Pause after a listing without new manifests.
     """
 
-    def __init__(self, store: ObjectStore, folder: str, *, batch_size: int = 8, poll_seconds: float = 2) -> None:
-        self._store = store
-        self._folder = folder
-        self._batch_size = batch_size
-        self._poll_seconds = poll_seconds
+    store: ObjectStore
+    folder: str
+    batch_size: int = 8
+    poll_seconds: float = 2
+
+    def __post_init__(self) -> None:
         self._stopped = threading.Event()
         self._ended = threading.Event()
         self._idle = threading.Event()
@@ -74,15 +76,15 @@ class ListedManifests:
             fresh, seen = sorted(listed - seen), listed
             if fresh:
                 self._idle.clear()
-                for start in range(0, len(fresh), self._batch_size):
-                    yield fresh[start : start + self._batch_size]
+                for start in range(0, len(fresh), self.batch_size):
+                    yield fresh[start : start + self.batch_size]
             elif once:
                 return
             else:
                 self._idle.set()
-                self._stopped.wait(self._poll_seconds)
+                self._stopped.wait(self.poll_seconds)
 
     def _names(self) -> Iterator[str]:
-        for info in self._store.list(self._folder):
-            if is_delivery(info.uri) and is_seen_by_stream(info.uri.removeprefix(self._folder), info.size_bytes):
+        for info in self.store.list(self.folder):
+            if is_delivery(info.uri) and is_seen_by_stream(info.uri.removeprefix(self.folder), info.size_bytes):
                 yield info.uri

@@ -1,6 +1,7 @@
 """The metrics sinks: CloudWatch, the log, or none."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from compactor.core.distributions import Distribution
@@ -23,27 +24,23 @@ def metrics_sink(settings: Settings, clock: Clock) -> MetricsSink:
     from compactor.adapters.aws import CloudWatchMetrics, cloudwatch_client  # noqa: PLC0415 - boto3 is slow to load
 
     return CloudWatchMetrics(
-        cloudwatch_client(settings.aws.region or None, settings.aws.endpoint_url or None),
-        metrics.namespace,
+        client=cloudwatch_client(settings.aws.region or None, settings.aws.endpoint_url or None),
+        namespace=metrics.namespace,
         dimensions={"Job": settings.control.job_name, "Environment": metrics.environment},
         clock=clock,
     )
 
 
+@dataclass(frozen=True, slots=True)
 class LogMetrics:
-    """Logs each set of values as one event.
+    """Logs each set of values as one event."""
 
-    Args:
-        namespace: Metrics namespace.
-    """
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
+    namespace: str
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Log the values; a distribution as count, p50 and p99."""
         shown = {name: _shown(value) for name, value in values.items()}
-        log_event("metrics.emitted", namespace=self._namespace, values=shown)
+        log_event("metrics.emitted", namespace=self.namespace, values=shown)
 
     def flush(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port; nothing is ever pending
         return True

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from compactor.adapters.local.store import LocalStore
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
+from compactor.settings.sections import Aws
 
 _DELETE_BATCH = 1000
 _CHUNK_BYTES = 16 * 1024 * 1024
@@ -24,7 +25,7 @@ class StoreSpec:
     """How to connect to the stores. Driver, executors and functions exchange this value instead of a store.
 
     Attributes:
-        region: AWS region; None to take it from the environment.
+        region: None to take it from the environment.
         endpoint_url: Endpoint other than AWS; None for AWS.
         timeout_seconds: Time-out of one request to AWS.
         attempts: Most times that one request is sent; None for the default of the job.
@@ -34,6 +35,11 @@ class StoreSpec:
     endpoint_url: str | None = None
     timeout_seconds: float = 60
     attempts: int | None = None
+
+    @classmethod
+    def of(cls, aws: Aws) -> Self:
+        """The values of the settings, in which empty text stands for None."""
+        return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds)
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""

@@ -11,13 +11,7 @@ OnRead = Callable[[int], None]
 
 
 class WatchedReads(RoutedStore):
-    """A `RoutedStore` that counts bytes of input read. Input that is read again counts once.
-
-    Args:
-        spec: How to connect to the stores.
-        prefix: Prefix of the input.
-        on_read: Called with new bytes read below the prefix.
-    """
+    """A `RoutedStore` that counts bytes of input read below a prefix. Input that is read again counts once."""
 
     def __init__(self, spec: StoreSpec, prefix: str, on_read: OnRead) -> None:
         super().__init__(spec)

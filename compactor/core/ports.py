@@ -133,10 +133,6 @@ class Claim:
 class ClaimTable(Protocol):
     """Which manifest each file version belongs to. One holder per key, decided by a conditional write."""
 
-    @property
-    def lifetime_days(self) -> float | None:
-        """The shortest time that a claim is kept; None if claims never expire."""
-
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         """Claim every key that is free.
 

@@ -38,15 +38,7 @@ class Flaws:
 
 @dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What was written.
-
-    Attributes:
-        files: Number of files.
-        stored_bytes: Bytes as written, compressed files compressed.
-        decoded_bytes: Bytes after decompression.
-        lines: Number of lines, with the bad ones.
-        bad_lines: Number of bad lines, by kind.
-    """
+    """What was written. Lines include the bad ones, which are also counted by kind."""
 
     files: int
     stored_bytes: int

@@ -37,14 +37,7 @@ _BATCH = 40  # messages of one call, so few that a small demo makes several call
 
 @dataclass(frozen=True, slots=True)
 class FullWay:
-    """The whole way from S3 events to metrics.
-
-    Attributes:
-        scene: The places of the demo.
-        app: Reads what comes out.
-        environment: Variables of the commands and functions; they name the settings.
-        log: The file for the log of the job.
-    """
+    """The whole way from S3 events to metrics, with the variables and the log file of the job."""
 
     scene: Scene
     app: App
@@ -52,11 +45,7 @@ class FullWay:
     log: Path
 
     def go(self) -> float:
-        """Build manifests from the events, and keep the job up until all of them are done.
-
-        Returns:
-            Seconds from the first start of the job to its end.
-        """
+        """Build manifests from the events, and keep the job up until all are done; returns how many seconds it took."""
         self._build()
         job = ProcessJob(self.environment, self.log)
         try:
@@ -106,13 +95,11 @@ class FullWay:
 
     def _check(self, job: ProcessJob, state: str, *, until: ActionKind) -> None:
         """Call the control plane, as its schedule does, until it decides on the action."""
-        action = self._decided(job)
         deadline = time.monotonic() + _TIMEOUT_SECONDS
-        while action.kind is not until:
+        while (action := self._decided(job)).kind is not until:
             if time.monotonic() > deadline:
                 raise CompactorError(f"the control plane decided to {action.kind} ({action.reason}), expected {until}")
             time.sleep(_POLL_SECONDS)
-            action = self._decided(job)
         click.echo(f"  {state:10}  {action.kind}: {action.reason}")
 
     def _decided(self, job: ProcessJob) -> Action:

@@ -22,10 +22,7 @@ CREDENTIALS = {
 
 @contextmanager
 def local_aws() -> Iterator[str]:
-    """Start the emulator, and end it with the context.
-
-    Yields:
-        Its URL.
+    """Start the emulator at the URL that the context gives, and end it with the context.
 
     Raises:
         OperatorError: It did not start.

@@ -20,20 +20,12 @@ REASON_OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The output.
-
-    Attributes:
-        verification: The verification of all manifests.
-        input_bytes: Stored bytes of all compacted files.
-        output_sizes: Bytes of each Parquet file.
-        work_seconds: From the first attempt to the last commit.
-        columns: The names in the latest schema.
-    """
+    """The output: what the verification of all manifests and the schema say, and the stored bytes of all inputs."""
 
     verification: VerifyReport
     input_bytes: int
     output_sizes: tuple[int, ...]
-    work_seconds: float
+    work_seconds: float  # from the first attempt to the last commit
     columns: tuple[str, ...]
 
 

@@ -26,19 +26,8 @@ EVENT_NAMES = (
     "purchase",
 )
 CATEGORIES = ("shoes", "jackets", "books", "kitchen", "garden", "audio", "phones", "toys", "sports", "beauty")
-REFERRERS = (
-    "null",
-    "null",
-    '"search.example.com"',
-    '"news.example.org/deals"',
-    '"social.example.net"',
-)
-EXPERIMENTS = (
-    "[]",
-    '["pay-b"]',
-    '["find-2","pay-a"]',
-    '["badge","find-2","slim"]',
-)
+REFERRERS = ("null", "null", '"search.example.com"', '"news.example.org/deals"', '"social.example.net"')
+EXPERIMENTS = ("[]", '["pay-b"]', '["find-2","pay-a"]', '["badge","find-2","slim"]')
 SYSTEMS = (
     ("desktop", "Windows", "Windows NT 10.0"),
     ("desktop", "macOS", "Macintosh"),
@@ -77,10 +66,6 @@ def products() -> tuple[tuple[str, str], ...]:
     for number in range(_PRODUCTS):
         category = rng.choice(CATEGORIES)
         price = f"{rng.randrange(1, 400)}.{rng.choice(('00', '10', '49', '50', '90', '99'))}"
-        made.append(
-            (
-                f"{category}/{number:05d}",
-                f'"sku":"p-{number:05d}","category":"{category}","price":{price},"currency":"EUR"',
-            )
-        )
+        snippet = f'"sku":"p-{number:05d}","category":"{category}","price":{price},"currency":"EUR"'
+        made.append((f"{category}/{number:05d}", snippet))
     return tuple(made)

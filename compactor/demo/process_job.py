@@ -17,12 +17,7 @@ _END_SECONDS = 60.0  # a run that is told to end finishes its batch first
 
 @dataclass(frozen=True, slots=True)
 class ProcessJob:
-    """The runs of one job, one at a time. Implements `compactor.control.ports.JobRuns`.
-
-    Attributes:
-        environment: Variables of each run.
-        log: The file that all runs write to.
-    """
+    """`compactor.control.ports.JobRuns` for one job with one run at a time; all runs write to one log."""
 
     environment: Mapping[str, str]
     log: Path

@@ -87,15 +87,11 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Sce
     url = stack.enter_context(local_aws())
     os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
     os.environ.update(CREDENTIALS)
-    from compactor.adapters.aws.local_setup import (  # noqa: PLC0415 - only for the emulator
-        make_buckets,
-        make_claims_table,
-        make_event_queue,
-    )
+    from compactor.adapters.aws import local_setup  # noqa: PLC0415 - only for the emulator
 
-    make_buckets(BUCKETS, region=REGION, endpoint_url=url)
-    make_claims_table(TABLE, region=REGION, endpoint_url=url)
-    queue_url = make_event_queue(QUEUE, RAW_BUCKET, region=REGION, endpoint_url=url)
+    local_setup.make_buckets(BUCKETS, region=REGION, endpoint_url=url)
+    local_setup.make_claims_table(TABLE, region=REGION, endpoint_url=url)
+    queue_url = local_setup.make_event_queue(QUEUE, RAW_BUCKET, region=REGION, endpoint_url=url)
     environment.pop("AWS_PROFILE", None)
     environment |= {**CREDENTIALS, "AWS_REGION": REGION, "COMPACTOR_AWS__ENDPOINT_URL": url}
     return in_buckets(url, queue_url, total_bytes), environment

@@ -25,13 +25,11 @@ _FILES_PER_BAD_LINE = 50  # of each kind: most files have none, as with real pro
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a demo takes place.
+    """Where a demo takes place. Local folders have neither an AWS emulator nor a queue of S3 events.
 
     Attributes:
         raw: The folder of the input; it ends with `/`.
         lake: The folder of everything else; it ends with `/`.
-        endpoint_url: The AWS emulator; empty for local folders.
-        queue_url: The queue of S3 events; empty for local folders.
         total_bytes: Size of the input before compression.
     """
 

@@ -20,13 +20,7 @@ Document = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CompactPaths:
-    """The three places of a call, each a local folder or an S3 prefix.
-
-    Attributes:
-        source: The NDJSON.
-        output: The Parquet files, and nothing else.
-        home: State, manifests and settings.
-    """
+    """The three places of a call, each a local folder or an S3 prefix; `home` has state, manifests and settings."""
 
     source: str
     output: str
@@ -64,12 +58,7 @@ class Options:
 
 
 def parse_compact_paths(source: str, destination: str, home: str | None = None) -> CompactPaths:
-    """Read the places of a call as the user typed them. Symbolic links in local places are resolved.
-
-    Args:
-        source: SRC.
-        destination: DST.
-        home: The place of --state; None for `DST.compactor`.
+    """Read SRC, DST and --state as the user typed them. Symbolic links in local places are resolved.
 
     Raises:
         SettingsError: With every fault.
@@ -95,19 +84,15 @@ def parse_compact_paths(source: str, destination: str, home: str | None = None) 
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
     """Build the settings of a call, by section; they are kept beside the state.
 
-    Args:
-        paths: The places of the call.
-        options: Its options.
-        kept: The settings that an earlier call kept and the user may have edited; None on the first call.
+    They start from the settings that an earlier call kept and the user may have edited, if there are any.
     """
     document: Document = {name: dict(table) for name, table in (_defaults(paths) if kept is None else kept).items()}
     home = layout.folder(paths.home)
     own = {"manifests": f"{home}manifests", "output": paths.output, "state": f"{home}state"}
     document["paths"] = {**document.get("paths", {}), **own}
     sources = document.get("input", {}).get("allowed_prefixes", [])
-    is_readable = isinstance(sources, list) and all(
-        isinstance(each, str) for each in sources
-    )  # else the settings name the fault
+    # Otherwise the settings name the fault.
+    is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)
     if is_readable and not any(layout.is_within(layout.folder(paths.source), each) for each in sources):
         sources = [*sources, paths.source]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
@@ -134,13 +119,8 @@ def _defaults(paths: CompactPaths) -> Document:
     builder: dict[str, Any] = {"claim_lease_seconds": LEASE_SECONDS}
     if layout.is_s3(paths.home):
         builder["claims"] = JOURNAL_CLAIMS
-    return {
-        "paths": {},
-        "input": {},
-        "builder": builder,
-        "metrics": {"sink": "none"},
-        "spark": {"conf": {"spark.ui.enabled": "false"}},
-    }
+    spark = {"conf": {"spark.ui.enabled": "false"}}
+    return {"paths": {}, "input": {}, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
 
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:

@@ -17,14 +17,9 @@ _WEEK_SECONDS = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWindow:
-    """The weekly maintenance window in which Glue may restart a streaming job; it starts at a full hour in UTC.
+    """The weekly maintenance window in which Glue may restart a streaming job; it starts at a full hour in UTC."""
 
-    Attributes:
-        weekday: 0 for Monday.
-        hour: 0 to 23.
-    """
-
-    weekday: int
+    weekday: int  # 0 for Monday
     hour: int
 
     @classmethod

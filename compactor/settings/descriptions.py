@@ -61,12 +61,8 @@ def binary_size(length_bytes: int) -> str:
 
 def _bounds(key: str, field: FieldInfo) -> str:
     """The bounds, which pydantic keeps as annotations named `ge`, `gt` and `le`."""
-    found = {
-        name: bound
-        for each in field.metadata
-        for name in ("ge", "gt", "le")
-        if (bound := getattr(each, name, None)) is not None
-    }
+    bounds = [(name, getattr(each, name, None)) for each in field.metadata for name in ("ge", "gt", "le")]
+    found = {name: bound for name, bound in bounds if bound is not None}
     shown = {
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()

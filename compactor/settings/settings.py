@@ -9,22 +9,8 @@ from typing import Any
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
-from compactor.settings import places
-from compactor.settings.sections import (
-    SECTIONS,
-    Aws,
-    Builder,
-    Control,
-    Convert,
-    Input,
-    Metrics,
-    Output,
-    Paths,
-    Retention,
-    Schema,
-    Spark,
-    Stream,
-)
+from compactor.settings import places, sections
+from compactor.settings.sections import SECTIONS
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
 
@@ -35,18 +21,18 @@ __all__ = ["REFUSED_SPARK_CONF", "SECTIONS", "Settings", "load_settings", "parse
 class Settings:
     """All settings, validated. Create them with `load_settings` or `parse_settings`, which also check keys together."""
 
-    paths: Paths
-    input: Input
-    schema: Schema
-    output: Output
-    convert: Convert
-    stream: Stream
-    builder: Builder
-    control: Control
-    retention: Retention
-    aws: Aws
-    metrics: Metrics
-    spark: Spark
+    paths: sections.Paths
+    input: sections.Input
+    schema: sections.Schema
+    output: sections.Output
+    convert: sections.Convert
+    stream: sections.Stream
+    builder: sections.Builder
+    control: sections.Control
+    retention: sections.Retention
+    aws: sections.Aws
+    metrics: sections.Metrics
+    spark: sections.Spark
 
     def layout(self) -> layout.Layout:
         """The layout of all places."""
@@ -94,12 +80,12 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
     """
     source = read_document(document, SECTIONS)
     read_environment(env or {}, SECTIONS, source)
-    sections: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
+    valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_declared(source)
     if source.faults:
         raise SettingsError(source.faults)
-    return Settings(**sections)
+    return Settings(**valid)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -131,7 +117,8 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
 def _check_places(source: Source) -> None:
     """Record places that overlap or are on different kinds of stores. Places that do not parse are skipped here."""
-    texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in Paths.model_fields}
+    known = sections.Paths.model_fields
+    texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in known}
     if pending := source.values.get("builder", {}).get("pending"):
         texts["builder.pending"] = pending
     own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}

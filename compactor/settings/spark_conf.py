@@ -61,20 +61,12 @@ _LOCAL = {
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
-    """Whether spark-submit or Glue started this process from its JVM.
-
-    Args:
-        env: Environment variables.
-    """
+    """Whether spark-submit or Glue started this process from its JVM."""
     return "PYSPARK_GATEWAY_PORT" in env
 
 
 def master_is_given(env: Mapping[str, str]) -> bool:
-    """Whether spark-submit, Glue or a variable already chose a master.
-
-    Args:
-        env: Environment variables.
-    """
+    """Whether spark-submit, Glue or a variable already chose a master."""
     return is_submitted(env) or "SPARK_MASTER" in env
 
 
@@ -90,14 +82,7 @@ def spark_properties(
 ) -> dict[str, str]:
     """All properties of a session.
 
-    Args:
-        master: The Spark master of the settings; empty for that of spark-submit or Glue.
-        conf: Properties of `[spark] conf`.
-        region: The AWS region; empty for that of the environment.
-        endpoint_url: Endpoint of another S3 service; empty for AWS.
-        uses_s3: Whether any place is on S3.
-        timeout_seconds: Time-out of one S3A request.
-        is_master_given: Result of `master_is_given`.
+    An empty master is that of spark-submit or Glue, an empty region that of the environment, and an empty endpoint AWS.
     """
     properties = {**_PROMISES, **_SPEED, **_LISTING[uses_s3]}
     chosen = master or conf.get("spark.master", "")

@@ -8,12 +8,7 @@ _GROUPED_FROM = 10_000  # four digits need no grouping
 
 
 def toml_of(document: Mapping[str, Mapping[str, Any]], comment: Iterable[str] = ()) -> str:
-    """A document of sections as TOML.
-
-    Args:
-        document: Sections of strings, numbers, booleans, and lists or tables of these.
-        comment: Lines of the comment at the top.
-    """
+    """Sections of strings, numbers, booleans, and lists or tables of these, as TOML below a comment."""
     lines = [f"# {line}".rstrip() for line in comment]
     for name, table in document.items():
         lines += ["", f"[{name}]", *(f"{key} = {toml(value)}" for key, value in table.items())]

@@ -38,12 +38,7 @@ REFUSED_SPARK_CONF = {
 
 @dataclass(frozen=True)
 class Matching(Expected):
-    """Text that a pattern matches in full.
-
-    Attributes:
-        pattern: A regular expression.
-        may_be_empty: Whether the empty text is valid too; if so, `words` mentions it.
-    """
+    """Text that a pattern matches in full, or empty text if it may be; `words` mentions that."""
 
     pattern: str
     may_be_empty: bool = True

@@ -38,11 +38,7 @@ SectionT = TypeVar("SectionT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Expected:
-    """Annotates a field with a description of its expected value.
-
-    Attributes:
-        words: The description, as it follows `expected` in a message.
-    """
+    """Annotates a field with a description of its expected value, as it follows `expected` in a message."""
 
     words: str
 
@@ -99,16 +95,13 @@ def read_environment(env: Mapping[str, str], sections: Sections, source: Source)
         name, separator, key = variable.removeprefix(ENV_PREFIX).lower().partition(ENV_SEPARATOR)
         if not variable.startswith(ENV_PREFIX) or not separator:
             continue
+        shown_name = _name(variable)
         if name not in sections:
-            source.faults.append(
-                f"{_name(variable)}: unknown section {_name(name)} -> expected {_one_of(name, sections)}"
-            )
+            source.faults.append(f"{shown_name}: unknown section {_name(name)} -> expected {_one_of(name, sections)}")
             continue
         known = sections[name].model_fields
         if key not in known:
-            source.faults.append(
-                f"{_name(variable)}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}"
-            )
+            source.faults.append(f"{shown_name}: unknown key {name}.{_name(key)} -> expected {_one_of(key, known)}")
             continue
         source.origins[f"{name}.{key}"] = variable
         if _SURROGATE.search(env[variable]):

@@ -3,14 +3,11 @@
 import itertools
 from collections.abc import Callable
 from functools import cached_property
+from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
-from compactor.core.crash_points import (
-    OnCrashPoint,
-    ignore_crash_point,
-)
-from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.engines.engine import Engine
 from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.batches import BatchRunner
@@ -24,6 +21,7 @@ from compactor.job.staging import CompactionRules, Stager
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.planning import Planner
 from compactor.settings.settings import Settings
+from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
 
 
@@ -35,7 +33,6 @@ class App(EngineComponents):
         on_crash_point: Called at each crash point of each manifest.
         on_result: Called when a manifest has ended.
         leave_others: Leave manifests of other sources to their planners, as `Intake` has it.
-        clock: This and the others replace what `Components` would make from the settings.
     """
 
     def __init__(
@@ -45,12 +42,9 @@ class App(EngineComponents):
         on_crash_point: OnCrashPoint = ignore_crash_point,
         on_result: Callable[[CompactionResult], None] = lambda _: None,
         leave_others: bool = False,
-        clock: Clock | None = None,
-        store: ObjectStore | None = None,
-        claims: ClaimTable | None = None,
-        metrics: MetricsSink | None = None,
+        **replacements: Unpack[Replacements],
     ) -> None:
-        super().__init__(settings, clock=clock, store=store, claims=claims, metrics=metrics)
+        super().__init__(settings, **replacements)
         self.on_crash_point = on_crash_point
         self.on_result = on_result
         self.leave_others = leave_others
@@ -61,11 +55,10 @@ class App(EngineComponents):
 
     @cached_property
     def planner(self) -> Planner:
-        settings = self.settings
         return Planner(
             state=self.state,
             claimer=self.claimer,
-            allowed_prefixes=settings.input.allowed_prefixes,
+            allowed_prefixes=self.settings.input.allowed_prefixes,
             target_bytes=self.manifest_bytes,
             on_crash_point=self.on_crash_point,
         )
@@ -157,8 +150,8 @@ class App(EngineComponents):
         starts = itertools.count(1)
         stream = self.settings.stream
         return SparkManifestSource(
-            self.spark,
-            manifests=self.layout.manifests,
+            session=self.spark,
+            manifests=self.layout.manifests_folder,
             new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
             max_manifests_per_trigger=stream.max_manifests_per_trigger,
             trigger_interval_seconds=stream.trigger_interval_seconds,

@@ -11,14 +11,8 @@ from compactor.core.errors import CompactorError, ObjectNotFound, SettingsError
 from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
 from compactor.core.ports import ObjectStore
 from compactor.ledger.heartbeat import Runs
-from compactor.settings.compact_paths import (
-    CompactPaths,
-    Document,
-    Options,
-    is_new_source,
-    settings_document,
-    variables_beside,
-)
+from compactor.settings import compact_paths
+from compactor.settings.compact_paths import CompactPaths, Document, Options
 from compactor.settings.settings import Settings, parse_settings, parse_toml
 from compactor.settings.toml import toml_of
 
@@ -30,11 +24,9 @@ _COMMENT = (
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The settings of one call.
+    """The settings of one call with these places and options.
 
     Attributes:
-        paths: The places of the call.
-        options: Its options.
         settings: All settings, with variables applied.
         document: The settings to keep, without variables.
         kept: The settings that an earlier call kept; None on the first call.
@@ -58,11 +50,11 @@ class FolderSettings:
                 return
             # Another first call was faster. Its source, which may be another one, must stay in the settings.
             kept = _read(self.paths, store)
-            document = settings_document(self.paths, self.options, kept)
+            document = compact_paths.settings_document(self.paths, self.options, kept)
         if document == kept:
             return
         # A running job refuses manifests with files outside the sources that it knows of.
-        if is_new_source(self.paths.source, kept) and (living := runs.living()):
+        if compact_paths.is_new_source(self.paths.source, kept) and (living := runs.living()):
             raise CompactorError(
                 f"{self.paths.output}: run {living[0].run_id} is compacting other sources; wait until it has ended"
             )
@@ -83,10 +75,10 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
         SettingsError: With every fault.
         AccessError: The kept settings may not be read.
     """
-    beside = variables_beside(env, options)
-    aws = parse_settings(settings_document(paths, options, None), beside).aws
-    kept = _read(paths, StoreSpec(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds).open())
-    document = settings_document(paths, options, kept)
+    beside = compact_paths.variables_beside(env, options)
+    aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
+    kept = _read(paths, StoreSpec.of(aws).open())
+    document = compact_paths.settings_document(paths, options, kept)
     return FolderSettings(paths, options, parse_settings(document, beside), document, kept)
 
 

@@ -2,6 +2,7 @@
 
 import secrets
 from functools import cached_property
+from typing import TypedDict, Unpack
 
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.clock import SystemClock
@@ -28,35 +29,26 @@ def new_run_id(clock: Clock) -> str:
     return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
 
+class Replacements(TypedDict, total=False):
+    """Components to use in place of the system's clock and of what the settings name. None replaces nothing."""
+
+    clock: Clock | None
+    store: ObjectStore | None
+    claims: ClaimTable | None
+    metrics: MetricsSink | None
+
+
 class Components:
-    """The components of one process. Each is made from the settings when it is first used.
+    """The components of one process. Each is made from the settings when it is first used, unless it is replaced."""
 
-    Args:
-        settings: All settings.
-        clock: Replaces the system's clock.
-        store: Replaces the store of the places in the settings.
-        claims: Replaces the claims that the settings name.
-        metrics: Replaces the sink that the settings name.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        clock: Clock | None = None,
-        store: ObjectStore | None = None,
-        claims: ClaimTable | None = None,
-        metrics: MetricsSink | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, **replacements: Unpack[Replacements]) -> None:
         self.settings = settings
-        self.clock = clock or SystemClock()
         # An attribute that is set hides the cached property of the same name.
-        if store is not None:
-            self.store = store
-        if claims is not None:
-            self.claims = claims
-        if metrics is not None:
-            self.metrics = metrics
+        vars(self).update({name: each for name, each in replacements.items() if each is not None})
+
+    @cached_property
+    def clock(self) -> Clock:
+        return SystemClock()
 
     @cached_property
     def run_id(self) -> str:
@@ -68,10 +60,7 @@ class Components:
 
     @cached_property
     def store_spec(self) -> StoreSpec:
-        aws = self.settings.aws
-        return StoreSpec(
-            region=aws.region or None, endpoint_url=aws.endpoint_url or None, timeout_seconds=aws.timeout_seconds
-        )
+        return StoreSpec.of(self.settings.aws)
 
     @cached_property
     def store(self) -> ObjectStore:
@@ -115,11 +104,8 @@ class Components:
 
     @cached_property
     def claimer(self) -> Claimer:
-        return Claimer(
-            state=self.state,
-            claims=self.claims,
-            lease_seconds=self.settings.builder.claim_lease_seconds,
-        )
+        lease_seconds = self.settings.builder.claim_lease_seconds
+        return Claimer(state=self.state, claims=self.claims, lease_seconds=lease_seconds)
 
     def manifest_bytes(self) -> float:
         """The stored bytes that a manifest should name, by the compression that earlier commits had."""

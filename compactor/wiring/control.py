@@ -2,18 +2,17 @@
 
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.ports import JobRuns, Notifier, Queue
-from compactor.core.ports import Clock, MetricsSink, ObjectStore
 from compactor.settings.control_policy import MaintenanceWindow, Policy
 from compactor.settings.sections import Control
 from compactor.settings.settings import Settings
-from compactor.wiring.components import Components
+from compactor.wiring.components import Components, Replacements
 
 ATTEMPTS = 3
 """The most times that a request is sent: the next check, a minute later, repeats it anyway."""
@@ -32,21 +31,18 @@ def policy_of(control: Control) -> Policy:
 class ControlComponents(Components):
     """The components of the control plane, made as they are needed. They have no state and may be kept between checks.
 
-    Arguments replace what would be made from the settings: the system's clock, the store of the places, the Glue job,
-    the sink of metrics and the SNS topic.
+    Arguments replace the Glue job, the SNS topic, and what `Components` would make from the settings.
     """
 
     def __init__(
         self,
         settings: Settings,
         *,
-        clock: Clock | None = None,
-        store: ObjectStore | None = None,
         job: JobRuns | None = None,
-        metrics: MetricsSink | None = None,
         notifier: Notifier | None = None,
+        **replacements: Unpack[Replacements],
     ) -> None:
-        super().__init__(settings, clock=clock, store=store, metrics=metrics)
+        super().__init__(settings, **replacements)
         if job is not None:
             self.job = job
         if notifier is not None:

@@ -5,6 +5,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from compactor.adapters.local import this_machine
@@ -78,12 +79,7 @@ def _disks(settings: Settings | None, env: Mapping[str, str]) -> list[Finding]:
 
 def _environment(settings: Settings, clock: Clock) -> Environment:
     aws = settings.aws
-    spec = StoreSpec(
-        region=aws.region or None,
-        endpoint_url=aws.endpoint_url or None,
-        timeout_seconds=min(aws.timeout_seconds, ANSWER_SECONDS),
-        attempts=ATTEMPTS,
-    )
+    spec = replace(StoreSpec.of(aws), timeout_seconds=min(aws.timeout_seconds, ANSWER_SECONDS), attempts=ATTEMPTS)
 
     @cache
     def account() -> Account:

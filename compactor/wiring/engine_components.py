@@ -89,10 +89,7 @@ class EngineComponents(OperatorComponents):
             session=self.spark,
             store=self.store,
             store_spec=self.store_spec,
-            inspect_rules=InspectRules(
-                limits=self.limits,
-                on_changed_file=settings.input.on_changed_file,
-            ),
+            inspect_rules=InspectRules(limits=self.limits, on_changed_file=settings.input.on_changed_file),
             convert_rules=ConvertRules(
                 discovery=settings.input.discovery,
                 metadata_columns=settings.schema.metadata_columns,

@@ -15,7 +15,7 @@ from compactor.adapters.aws import DynamoClaims, dynamodb_client
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore
+from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import AccessError, RecordUnreadable, StoreUnavailable
 from compactor.core.ports import Claim
 
@@ -248,15 +248,6 @@ def test_keys_that_dynamodb_left_unread_are_asked_for_again(aws_endpoint: str) -
             stub.add_response("batch_get_item", {"Responses": {}, "UnprocessedKeys": rest})
         with pytest.raises(StoreUnavailable, match="table t"):
             claims.get_many(["b"])
-
-
-def test_tables_say_how_long_they_remember(dynamodb: Any, tmp_path: Path) -> None:
-    """The time to live is told to who has to know; None means for ever."""
-    assert DynamoClaims(client=dynamodb, table="t", ttl_days=30).lifetime_days == 30
-    assert SqliteClaims(tmp_path / "a", ttl_days=2).lifetime_days == 2
-    assert SqliteClaims(tmp_path / "a").lifetime_days is None
-    assert MemoryClaims().lifetime_days is None
-    assert MemoryClaims(lifetime_days=1).lifetime_days == 1
 
 
 def test_sqlite_claims_take_a_file_uri(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def refusal(code: str) -> ClientError:
 
 
 def sink_on(client: Any, **more: Any) -> CloudWatchMetrics:
-    return CloudWatchMetrics(client, "ns", dimensions=DIMENSIONS, clock=more.pop("clock", SystemClock()), **more)
+    more.setdefault("clock", SystemClock())
+    return CloudWatchMetrics(client=client, namespace="ns", dimensions=DIMENSIONS, **more)
 
 
 @pytest.fixture

@@ -50,8 +50,8 @@ CLAIMS = (
     Guard(
         "a planner that finds an entry of the journal by another one starts again behind it",
         "adapters/journal_claims.py",
-        "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
-        "if self._store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",
+        "if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()):",
+        "if self.store.create(self._uri(self._entries + 1), entry.model_dump_json().encode()) or True:",
         ("tests/contract/test_claims.py",),
     ),
     Guard(

@@ -24,7 +24,7 @@ MEASUREMENTS = (
     Guard(
         "measurements that wait for CloudWatch are bounded",
         "adapters/aws/cloudwatch_metrics.py",
-        "        while len(self._queue) > self._max_queued:\n",
+        "        while len(self._queue) > self.max_queued:\n",
         "        while False:\n",
         (_CLOUDWATCH,),
     ),

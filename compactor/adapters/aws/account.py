@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache, partial
 from typing import Any
 
 from boto3.session import Session
@@ -49,10 +50,10 @@ class AwsAccount:
     """
 
     def __init__(self, region: str | None, endpoint_url: str | None, *, timeout_seconds: float, attempts: int) -> None:
-        self._server = (region, endpoint_url)
-        self._limits: dict[str, Any] = {"attempts": attempts, "timeout_seconds": timeout_seconds}
         self._session = Session()
-        self._clients: dict[tuple[str, bool], Any] = {}
+        self._region = region
+        limits: Any = {"attempts": attempts, "timeout_seconds": timeout_seconds, "session": self._session}
+        self._client = cache(partial(aws_client, region=region, endpoint_url=endpoint_url, **limits))
 
     @property
     def endpoint(self) -> str:
@@ -80,7 +81,7 @@ class AwsAccount:
 
     def region(self) -> str | None:
         with translated("region"):
-            found = self._server[0] or self._session.region_name
+            found = self._region or self._session.region_name
         return str(found) if found else None
 
     def credentials(self) -> str | None:
@@ -112,10 +113,3 @@ class AwsAccount:
 
     def _no_s3(self, why: str) -> AccessError:
         return AccessError(f"S3 at {self.endpoint}: another server answers there, perhaps a proxy ({why})")
-
-    def _client(self, service: str, *, is_signed: bool = True) -> Any:
-        found = self._clients.get((service, is_signed))
-        if found is None:
-            found = aws_client(service, *self._server, **self._limits, is_signed=is_signed, session=self._session)
-            self._clients[service, is_signed] = found
-        return found

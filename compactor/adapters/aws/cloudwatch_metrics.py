@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from itertools import chain
@@ -50,34 +51,25 @@ class _Answer(Enum):
     NONE = auto()
 
 
+@dataclass(kw_only=True)
 class CloudWatchMetrics:
     """Sends measurements to CloudWatch in order.
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
     counted, in the log and in the metric `MetricsDropped`.
 
-    Args:
+    Attributes:
         client: A boto3 client of CloudWatch, as `cloudwatch_client` makes it.
-        namespace: The namespace of the metrics.
-        dimensions: The dimensions of every metric.
-        clock: Gives the times of measurements.
         max_queued: The length of the queue.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        namespace: str,
-        *,
-        dimensions: Mapping[str, str],
-        clock: Clock,
-        max_queued: int = MAX_QUEUED,
-    ) -> None:
-        self._client = client
-        self._namespace = namespace
-        self._dimensions = dict(dimensions)
-        self._clock = clock
-        self._max_queued = max_queued
+    client: Any
+    namespace: str
+    dimensions: Mapping[str, str]
+    clock: Clock
+    max_queued: int = MAX_QUEUED
+
+    def __post_init__(self) -> None:
         self._changed = threading.Condition()
         self._queue: deque[Datum] = deque()
         self._in_flight = 0
@@ -90,7 +82,7 @@ class CloudWatchMetrics:
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         """Queue the values with the current time."""
         try:
-            data, unfit = measured(values, self._clock.now())
+            data, unfit = measured(values, self.clock.now())
         except Exception as exc:  # noqa: BLE001 - no measurement is worth a batch
             log_event("metrics.not_understood", error=exc)
             data, unfit = [], dict.fromkeys(values, 1)
@@ -131,7 +123,7 @@ class CloudWatchMetrics:
         """Wait for the next request: data from the queue, and the number of dropped values if it was not sent yet."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._queue))
-            now = self._clock.now()
+            now = self.clock.now()
             self._forget_until(now - timedelta(seconds=MAX_AGE_SECONDS))
             lost = self._lost_values - self._lost_values_told
             untold = Datum("MetricsDropped", now, ((float(lost), 1),)) if lost else None
@@ -146,8 +138,8 @@ class CloudWatchMetrics:
         data = batch if untold is None else [untold, *batch]
         try:
             # The client compresses large requests.
-            self._client.put_metric_data(
-                Namespace=self._namespace, MetricData=[datum.document(self._dimensions) for datum in data]
+            self.client.put_metric_data(
+                Namespace=self.namespace, MetricData=[datum.document(self.dimensions) for datum in data]
             )
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
@@ -172,7 +164,7 @@ class CloudWatchMetrics:
             log_event("metrics.dropped", values=lost, of_all=self._lost_values)
 
     def _shorten(self) -> None:
-        while len(self._queue) > self._max_queued:
+        while len(self._queue) > self.max_queued:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _forget_until(self, moment: datetime) -> None:

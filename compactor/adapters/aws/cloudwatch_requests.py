@@ -24,13 +24,7 @@ _VALUE_BYTES = 140
 
 @dataclass(frozen=True, slots=True)
 class Datum:
-    """Some values of one metric at one time.
-
-    Attributes:
-        name: The name in the catalogue.
-        at: When they were measured.
-        counts: At most `MAX_VALUES` values, each with its number of occurrences.
-    """
+    """At most `MAX_VALUES` values of one metric at one time, each with its number of occurrences."""
 
     name: str
     at: datetime

@@ -41,10 +41,6 @@ class DynamoClaims:
     ttl_days: float
     sleep: Callable[[float], None] = time.sleep
 
-    @property
-    def lifetime_days(self) -> float | None:
-        return self.ttl_days
-
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         distinct = list(dict.fromkeys(keys))
         claims = self._each(distinct, lambda key: self._claim_one(key, holder, now, lease_seconds))

@@ -1,24 +1,13 @@
 """Translates errors of AWS into the compactor's own."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from boto3.exceptions import Boto3Error
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConfigNotFound,
-    ConfigParseError,
-    InvalidRegionError,
-    NoCredentialsError,
-    NoRegionError,
-    ParamValidationError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
-)
+from botocore import exceptions
+from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from compactor.core.backoff import pause_seconds
@@ -56,25 +45,21 @@ _PASSING = {
 }
 _FIRST_PAUSE_SECONDS = 0.2
 _SET_UP_WRONG = (
-    NoCredentialsError,
-    PartialCredentialsError,
-    UnauthorizedSSOTokenError,
-    TokenRetrievalError,
-    ProfileNotFound,
-    ConfigNotFound,
-    ConfigParseError,
-    NoRegionError,
-    InvalidRegionError,
-    ParamValidationError,
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.UnauthorizedSSOTokenError,
+    exceptions.TokenRetrievalError,
+    exceptions.ProfileNotFound,
+    exceptions.ConfigNotFound,
+    exceptions.ConfigParseError,
+    exceptions.NoRegionError,
+    exceptions.InvalidRegionError,
+    exceptions.ParamValidationError,
 )
 
 
 def pause_before_try(failures: int) -> float:
-    """Seconds to wait before a retry that the client does not make by itself.
-
-    Args:
-        failures: The number of failures so far, from 1.
-    """
+    """Seconds to wait, after a number of failures from 1, before a retry that the client does not make by itself."""
     chance = random.random()  # noqa: S311 - only spreads pauses
     return pause_seconds(failures, first_seconds=_FIRST_PAUSE_SECONDS, longest_seconds=5.0, chance=chance)
 
@@ -85,13 +70,7 @@ def error_code(exc: ClientError) -> str:
 
 
 def error_for(code: str, message: str, status: int) -> CompactorError:
-    """The compactor's error for an error of AWS.
-
-    Args:
-        code: The code of AWS.
-        message: What happened, and where.
-        status: The HTTP status; 0 if it is unknown.
-    """
+    """The compactor's error for a code of AWS and an HTTP status, which is 0 if it is unknown."""
     if code in _NOT_FOUND or code in _ARCHIVED:
         return ObjectNotFound(message)
     if code in _CHANGED:
@@ -103,15 +82,22 @@ def error_for(code: str, message: str, status: int) -> CompactorError:
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Turn errors of AWS and of the network into the compactor's own.
-
-    Args:
-        place: The URI, table or service that they are about.
-    """
+    """Turn errors of AWS and of the network into the compactor's own, about a URI, table or service."""
     try:
         yield
     except (ClientError, BotoCoreError, Boto3Error, HTTPError) as exc:
         raise own_error(place, exc) from exc
+
+
+def translated_pages(place: str, pages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The pages of a boto3 paginator, with the errors of their requests translated."""
+    following = iter(pages)
+    while True:
+        with translated(place):
+            page = next(following, None)
+        if page is None:
+            return
+        yield page
 
 
 def own_error(place: str, error: Exception) -> Exception:

@@ -14,13 +14,7 @@ Handler = Callable[[Mapping[str, Any], object], Mapping[str, Any]]
 
 @dataclass(slots=True)
 class Fed:
-    """What a function was fed.
-
-    Attributes:
-        batches: Calls of the function.
-        messages: Messages in these calls.
-        failed: Messages that the function reported as failed.
-    """
+    """How often a function was called, with how many messages, and how many of them it reported as failed."""
 
     batches: int = 0
     messages: int = 0
@@ -35,7 +29,7 @@ def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 100
     Args:
         client: A boto3 client of SQS.
         queue_url: The URL of the queue.
-        handler: The function; it returns partial batch responses.
+        handler: Returns partial batch responses.
         batch_size: The most messages in one call.
     """
     fed = Fed()

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, error_for, translated
+from compactor.adapters.aws.errors import error_code, error_for, translated, translated_pages
 from compactor.control.runs import JobRun, JobState, newest_first
 from compactor.cost.prices import JobSize
 
@@ -17,12 +17,7 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlueJob:
-    """One Glue job.
-
-    Attributes:
-        client: A boto3 client of Glue.
-        page_runs: The number of runs in one request.
-    """
+    """One Glue job, with a boto3 client of Glue and the number of runs to list in one request."""
 
     client: Any
     name: str
@@ -30,7 +25,11 @@ class GlueJob:
 
     def list(self, since: datetime) -> Sequence[JobRun]:
         found: dict[str, JobRun] = {}
-        for page in self._pages():
+        pages = self.client.get_paginator("get_job_runs").paginate(
+            JobName=self.name, PaginationConfig={"PageSize": self.page_runs}
+        )
+        for answer in translated_pages(self._place, pages):
+            page = [_run(each) for each in answer.get("JobRuns", ())]
             found.update((run.run_id, run) for run in page)
             if _ends_before(page, since):
                 break
@@ -54,17 +53,6 @@ class GlueJob:
             detail = error.get("ErrorDetail", {})
             code, message = str(detail.get("ErrorCode", "")), detail.get("ErrorMessage", "")
             raise error_for(code, f"{self._place}: run {run_id} was not stopped, {code}: {message}", 0)
-
-    def _pages(self) -> Any:
-        token: str | None = None
-        while True:
-            more = {"NextToken": token} if token else {}
-            with translated(self._place):
-                answer = self.client.get_job_runs(JobName=self.name, MaxResults=self.page_runs, **more)
-            yield [_run(each) for each in answer.get("JobRuns", ())]
-            token = answer.get("NextToken")
-            if not token:
-                return
 
     @property
     def _place(self) -> str:

@@ -32,11 +32,7 @@ def make_claims_table(name: str, *, region: str, endpoint_url: str) -> None:
 
 
 def make_event_queue(name: str, bucket: str, *, region: str, endpoint_url: str) -> str:
-    """Create a queue that an existing bucket announces its new objects on.
-
-    Returns:
-        The URL of the queue.
-    """
+    """Create a queue that an existing bucket announces its new objects on, and return its URL."""
     queues: Any = sqs_client(region, endpoint_url)
     with translated(f"queue {name}"):
         url: str = queues.create_queue(QueueName=name)["QueueUrl"]

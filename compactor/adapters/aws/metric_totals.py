@@ -14,16 +14,7 @@ _DAY_SECONDS = 86_400  # one period for all measurements
 def metric_statistic(
     client: Any, namespace: str, name: str, dimensions: Mapping[str, str], statistic: Statistic, *, now: datetime
 ) -> float | None:
-    """A statistic over a metric's values of the last day; None without values.
-
-    Args:
-        client: A boto3 client of CloudWatch.
-        namespace: The namespace of the metric.
-        name: The name of the metric.
-        dimensions: All dimensions of the metric.
-        statistic: Which statistic.
-        now: The time.
-    """
+    """A statistic over the last day's values of a metric with exactly these dimensions; None without values."""
     with translated(f"metric {name} in {namespace}"):
         answer = client.get_metric_statistics(
             Namespace=namespace,

@@ -24,8 +24,8 @@ class S3Writer:
     Args:
         client: A boto3 client of S3, which retries transient errors by itself.
         uri: The object, as errors name it.
-        bucket: The bucket of the object.
-        key: The key of the object.
+        bucket: Its bucket.
+        key: Its key.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:

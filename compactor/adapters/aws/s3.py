@@ -13,7 +13,7 @@ from boto3.exceptions import S3UploadFailedError
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated
+from compactor.adapters.aws.errors import error_code, error_for, pause_before_try, translated, translated_pages
 from compactor.adapters.aws.multipart import S3Writer
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
@@ -69,12 +69,7 @@ class S3Store:
             return
         after = {"StartAfter": key_prefix + start} if start else {}
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
-        following = iter(pages)
-        while True:
-            with translated(prefix):
-                page = next(following, None)
-            if page is None:
-                return
+        for page in translated_pages(prefix, pages):
             for item in page.get("Contents", ()):
                 uri = prefix + item["Key"].removeprefix(key_prefix)
                 yield _info(uri, item["Size"], item["ETag"], item["LastModified"])

@@ -44,9 +44,7 @@ def remove_leftover(entry: os.DirEntry[str]) -> None:
 def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
     """Translate errors of the operating system into the compactor's own.
 
-    Args:
-        uri: URI of the object, for messages.
-        writing: True if the object is written; an impossible name is then a settings error, not a missing object.
+    If the object is written, an impossible name is a settings error; otherwise no such object exists.
     """
     try:
         yield
@@ -111,12 +109,7 @@ def make_folders(folder: str) -> None:
 
 
 def remove_empty_folders(folder: str, levels: int) -> None:
-    """Remove a folder and its parents while they are empty.
-
-    Args:
-        folder: First folder to remove.
-        levels: Most folders to remove.
-    """
+    """Remove a folder and its parents while they are empty, up to a number of levels."""
     with suppress(OSError):
         for _ in range(levels):
             os.rmdir(folder)
@@ -124,10 +117,10 @@ def remove_empty_folders(folder: str, levels: int) -> None:
 
 
 def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
-    """Write a file under a temporary name beside its target, then rename it.
+    """Write a file under a temporary name beside its target, then rename it. Missing folders are created.
 
     Args:
-        target: Path of the file. Missing folders are created.
+        target: Path of the file.
         fill: Writes the file durably to the given path.
         move: `os.replace`, or `os.link` to fail if the target exists.
 
@@ -152,10 +145,8 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
 def placed(target: str) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
-    The rename replaces an existing target. If the block raises, the temporary file is deleted.
-
-    Args:
-        target: Path of the file. Missing folders are created.
+    Missing folders are created. The rename replaces an existing target. If the block raises, the temporary file is
+    deleted.
 
     Raises:
         OSError: The file cannot be written or renamed.

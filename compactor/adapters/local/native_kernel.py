@@ -1,8 +1,7 @@
 """The kernel in Rust: the only module that imports `compactor_native`, which is a separate wheel."""
 
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -117,13 +116,8 @@ class NativeKernel:
         return self._call(self._writer.finish_output)
 
     def _call(self, work: Callable[[], T]) -> T:
-        with self._translated():
-            return work()
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
         try:
-            yield
+            return work()
         except self._native.TooManyKeysError:
             raise too_many_keys() from None
         except self._native.KernelError as exc:
@@ -147,11 +141,5 @@ def _column(column: Column) -> _Column:
         return _Column(column.name, "rescued")
     kind = column.column_type
     return _Column(
-        column.name,
-        "key",
-        text=column.key,
-        kind=kind.kind,
-        precision=kind.precision,
-        scale=kind.scale,
-        epoch=kind.epoch,
+        column.name, "key", column.key, kind=kind.kind, precision=kind.precision, scale=kind.scale, epoch=kind.epoch
     )

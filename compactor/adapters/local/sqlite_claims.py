@@ -44,10 +44,6 @@ class SqliteClaims:
         self._path = Path(canonical(os.fspath(path)))
         self._ttl_days = ttl_days
 
-    @property
-    def lifetime_days(self) -> float | None:
-        return self._ttl_days
-
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until, expires_at = self._times(now, lease_seconds)
         with self._transaction() as rows:

@@ -15,18 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from compactor.adapters.listing import sort_key, start_within
-from compactor.adapters.local.durable import (
-    is_temporary,
-    new_file,
-    open_file,
-    place,
-    placed,
-    remove_empty_folders,
-    remove_leftover,
-    sync,
-    sync_folder,
-    translated,
-)
+from compactor.adapters.local import durable
 from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
@@ -45,7 +34,7 @@ class LocalStore:
 
     def stat(self, uri: str) -> ObjectInfo | None:
         try:
-            with translated(uri):
+            with durable.translated(uri):
                 status = os.stat(_path(uri))
         except ObjectNotFound:
             return None
@@ -65,35 +54,35 @@ class LocalStore:
     def create(self, uri: str, data: bytes) -> bool:
         path = _path(uri)
         for _ in range(_TRIES):
-            with translated(uri, writing=True):
+            with durable.translated(uri, writing=True):
                 try:
-                    place(path, lambda temporary: _write(temporary, data), os.link)
+                    durable.place(path, lambda temporary: _write(temporary, data), os.link)
                 except FileExistsError:
                     if os.path.isdir(path):
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
                 else:
                     return True
                 # The loser continues with what the winner wrote, so that has to be durable too.
-                sync_folder(os.path.dirname(path))
+                durable.sync_folder(os.path.dirname(path))
             with suppress(ObjectNotFound):
                 return self.read(uri) == data
         raise StoreUnavailable(f"{uri}: others created and deleted it {_TRIES} times meanwhile")
 
     def put(self, uri: str, data: bytes) -> None:
-        with translated(uri, writing=True):
-            place(_path(uri), lambda temporary: _write(temporary, data))
+        with durable.translated(uri, writing=True):
+            durable.place(_path(uri), lambda temporary: _write(temporary, data))
 
     def upload(self, uri: str, path: Path) -> None:
-        with path.open("rb"), translated(uri, writing=True):
-            place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
+        with path.open("rb"), durable.translated(uri, writing=True):
+            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
 
     def writer(self, uri: str) -> "LocalWriter":
         return LocalWriter(uri)
 
     def copy(self, source: str, target: str) -> None:
-        with translated(source):
+        with durable.translated(source):
             path = os.path.realpath(_path(source))
-            os.close(open_file(path)[0])
+            os.close(durable.open_file(path)[0])
 
         def fill(temporary: str) -> None:
             try:
@@ -103,21 +92,21 @@ class LocalStore:
                     raise ObjectNotFound(f"{source}: was deleted during the copy") from None
                 raise
 
-        with translated(target, writing=True):
-            place(_path(target), fill)
+        with durable.translated(target, writing=True):
+            durable.place(_path(target), fill)
 
     def delete(self, uris: Iterable[str]) -> None:
         for uri in uris:
-            with suppress(ObjectNotFound), translated(uri):
+            with suppress(ObjectNotFound), durable.translated(uri):
                 path = _path(uri)
                 if os.path.isdir(path) and not os.path.islink(path):
                     continue
                 os.unlink(path)
-                remove_empty_folders(os.path.dirname(path), _EMPTY_FOLDERS)
+                durable.remove_empty_folders(os.path.dirname(path), _EMPTY_FOLDERS)
 
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
-        with translated(uri):
-            handle, status = open_file(_path(uri))
+        with durable.translated(uri):
+            handle, status = durable.open_file(_path(uri))
             with os.fdopen(handle, "rb") as file:
                 _check(uri, status, etag)
                 file.seek(start)
@@ -127,28 +116,24 @@ class LocalStore:
 
 
 class LocalWriter:
-    """Writes a new file under a temporary name beside its target and renames it at the end.
-
-    Args:
-        uri: Absolute path or `file://` URI.
-    """
+    """Writes a new file under a temporary name beside its target and renames it at the end."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
-        self._file = placed(_path(uri))
+        self._file = durable.placed(_path(uri))
         self._handle = -1
         self._has_hole = False
         self._is_aborted = False
 
     def __enter__(self) -> Self:
-        with translated(self._uri, writing=True):
+        with durable.translated(self._uri, writing=True):
             self._handle = self._file.__enter__()
         return self
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         try:
-            with translated(self._uri, writing=True):
+            with durable.translated(self._uri, writing=True):
                 while rest:
                     rest = rest[os.write(self._handle, rest) :]
         except BaseException:
@@ -168,7 +153,7 @@ class LocalWriter:
                 return
             raise error
         # The error of the block is not about this file, so it is not translated.
-        with translated(self._uri, writing=True):
+        with durable.translated(self._uri, writing=True):
             self._file.__exit__(kind, error, trace)
 
 
@@ -193,12 +178,12 @@ def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    with new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+    with durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         file.write(data)
 
 
 def _write_file(path: str, source: str) -> None:
-    with open(source, "rb") as reader, new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+    with open(source, "rb") as reader, durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         shutil.copyfileobj(reader, file, 1024 * 1024)
 
 
@@ -210,7 +195,7 @@ def _link_or_copy(source: str, target: str) -> None:
             raise
         _write_file(target, source)
     else:
-        sync(target)
+        durable.sync(target)
 
 
 def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
@@ -232,7 +217,7 @@ def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
 
 def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
     """The file of an entry; None for other kinds, deleted files and dangling links."""
-    with suppress(ObjectNotFound), translated(uri):
+    with suppress(ObjectNotFound), durable.translated(uri):
         status = entry.stat()
         if stat.S_ISREG(status.st_mode):
             return _info(uri, status)
@@ -242,10 +227,10 @@ def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
 def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """The sorted entries of a folder by their name relative to the prefix; names of folders end with `/`."""
     found = []
-    with suppress(ObjectNotFound), translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
+    with suppress(ObjectNotFound), durable.translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
         for entry in entries:
-            if is_temporary(entry.name):
-                remove_leftover(entry)
+            if durable.is_temporary(entry.name):
+                durable.remove_leftover(entry)
             else:
                 folder = entry.is_dir(follow_symlinks=False)
                 found.append((below + entry.name + ("/" if folder else ""), entry))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, lineage, newest_first
@@ -20,36 +20,30 @@ class _Change:
     state: JobState
 
 
+@dataclass
 class MemoryGlue:
     """One Glue job, whose runs change their states in the time of a clock.
 
-    Args:
-        clock: The clock.
+    Attributes:
         max_concurrent_runs: As in the definition of the job.
         waiting_seconds: Time of a new run in state WAITING.
         starting_seconds: Time of it in state STARTING.
         stopping_seconds: Time of a stopped run in state STOPPING.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        *,
-        max_concurrent_runs: int = 1,
-        waiting_seconds: float = 0,
-        starting_seconds: float = 60,
-        stopping_seconds: float = 30,
-    ) -> None:
-        self._clock = clock
-        self._max_concurrent_runs = max_concurrent_runs
-        self._waiting_seconds = waiting_seconds
-        self._starting_seconds = starting_seconds
-        self._stopping_seconds = stopping_seconds
+    clock: Clock
+    _: KW_ONLY
+    max_concurrent_runs: int = 1
+    waiting_seconds: float = 0
+    starting_seconds: float = 60
+    stopping_seconds: float = 30
+
+    def __post_init__(self) -> None:
+        self.calls = 0
+        self.started: list[str] = []
         self._runs: dict[str, JobRun] = {}
         self._changes: list[_Change] = []
         self._trouble: CompactorError | None = None
-        self.calls = 0
-        self.started: list[str] = []
 
     def list(self, since: datetime) -> Sequence[JobRun]:
         self._call()
@@ -58,7 +52,7 @@ class MemoryGlue:
     def start(self) -> str | None:
         self._call()
         living = [run for run in self._runs.values() if run.is_living]
-        if len(living) >= self._max_concurrent_runs:
+        if len(living) >= self.max_concurrent_runs:
             return None
         run_id = f"jr_{len(self.started) + 1:06d}"
         self.started.append(run_id)
@@ -74,7 +68,7 @@ class MemoryGlue:
             raise AccessError(f"run {run_id}: is {run.state}, expected a run that is alive")
         self._changes = [change for change in self._changes if change.run_id != run_id]
         self._set(run_id, JobState.STOPPING)
-        self._later(self._stopping_seconds, run_id, JobState.STOPPED)
+        self._later(self.stopping_seconds, run_id, JobState.STOPPED)
 
     def end(self, run_id: str, state: JobState, error: str = "") -> None:
         """End a run: a crash, a timeout, or an end by itself."""
@@ -116,7 +110,7 @@ class MemoryGlue:
 
     def pass_time(self) -> None:
         """Make the changes that are due by now."""
-        while due := [change for change in self._changes if change.at <= self._clock.now()]:
+        while due := [change for change in self._changes if change.at <= self.clock.now()]:
             change = min(due, key=lambda each: each.at)
             self._changes.remove(change)
             if change.run_id in self._runs:
@@ -131,29 +125,29 @@ class MemoryGlue:
         self.pass_time()
 
     def _begin(self, run_id: str) -> None:
-        now = self._clock.now()
-        state = JobState.WAITING if self._waiting_seconds else JobState.STARTING
+        now = self.clock.now()
+        state = JobState.WAITING if self.waiting_seconds else JobState.STARTING
         self._runs[run_id] = JobRun(run_id, state, started_at=now, changed_at=now)
-        if self._waiting_seconds:
-            self._later(self._waiting_seconds, run_id, JobState.STARTING)
-        self._later(self._waiting_seconds + self._starting_seconds, run_id, JobState.RUNNING)
+        if self.waiting_seconds:
+            self._later(self.waiting_seconds, run_id, JobState.STARTING)
+        self._later(self.waiting_seconds + self.starting_seconds, run_id, JobState.RUNNING)
 
     def _later(self, seconds: float, run_id: str, state: JobState) -> None:
-        self._changes.append(_Change(self._clock.now() + timedelta(seconds=seconds), run_id, state))
+        self._changes.append(_Change(self.clock.now() + timedelta(seconds=seconds), run_id, state))
 
     def _set(self, run_id: str, state: JobState, error: str = "", at: datetime | None = None) -> None:
-        moment = at or self._clock.now()
+        moment = at or self.clock.now()
         ended_at = None if state.is_living else moment
         self._runs[run_id] = replace(self._runs[run_id], state=state, changed_at=moment, ended_at=ended_at, error=error)
 
 
+@dataclass(slots=True)
 class MemoryQueue:
     """A queue with the depth and age that are set."""
 
-    def __init__(self) -> None:
-        self.waiting = 0
-        self.in_flight = 0
-        self.age_seconds: float | None = None
+    waiting: int = 0
+    in_flight: int = 0
+    age_seconds: float | None = None
 
     def depth(self) -> QueueDepth:
         return QueueDepth(self.waiting, self.in_flight)

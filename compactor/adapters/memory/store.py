@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import BytesIO
@@ -38,11 +39,11 @@ class ManualClock:
             self._now += timedelta(seconds=seconds)
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryMetrics:
     """Keeps all measurements in order."""
 
-    def __init__(self) -> None:
-        self.emitted: list[dict[str, float | Distribution]] = []
+    emitted: list[dict[str, float | Distribution]] = field(default_factory=list)
 
     def emit(self, values: Mapping[str, float | Distribution]) -> None:
         self.emitted.append(dict(values))
@@ -61,11 +62,7 @@ class _Object(NamedTuple):
 
 
 class MemoryStore:
-    """Objects in a dictionary. Thread-safe.
-
-    Args:
-        clock: Gives the modification times of objects; the system's clock by default.
-    """
+    """Objects in a dictionary, with modification times from a clock, by default the system's. Thread-safe."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -128,11 +125,7 @@ class MemoryStore:
 
 
 class MemoryWriter:
-    """Collects an object in memory.
-
-    Args:
-        put: Writes the whole object at the end.
-    """
+    """Collects an object in memory, and puts it at the end."""
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
         self._put = put
@@ -155,21 +148,12 @@ class MemoryWriter:
             self._put(self._collected.getvalue())
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryClaims:
-    """Claims in a dictionary. Thread-safe.
+    """Claims in a dictionary, which never expire. Thread-safe."""
 
-    Args:
-        lifetime_days: The lifetime that is reported; claims never expire.
-    """
-
-    def __init__(self, lifetime_days: float | None = None) -> None:
-        self._lifetime_days = lifetime_days
-        self._claims: dict[str, Claim] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def lifetime_days(self) -> float | None:
-        return self._lifetime_days
+    _claims: dict[str, Claim] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         fresh = Claim(holder, now + timedelta(seconds=lease_seconds))

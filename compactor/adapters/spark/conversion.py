@@ -1,7 +1,7 @@
 """Converts in Spark's JVM: one read of JSON text, one select, one write of Parquet."""
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -37,7 +37,6 @@ class ConvertTask:
         overflow_keys: Keys without a column, which go to the rescued data.
         target: The folder to write to; ends with `/`.
         files: Number of files to write.
-        partitioning: How rows are distributed to the files.
     """
 
     manifest_id: str
@@ -54,12 +53,7 @@ class ConvertTask:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The result of a conversion.
-
-    Attributes:
-        rows: Number of rows that Spark's JSON reader made.
-        rescued_values: Number of values that do not fit the type of their column.
-    """
+    """The numbers of rows that Spark's JSON reader made, and of values that do not fit the type of their column."""
 
     rows: int
     rescued_values: int = 0
@@ -78,7 +72,7 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     """
     keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
     columns = [f"c{number}" for number in range(len(keys))]
-    raw = _reader(session, keys).option("mode", "FAILFAST").json(_paths(task.sources))
+    raw = _reader(session, keys).option("mode", "FAILFAST").json([*map(spark_path, task.sources)])
     # Keys may contain any character, or differ only in case: from here on columns are named by position.
     observed = [F.count(F.lit(1)).alias("rows")]
     if "_source_file" in task.metadata_columns:
@@ -103,10 +97,8 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
         raise
     seen = observation.get
     if seen.get("rows_of_known_files", seen["rows"]) != seen["rows"]:
-        unknown = seen["rows"] - seen["rows_of_known_files"]
-        raise StagingError(
-            f"manifest {task.manifest_id}: Spark reports {unknown} rows from files under unexpected names"
-        )
+        found = f"{seen['rows'] - seen['rows_of_known_files']} rows from files under unexpected names"
+        raise StagingError(f"manifest {task.manifest_id}: Spark reports {found}")
     return Converted(rows=int(seen["rows"]), rescued_values=int(seen.get("rescued_values") or 0))
 
 
@@ -147,7 +139,7 @@ def corrupt_lines(
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.
     """
     reader = _reader(session, keys, (_unused_name(keys),)).option("mode", "PERMISSIVE")
-    raw = reader.json(_paths(sources))
+    raw = reader.json([*map(spark_path, sources)])
     with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
     rows = with_path.toDF(*[f"c{number}" for number in range(len(keys))], "corrupt", "path")
     by_path = {shown: source for source in sources for shown in _shown(source)}
@@ -185,10 +177,6 @@ def _unused_name(keys: Collection[str]) -> str:
     while name in keys:
         name += "'"
     return name
-
-
-def _paths(sources: Iterable[str]) -> list[str]:
-    return [spark_path(source) for source in sources]
 
 
 def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:

@@ -12,7 +12,7 @@ from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import Inspection, InspectRules, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StagingError
-from compactor.core.ports import ObjectStore
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
@@ -118,7 +118,7 @@ class SparkEngine:
                 return Staged(
                     reports=tuple(file.report for file in inspection.files),
                     schema=schema,
-                    outputs=tuple(StagedOutput(uri, schema) for uri in self._parquet_in(f"{staging}out/")),
+                    outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
                     rejects=inspection.rejects,
                     rescued_values=converted.rescued_values,
                 )
@@ -136,21 +136,19 @@ class SparkEngine:
     ) -> Converted | None:
         ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
         files = planned_files(inspection.decoded_bytes, ratio, self.convert_rules.target_file_bytes)
-        return convert(
-            self.session, self._task(request, f"{staging}out/", inspection.sources, inspection, schema, files)
-        )
+        return self._convert_to(f"{staging}out/", files, request, inspection.sources, inspection, schema)
 
-    def _task(
+    def _convert_to(
         self,
-        request: StageRequest,
         target: str,
+        files: int,
+        request: StageRequest,
         sources: Mapping[str, str],
         inspection: Inspection,
         schema: SchemaVersion,
-        files: int,
-    ) -> ConvertTask:
+    ) -> Converted | None:
         known = schema.keys
-        return ConvertTask(
+        task = ConvertTask(
             manifest_id=request.manifest.manifest_id,
             sources=sources,
             schema=schema,
@@ -162,6 +160,7 @@ class SparkEngine:
             partitioning=partitioning(files, request.manifests_in_flight, self.session.sparkContext.defaultParallelism),
             compression=self.convert_rules.compression,
         )
+        return convert(self.session, task)
 
     def _sampled_ratio(
         self, request: StageRequest, staging: str, inspection: Inspection, schema: SchemaVersion
@@ -175,9 +174,8 @@ class SparkEngine:
                 sources[uri] = file.report.uri
                 decoded_bytes += size_bytes
         target = f"{staging}sample/"
-        convert(self.session, self._task(request, target, sources, inspection, schema, files=1))
-        sampled = [info for info in self.store.list(target) if info.uri.endswith(".parquet")]
-        return max(sum(info.size_bytes for info in sampled), 1) / max(decoded_bytes, 1)
+        self._convert_to(target, 1, request, sources, inspection, schema)
+        return max(sum(info.size_bytes for info in self._parquet_in(target)), 1) / max(decoded_bytes, 1)
 
     def _sampled(self, file: InspectedFile, uri: str, head_uri: str) -> tuple[str, int]:
         """A URI to sample and its decoded bytes: the file itself, or a copy of the first lines of a long file."""
@@ -191,8 +189,8 @@ class SparkEngine:
         self.store.put(head_uri, head)
         return head_uri, len(head)
 
-    def _parquet_in(self, folder: str) -> tuple[str, ...]:
-        return tuple(info.uri for info in self.store.list(folder) if info.uri.endswith(".parquet"))
+    def _parquet_in(self, folder: str) -> list[ObjectInfo]:
+        return [info for info in self.store.list(folder) if info.uri.endswith(".parquet")]
 
     def _changed(self, inspection: Inspection) -> list[int]:
         """The indices of files that changed after inspection, so that Spark may have read another version."""
@@ -216,8 +214,5 @@ class SparkEngine:
         keys = tuple(dict.fromkeys([*sorted(schema.keys), *inspection.keys]))
         found = corrupt_lines(self.session, request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
-        merged = dict(refused)
-        for source, lines in found.items():
-            index = index_of[source]
-            merged[index] = merged.get(index, frozenset()) | lines
-        return merged
+        more = {index_of[source]: lines for source, lines in found.items()}
+        return {**refused, **{index: refused.get(index, frozenset()) | lines for index, lines in more.items()}}

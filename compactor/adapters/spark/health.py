@@ -6,12 +6,7 @@ from pyspark.sql import SparkSession
 
 
 def runs_tasks(session: SparkSession, probe: Callable[[], bool] = lambda: True) -> bool:
-    """Whether the executors run Python.
-
-    Args:
-        session: The Spark session.
-        probe: Must return true on an executor; a function at module level, so that it can be pickled.
-    """
+    """Whether the executors run Python, and a probe there, a function at module level, returns true."""
     return _is_true(lambda: session.sparkContext.parallelize([1], 1).map(lambda _: probe()).collect() == [True])
 
 

@@ -96,8 +96,7 @@ def inspect_on_executors(
         )
         for number, share in enumerate(shares)
     ]
-    description = f"inspect {manifest.manifest_id}"
-    results = run_tasks(session, store, tasks, inspect_files, description=description)
+    results = run_tasks(session, store, tasks, inspect_files, description=f"inspect {manifest.manifest_id}")
     files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
     keys = first_sources((file.report.uri, file.keys) for file in files)
     check_keys(manifest.manifest_id, keys)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from compactor.adapters.spark.failures import summarised
 from compactor.adapters.spark.session import loss_reported
 from compactor.core.errors import EngineLost
-from compactor.core.layout import canonical, folder
+from compactor.core.layout import canonical
 from compactor.engines.spark_names import spark_path
 
 if TYPE_CHECKING:
@@ -20,35 +21,26 @@ _NEVER = "36500d"
 """100 years: the file source must not skip a manifest because it saw a newer one first."""
 
 
+@dataclass(slots=True, kw_only=True)
 class SparkManifestSource:
     """Delivers new manifests in micro-batches, with Structured Streaming's file source.
 
     The checkpoint belongs to one run. A new run lists the whole prefix again, and the ledger says what is left to do.
 
-    Args:
-        session: The Spark session.
-        manifests: The watched prefix.
+    Attributes:
+        manifests: The watched prefix; ends with `/`.
         new_checkpoint: Returns the URI of a new checkpoint folder.
         max_manifests_per_trigger: The most manifests in a micro-batch.
         trigger_interval_seconds: The interval between listings of the prefix.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        *,
-        manifests: str,
-        new_checkpoint: Callable[[], str],
-        max_manifests_per_trigger: int,
-        trigger_interval_seconds: float,
-    ) -> None:
-        self._session = session
-        self._manifests = folder(manifests)
-        self._new_checkpoint = new_checkpoint
-        self._max_manifests_per_trigger = max_manifests_per_trigger
-        self._trigger_interval_seconds = trigger_interval_seconds
-        self._query: StreamingQuery | None = None
-        self._batch_error: Exception | None = None
+    session: SparkSession
+    manifests: str
+    new_checkpoint: Callable[[], str]
+    max_manifests_per_trigger: int
+    trigger_interval_seconds: float
+    _query: "StreamingQuery | None" = None
+    _batch_error: Exception | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
         """Start delivering micro-batches; see `compactor.job.service.ManifestSource`."""
@@ -59,13 +51,13 @@ class SparkManifestSource:
     def _started(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> "StreamingQuery":
         stream = (
             # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
-            self._session.readStream.format("binaryFile")
+            self.session.readStream.format("binaryFile")
             .schema("path string, modificationTime timestamp, length long, content binary")
-            .option("maxFilesPerTrigger", self._max_manifests_per_trigger)
+            .option("maxFilesPerTrigger", self.max_manifests_per_trigger)
             .option("maxFileAge", _NEVER)
             # Another driver may have archived a manifest between the listing and the read.
             .option("ignoreMissingFiles", True)
-            .load(spark_path(self._manifests.rstrip("/")))
+            .load(spark_path(self.manifests.rstrip("/")))
             # Only the name comes from Spark; the store reads the exact bytes.
             .select("_metadata.file_path")
         )
@@ -78,10 +70,10 @@ class SparkManifestSource:
                 self._batch_error = exc  # Spark wraps it in a text that holds a stack trace
                 raise
 
-        writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self._new_checkpoint())
+        writer = stream.writeStream.foreachBatch(deliver).option("checkpointLocation", self.new_checkpoint())
         if once:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{self._trigger_interval_seconds} seconds").start()
+        return writer.trigger(processingTime=f"{self.trigger_interval_seconds} seconds").start()
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait for the stream to end; raises the error that ended it, a batch's own error without Spark's wrapping."""
@@ -112,4 +104,4 @@ class SparkManifestSource:
     def _uri(self, file_path: str) -> str:
         """The canonical URI of a manifest."""
         name = unquote(file_path).rsplit("/", 1)[-1]
-        return canonical(self._manifests) + name
+        return canonical(self.manifests) + name

@@ -9,15 +9,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
-from pyspark.sql.types import (
-    DateType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - as with F
 
 from compactor.schema.column_types import (
     DATE,
@@ -48,12 +40,12 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
     """The value of a text; null if the text is null or does not fit the type."""
     match column_type.kind:
         case "long" | "date" as kind:
-            pattern, result = (LONG, LongType()) if kind == "long" else (DATE, DateType())
+            pattern, result = (LONG, T.LongType()) if kind == "long" else (DATE, T.DateType())
             return F.when(_is(text, pattern), text.try_cast(result))
         case "boolean":
             return F.when(text == "true", F.lit(True)).when(text == "false", F.lit(False))
         case "double":
-            return F.when(_is(text, _FINITE), text.try_cast(DoubleType())).when(
+            return F.when(_is(text, _FINITE), text.try_cast(T.DoubleType())).when(
                 _is(text, NUMBER), _uncommon(text, _double)
             )
         case "decimal":
@@ -77,12 +69,12 @@ def _uncommon(text: SparkColumn, rule: Callable[[SparkColumn], SparkColumn]) -> 
 
 
 def _double(text: SparkColumn) -> SparkColumn:
-    number = text.try_cast(DoubleType())
+    number = text.try_cast(T.DoubleType())
     return F.when(F.abs(number) < math.inf, number)
 
 
 def _decimal(text: SparkColumn, precision: int, scale: int) -> SparkColumn:
-    exact = F.when(_is(text, plain_decimal(precision, scale)), text.try_cast(DecimalType(precision, scale)))
+    exact = F.when(_is(text, plain_decimal(precision, scale)), text.try_cast(T.DecimalType(precision, scale)))
     return exact.when(_is(text, NUMBER), _uncommon(text, lambda each: _shifted_decimal(each, precision, scale)))
 
 
@@ -94,23 +86,23 @@ def _shifted_decimal(text: SparkColumn, precision: int, scale: int) -> SparkColu
     digits = F.regexp_replace(F.regexp_replace(text, "[eE].*", ""), "[-.]", "")
     fraction_digits = F.length(F.regexp_extract(text, r"\.([0-9]+)", 1))
     exponent = F.regexp_extract(text, r"[eE]([+-]?[0-9]+)\z", 1)
-    exponent = F.when(exponent == "", F.lit(0)).otherwise(exponent.try_cast(IntegerType()))
+    exponent = F.when(exponent == "", F.lit(0)).otherwise(exponent.try_cast(T.IntegerType()))
     without_zeros = F.rtrim(digits, F.lit("0"))
     significant = F.ltrim(without_zeros, F.lit("0"))
-    shift = exponent.cast(LongType()) - fraction_digits + F.length(digits) - F.length(without_zeros)
+    shift = exponent.cast(T.LongType()) - fraction_digits + F.length(digits) - F.length(without_zeros)
     fits = (shift >= -scale) & (F.length(significant) + shift <= precision - scale)
     sign = F.when(text.startswith("-"), F.lit("-")).otherwise(F.lit(""))
-    written = F.concat(sign, significant, F.lit("e"), shift.cast(StringType()))
-    decimal = DecimalType(precision, scale)
+    written = F.concat(sign, significant, F.lit("e"), shift.cast(T.StringType()))
+    decimal = T.DecimalType(precision, scale)
     return F.when(significant == "", F.lit(0).cast(decimal)).when(fits, written.try_cast(decimal))
 
 
 def _timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
-    moment = F.when(_is(text, _TIMESTAMP_OF_INNER_YEARS), text.try_cast(TimestampType()))
+    moment = F.when(_is(text, _TIMESTAMP_OF_INNER_YEARS), text.try_cast(T.TimestampType()))
     unusual = [TIMESTAMP, TIMESTAMP_WITHOUT_SECONDS]
     if epoch is not None:
         unit_micros = 10 ** FRACTION_DIGITS[epoch]
-        whole = F.timestamp_micros(text.try_cast(LongType()) * F.lit(unit_micros))
+        whole = F.timestamp_micros(text.try_cast(T.LongType()) * F.lit(unit_micros))
         moment = moment.when(_is(text, _WHOLE_SINCE_EPOCH[epoch]), whole)
         unusual.append(NUMBER)
     return moment.when(_is(text, "|".join(unusual)), _uncommon(text, lambda each: _any_timestamp(each, epoch)))
@@ -120,12 +112,12 @@ def _any_timestamp(text: SparkColumn, epoch: Epoch | None) -> SparkColumn:
     """The value of any timestamp; null if it is outside the years 0001 to 9999."""
     after_minute = text.substr(F.lit(MINUTE_CHARACTERS + 1), F.length(text))
     with_seconds = F.concat(F.substring(text, 1, MINUTE_CHARACTERS), F.lit(":00"), after_minute)
-    moment = F.when(_is(text, TIMESTAMP), text.try_cast(TimestampType())).when(
-        _is(text, TIMESTAMP_WITHOUT_SECONDS), with_seconds.try_cast(TimestampType())
+    moment = F.when(_is(text, TIMESTAMP), text.try_cast(T.TimestampType())).when(
+        _is(text, TIMESTAMP_WITHOUT_SECONDS), with_seconds.try_cast(T.TimestampType())
     )
     if epoch is not None:
         digits = FRACTION_DIGITS[epoch]
-        micros = (_shifted_decimal(text, EPOCH_PRECISION, digits) * F.lit(10**digits)).cast(LongType())
+        micros = (_shifted_decimal(text, EPOCH_PRECISION, digits) * F.lit(10**digits)).cast(T.LongType())
         moment = moment.when(_is(text, NUMBER), F.timestamp_micros(micros))
     first, last = (F.timestamp_micros(F.lit(micros)) for micros in (FIRST_MICROSECOND, LAST_MICROSECOND))
     return F.when((moment >= first) & (moment <= last), moment)

@@ -181,7 +181,7 @@ def test_forgotten_claims(harness: Harness) -> None:
     harness.run_once()
     harness.clock.advance(91 * 86400)
     harness.file(f"{DAY}-young.ndjson", ROW)
-    harness.claims = MemoryClaims(lifetime_days=90)
+    harness.claims = MemoryClaims()
     again = plan(harness)
     assert again.planned_before == 5
     assert [file.uri for manifest in again.manifests for file in manifest.files] == [f"/w/raw/{DAY}-young.ndjson"]

@@ -132,7 +132,7 @@ def test_forgotten_claims(harness: Harness, kind: Kind) -> None:
     redrive(harness, kind)
     harness.run_once()
     harness.clock.advance(91 * 86_400)
-    harness.claims = MemoryClaims(lifetime_days=90)
+    harness.claims = MemoryClaims()
     assert plan(harness) == 0
     check(harness, kind)
 
