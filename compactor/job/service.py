@@ -86,6 +86,7 @@ class Service:
     _stream_ended: Event = field(default_factory=Event, init=False)
     _batch_lock: Lock = field(default_factory=Lock, init=False)
     _consecutive_failures: int = field(default=0, init=False)
+    _final_error: OperatorError | EngineLost | None = field(default=None, init=False)
     _recovered: BatchVerdict = field(default_factory=BatchVerdict, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
 
@@ -193,7 +194,11 @@ class Service:
             if self._stopping.is_set():
                 return BatchVerdict()  # what is not worked on stays in the prefix, where the next run finds it
             started = self.state.clock.now()
-            batch = batch_of_work()
+            try:
+                batch = batch_of_work()
+            except (OperatorError, EngineLost) as exc:
+                self._final_error = exc  # this thread may have met another error already, which hides it
+                raise
             seconds = (self.state.clock.now() - started).total_seconds()
             self._report.add(batch)
             if any(result.ending is Ending.COMMITTED for result in batch.results):
@@ -218,6 +223,8 @@ class Service:
             Event().wait(_pause_seconds(tried))
 
     def _back_off(self, error: Exception) -> None:
+        if self._final_error is not None:
+            raise self._final_error
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             times = f"the stream failed {self._consecutive_failures} times in a row"

@@ -82,6 +82,8 @@ class SparkManifestSource:
         try:
             with summarised(), loss_reported():
                 return bool(self._query.awaitTermination(timeout_seconds))  # type: ignore[arg-type]  # takes floats
+        except EngineLost:  # worse than any error of a batch: the run has to end
+            raise
         except Exception as exc:  # noqa: BLE001 - raised below, where it is no context of the batch's own error
             error = self._batch_error or exc
         raise error

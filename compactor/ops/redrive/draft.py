@@ -42,11 +42,13 @@ class Draft:
 
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
         """Leave out those of some files that another manifest has; `found` has the namings by canonical URI."""
+        refused: dict[str, str] = {}
         for file in files:
             naming = next((each for each in found.get(canonical(file.uri), ()) if each.may_have(file.etag)), None)
             if naming is not None:
                 has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
-                self.refuse({file.uri: f"manifest {naming.manifest_id} {has}"})
+                refused[file.uri] = f"manifest {naming.manifest_id} {has}"
+        self.refuse(refused)
 
     def refusals(self) -> list[Refused]:
         """The files that were left out."""

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -348,3 +349,31 @@ def test_markers_of_folders(harness: Harness) -> None:
     report = service(harness, source(harness)).run(once=True)
     assert (report.committed, report.dead_lettered) == (1, 0)
     assert list(harness.ledger.manifests()) == list(harness.ledger.manifests(DAY)) == [(DAY, "m1")]
+
+
+class HidingSource:
+    """A stream whose own error hides that of its batch, as when the job's thread fails while a batch runs."""
+
+    def __init__(self, uris: list[str]) -> None:
+        self._uris = uris
+
+    def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:  # noqa: ARG002
+        with suppress(CompactorError):
+            on_batch(self._uris)
+
+    def wait(self, timeout_seconds: float) -> bool:  # noqa: ARG002
+        raise StoreUnavailable("listing failed")
+
+    def is_idle(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        pass
+
+
+def test_an_error_that_ends_the_run_is_not_hidden(harness: Harness) -> None:
+    """An operator's error of a batch ends the run, although the stream reports a passing one."""
+    stream = HidingSource([harness.deliver("m1", GOOD)])
+    engine = FailingEngine(harness.store, AccessError("s3://lake: denied"), {"m1": 1})
+    with pytest.raises(AccessError, match="denied"):
+        harness.app().service_on(engine, stream).run(once=True)

@@ -39,8 +39,9 @@ IN_ANY_ENVIRONMENT = (
 def pytest_in(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a process of its own, with some variables set."""
     command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--color=no", *arguments]
+    inherited = {name: value for name, value in os.environ.items() if name != "REQUIRE"}
     return subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env={**inherited, **environment}, capture_output=True, text=True, check=False
     )
 
 
