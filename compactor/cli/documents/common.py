@@ -22,12 +22,17 @@ Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date", "patte
 """A calendar day, `yyyy-mm-dd`."""
 
 DESCRIPTIONS = {
+    "about": "What it is about, as one word.",
+    "actions": "Decisions, the most urgent first.",
+    "as_of": "Time of the reading.",
     "basis": "Whether the quantity was given, counted from the code, or assumed.",
     "blank_lines": "Number of blank lines.",
     "by_reason": "Rejected lines by reason.",
     "by_status": "Quarantined files by status.",
     "commits": "Number of commits.",
     "created_at": "Time of the creation.",
+    "attempts": "Attempts, in their order.",
+    "columns": "Number of columns.",
     "date": "Date of the manifest.",
     "dead_letter_manifests": "Dead letters.",
     "decided_at": "Time of the decision.",
@@ -40,26 +45,37 @@ DESCRIPTIONS = {
     "dollars_per_terabyte_at_work": "Cost of the time at work per terabyte; null without input.",
     "dollars_per_terabyte_elapsed": "Cost of the whole time per terabyte; null without input.",
     "engine": "Engine that converts the files.",
+    "error": "Error in words; empty if there is none.",
+    "files": "Number of files.",
     "heartbeat_at": "Time of the last heartbeat.",
+    "heartbeats": "Heartbeats of all runs; null if unknown.",
     "input_bytes": "Stored size of the compacted input files.",
     "input_files": "Number of compacted input files.",
     "item": "What is paid for.",
     "kind": "What was redriven, or would be.",
+    "last_heartbeat_at": "Time of the last heartbeat of any run; null if there is none.",
+    "latency": "Time from arrival to visible; null without commits.",
     "lines": "Number of lines.",
     "longest_seconds": "The longest.",
     "manifest_id": "Id of the manifest.",
     "manifests": "Number of manifests.",
     "message": "What is wrong, where, and what was expected.",
+    "number": "Number of the attempt, from 1.",
     "output_bytes": "Size of the Parquet files with rows.",
     "output_files": "Number of Parquet files with rows.",
+    "outputs": "URIs of the Parquet files.",
     "p50_seconds": "Half took at most this long.",
     "p99_seconds": "99 % took at most this long.",
     "reason": "Reason, as one word.",
     "records": "Number of rows.",
+    "redriven": "What was redriven, or would be.",
+    "redriven_as": "Later manifests that have it again.",
+    "refused": "What cannot be redriven.",
     "rejected_lines": "Number of rejected lines.",
     "rejects_by_reason": "Rejected lines by reason.",
     "rows": "Number of rows.",
     "run_id": "Id of the run.",
+    "runs": "Living runs.",
     "service": "AWS service.",
     "severity": "Whether a person has to act, or to check.",
     "started_at": "Time of the start.",
@@ -71,6 +87,7 @@ DESCRIPTIONS = {
 
 _ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {6,}.+)*)", re.MULTILINE)
 _COMMENT = re.compile(r"^    (\w+): [^#\n]+  # (.+)$", re.MULTILINE)
+_COMMENT_ABOVE = re.compile(r"^((?:    # .+\n)+)    (\w+): ", re.MULTILINE)
 
 
 class Document(BaseModel):
@@ -124,12 +141,14 @@ def _fields(of: Any, shown: Sequence[str]) -> dict[str, Any]:
 
 
 def _descriptions(of: type) -> dict[str, str]:
-    """What a type and its bases say of each field and property: in docstrings, or in the comment on a field's line."""
+    """What a type and its bases say of each field and property: in docstrings, or in a comment on or above the field."""
     found: dict[str, str] = {}
     for each in reversed(of.__mro__):
         texts = dict(_ATTRIBUTE.findall((getdoc(each) or "").partition("Attributes:\n")[2]))
         properties = {name: value.__doc__ for name, value in vars(each).items() if isinstance(value, property)}
-        comments = dict(_COMMENT.findall(getsource(each))) if is_dataclass(each) else {}
+        source = getsource(each) if is_dataclass(each) else ""
+        above = {name: text.replace("# ", "") for text, name in _COMMENT_ABOVE.findall(source)}
+        comments = above | dict(_COMMENT.findall(source))
         found |= {name: _sentence(text) for name, text in {**properties, **comments, **texts}.items() if text}
     return found
 
