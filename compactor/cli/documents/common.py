@@ -141,7 +141,7 @@ def _fields(of: Any, shown: Sequence[str]) -> dict[str, Any]:
 
 
 def _descriptions(of: type) -> dict[str, str]:
-    """What a type and its bases say of each field and property: in docstrings, or in a comment on or above the field."""
+    """What a type and its bases say of each field and property: in docstrings, or in a comment at the field."""
     found: dict[str, str] = {}
     for each in reversed(of.__mro__):
         texts = dict(_ATTRIBUTE.findall((getdoc(each) or "").partition("Attributes:\n")[2]))
