@@ -55,7 +55,7 @@ def moto_job(glue: Any, *, page_runs: int = 200) -> ScriptedJob:
 
 
 @pytest.fixture(params=["memory", "moto", "moto, a run a page"])
-def tested(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
+def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     if request.param == "memory":
         clock = ManualClock(NOON)
         memory = MemoryGlue(clock, starting_seconds=7200)
@@ -67,65 +67,65 @@ def tested(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     state_manager.unset_transition("glue::job_run")
 
 
-def test_no_run(tested: ScriptedJob) -> None:
+def test_no_run(scripted: ScriptedJob) -> None:
     """A job that never ran has no runs."""
-    assert list(tested.job.list(LONG_AGO)) == []
+    assert list(scripted.job.list(LONG_AGO)) == []
 
 
-def test_a_run_that_lives(tested: ScriptedJob) -> None:
+def test_a_run_that_lives(scripted: ScriptedJob) -> None:
     """A started run is listed, alive, with the time of its start."""
-    run_id = tested.job.start()
-    [run] = tested.job.list(LONG_AGO)
+    run_id = scripted.job.start()
+    [run] = scripted.job.list(LONG_AGO)
     assert (run.run_id, run.state, run.ended_at, run.is_living) == (run_id, JobState.STARTING, None, True)
     assert run.started_at.tzinfo is not None
     assert run.changed_at >= run.started_at
 
 
-def test_never_a_second_run(tested: ScriptedJob) -> None:
+def test_never_a_second_run(scripted: ScriptedJob) -> None:
     """While a run lives, another start is an outcome without a run; when it has ended, there is one again."""
-    first = tested.job.start()
+    first = scripted.job.start()
     assert first is not None
-    assert tested.job.start() is None
-    assert len(tested.job.list(LONG_AGO)) == 1
-    tested.end(first, JobState.FAILED)
-    second = tested.job.start()
+    assert scripted.job.start() is None
+    assert len(scripted.job.list(LONG_AGO)) == 1
+    scripted.end(first, JobState.FAILED)
+    second = scripted.job.start()
     assert second not in {None, first}
 
 
 @pytest.mark.parametrize("state", [state for state in JobState if not state.is_living])
-def test_every_end(tested: ScriptedJob, state: JobState) -> None:
+def test_every_end(scripted: ScriptedJob, state: JobState) -> None:
     """However a run ended, it is listed with its state and the time of its end."""
-    run_id = tested.job.start()
+    run_id = scripted.job.start()
     assert run_id is not None
-    tested.end(run_id, state)
-    [run] = tested.job.list(LONG_AGO)
+    scripted.end(run_id, state)
+    [run] = scripted.job.list(LONG_AGO)
     assert (run.state, run.is_living) == (state, False)
     assert run.ended_at is not None
     assert run.ended_at.tzinfo is not None
 
 
-def test_newest_first(tested: ScriptedJob) -> None:
+def test_newest_first(scripted: ScriptedJob) -> None:
     """Runs come newest first, whatever order the server has them in, and however many pages they are on."""
     started = []
     for _ in range(4):
-        run_id = tested.job.start()
+        run_id = scripted.job.start()
         assert run_id is not None
-        tested.end(run_id, JobState.FAILED)
-        tested.pass_time()
+        scripted.end(run_id, JobState.FAILED)
+        scripted.pass_time()
         started.append(run_id)
-    assert [run.run_id for run in tested.job.list(LONG_AGO)] == started[::-1]
+    assert [run.run_id for run in scripted.job.list(LONG_AGO)] == started[::-1]
 
 
-def test_only_the_latest(tested: ScriptedJob) -> None:
+def test_only_the_latest(scripted: ScriptedJob) -> None:
     """Runs that were started too long ago are left out."""
     for _ in range(4):
-        run_id = tested.job.start()
+        run_id = scripted.job.start()
         assert run_id is not None
-        tested.end(run_id, JobState.SUCCEEDED)
-        tested.pass_time()
-    [oldest, *_, newest] = sorted(run.started_at for run in tested.job.list(LONG_AGO))
-    assert len(tested.job.list(oldest + timedelta(seconds=1))) == 3
-    assert tested.job.list(newest + timedelta(seconds=1)) == ()
+        scripted.end(run_id, JobState.SUCCEEDED)
+        scripted.pass_time()
+    [oldest, *_, newest] = sorted(run.started_at for run in scripted.job.list(LONG_AGO))
+    assert len(scripted.job.list(oldest + timedelta(seconds=1))) == 3
+    assert scripted.job.list(newest + timedelta(seconds=1)) == ()
 
 
 def test_a_job_that_does_not_exist(glue: Any) -> None:
