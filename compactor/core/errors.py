@@ -6,6 +6,8 @@
     │   └── FileError             one input file that cannot be read to its end
     ├── TryAgainError         passing trouble: back off and repeat
     │   ├── StoreUnavailable      throttling, time-outs, 5xx
+    │   │   └── ScratchFull           no space left on the local disk
+    │   ├── InputRefused          the store refuses all input of one manifest
     │   ├── ObjectNotFound        an object that was expected is not there
     │   ├── ObjectChanged         an object is no longer the requested version
     │   └── StagingError          a staged result that does not add up, so it was not committed
@@ -89,6 +91,20 @@ class StoreUnavailable(TryAgainError):
     """The store throttled, timed out or answered 5xx, also after the client's own retries."""
 
     next_move = "run it again, nothing has been lost; if it fails again, check network, endpoint and free disk space"
+
+
+class ScratchFull(StoreUnavailable):
+    """The local disk of a task is full. Held against a manifest that was alone in flight."""
+
+    next_move = "free disk space or give the workers more; a manifest that fills the disk alone becomes a dead letter"
+
+
+class InputRefused(TryAgainError):
+    """The store refuses to give any of a manifest's files. Held against the manifest if others get through."""
+
+    next_move = (
+        "give the job the right to read the files, or have their producer send them again; it tries again itself"
+    )
 
 
 class ObjectNotFound(TryAgainError):

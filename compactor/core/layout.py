@@ -265,6 +265,13 @@ class Layout:
     def attempt_failure(self, key: ManifestKey, number: int) -> str:
         return f"{self.ledger_records(key)}attempt-{number}-failed.json"
 
+    def folded_attempts(self, key: ManifestKey, upto: int) -> str:
+        return f"{self.ledger_records(key)}attempts-to-{upto}.json"
+
+    def verified_commit(self, manifest_id: str, attempt: int) -> str:
+        """The commit of a verified attempt, from before it takes effect."""
+        return f"{self.staging(manifest_id, attempt)}verified.json"
+
     def outcome(self, key: ManifestKey) -> str:
         return f"{self.ledger_records(key)}outcome.json"
 

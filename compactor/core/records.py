@@ -123,27 +123,58 @@ class Attempt(Document):
 
     Attributes:
         alone: No other manifest was in flight: if the driver dies now, this manifest is to blame.
+        after_progress: Another manifest was committed since the previous attempt at this one began.
     """
 
     manifest_id: str
     number: int
     run_id: str
     alone: bool
+    after_progress: bool = False
     started_at: datetime
 
 
 class AttemptFailure(Document):
-    """An attempt that ended without an outcome while its driver lived on.
+    """An attempt that ended without an outcome.
 
     Attributes:
         passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
+        undecided: The surroundings may be to blame: it counts only if others get through before the next attempt.
+        died: The driver or the engine died; a later run recorded it.
+        refused: The store refused all input of the manifest.
+        needs_isolation: The next attempt has to run with nothing else in flight.
     """
 
     manifest_id: str
     number: int
     passing: bool
+    undecided: bool = False
+    died: bool = False
+    refused: bool = False
+    needs_isolation: bool = False
     error: str
     failed_at: datetime
+
+
+class AttemptsFolded(Document):
+    """The sum of the first attempts at a manifest, whose own records were deleted.
+
+    Attributes:
+        upto: The number of the last attempt that is in the sum.
+        failures: How many failed, except deaths that are not held against the manifest.
+        held: How many are held against the manifest.
+        deaths: How many ended with their driver.
+        last_error: How the last one ended.
+    """
+
+    manifest_id: str
+    upto: int
+    failures: int
+    held: int
+    deaths: int
+    last_error: str
+    first_started_at: datetime
+    folded_at: datetime
 
 
 class StagedFile(Document):

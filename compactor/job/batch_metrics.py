@@ -12,7 +12,13 @@ MAX_DISTINCT_LATENCIES = 150
 
 
 def batch_metrics(
-    results: Sequence[CompactionResult], *, failed: int, stuck: int, seconds: float, target_file_bytes: int
+    results: Sequence[CompactionResult],
+    *,
+    failed: int,
+    stuck: int,
+    retrying: int,
+    seconds: float,
+    target_file_bytes: int,
 ) -> dict[str, float | Distribution]:
     """The figures of one batch.
 
@@ -20,6 +26,7 @@ def batch_metrics(
         results: One for each manifest that finished.
         failed: How many manifests did not finish.
         stuck: How many manifests a person must fix.
+        retrying: How many manifests failed and wait for their next attempt.
         seconds: How long the batch took.
         target_file_bytes: How large an output file should be.
     """
@@ -34,6 +41,7 @@ def batch_metrics(
         "ManifestsCommitted": len(commits),
         "ManifestsDeadLettered": sum(isinstance(result.outcome, DeadLetter) for result in fresh),
         "ManifestsStuck": stuck,
+        "ManifestsRetrying": retrying,
         "BatchDurationSeconds": seconds,
         "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
         "RecordsOut": sum(report.records for report in reports),

@@ -1,23 +1,44 @@
-"""Works through the manifests of one micro-batch: several at once, suspects alone. One failure stops no other."""
+"""Works on manifests in threads, several at once. No manifest waits for another one of its batch, or stops it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from threading import Event
+from itertools import count
+from threading import Condition
 from typing import TypeVar
 
-from compactor.core.attempts import is_suspect
-from compactor.core.errors import EngineLost, OperatorError, StuckError
+from compactor.core.attempts import Lane
+from compactor.core.errors import CompactorError, EngineLost, OperatorError, StuckError
 from compactor.core.layout import id_from_name
+from compactor.core.ports import Clock
+from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
 from compactor.job.intake import Delivery, Intake
+from compactor.job.work_queue import Work, WorkQueue
 from compactor.ledger.ledger import Ledger
 from compactor.telemetry.logs import log_event
 
 INTAKE_THREADS = 8
+_ROOM_CHECK_SECONDS = 0.2
 
+S = TypeVar("S")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """A manifest whose next attempt is due later.
+
+    Attributes:
+        due_at: When; None if the store could not tell.
+    """
+
+    delivery: Delivery
+    due_at: datetime | None
 
 
 @dataclass(slots=True)
@@ -25,36 +46,74 @@ class BatchResult:
     """The result of a micro-batch.
 
     Attributes:
+        number: Which batch of this runner it is.
+        started_at: When it was taken in.
+        ended_at: When the last of its manifests ended, was postponed or got stuck; None before.
         results: One for each manifest that finished.
         failures: The error of each manifest that did not finish, by its id; a retry may help.
         stuck: What is wrong with each manifest that only a person can fix, by its id.
+        postponed: The manifests that will be tried again later, by id.
     """
 
+    number: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
     results: list[CompactionResult] = field(default_factory=list)
     failures: dict[str, Exception] = field(default_factory=dict)
     stuck: dict[str, StuckError] = field(default_factory=dict)
+    postponed: dict[str, Postponed] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took; 0 before its end."""
+        if self.started_at is None or self.ended_at is None:
+            return 0.0
+        return (self.ended_at - self.started_at).total_seconds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRunner:
-    """Compacts the manifests of a micro-batch.
+    """Compacts manifests.
 
-    Attributes:
+    Args:
         intake: Receives the objects.
-        ledger: Tells which manifests are suspects.
+        ledger: Knows the accepted manifests.
         compactor: Works on one manifest.
-        manifests_in_flight: How many at once.
+        reviewer: Decides when a manifest is tried again, and beside what.
+        clock: Tells the time.
+        queue: The manifests that wait or are in flight.
         on_result: Called with the result of each manifest that finished.
     """
 
-    intake: Intake
-    ledger: Ledger
-    compactor: ManifestCompactor
-    manifests_in_flight: int
-    on_result: Callable[[CompactionResult], None] = lambda _: None
+    def __init__(
+        self,
+        *,
+        intake: Intake,
+        ledger: Ledger,
+        compactor: ManifestCompactor,
+        reviewer: AttemptReviewer,
+        clock: Clock,
+        queue: WorkQueue,
+        on_result: Callable[[CompactionResult], None] = lambda _: None,
+    ) -> None:
+        self.intake = intake
+        self.ledger = ledger
+        self.compactor = compactor
+        self.on_result = on_result
+        self._reviewer = reviewer
+        self._clock = clock
+        self._queue = queue
+        self._changed = Condition()
+        self._pool = ThreadPoolExecutor(queue.slots, thread_name_prefix="manifest")
+        self._numbers = count(1)
+        self._left: dict[int, int] = {}
+        self._batches: dict[int, BatchResult] = {}
+        self._ended: deque[BatchResult] = deque()
+        self._closed = False
+        self._halted = False
+        self._final_error: BaseException | None = None
 
     def run(self, uris: Iterable[str]) -> BatchResult:
-        """Take in and compact the manifests at these URIs. Repeated URIs and repeated manifests count once.
+        """Take in and compact the manifests at these URIs now, and wait. Repeated URIs and manifests count once.
 
         A failure of one manifest is kept in the result while the others go on.
 
@@ -62,95 +121,172 @@ class BatchRunner:
             OperatorError: A person must act. Manifests in flight were finished, others were not begun.
             EngineLost: The engine is gone.
         """
-        batch = BatchResult()
-        fresh, suspects = self._sorted(self._received(uris, batch), batch)
-        self._run_together(fresh, batch)
-        for delivery in suspects:
-            self._run_one(delivery, batch, alone=True)
-        return batch
+        return self._awaited(partial(self._received, dict.fromkeys(uris)))
 
-    def resume(self, manifest_ids: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> BatchResult:
-        """Resume open manifests, one at a time: each was in flight when a driver died, so it is a suspect.
+    def resume(self, manifest_ids: Iterable[str]) -> BatchResult:
+        """Resume open manifests now, and wait for them; see `run`."""
+        return self._awaited(partial(self._resumed, list(manifest_ids)))
+
+    def begin(self, uris: Iterable[str], *, is_stopping: Callable[[], bool] = lambda: False) -> None:
+        """Take in manifests, and return once there is room for more; `take_ended` returns their results.
+
+        Manifests that are worked on already are left out. Those whose next attempt is due later are postponed.
 
         Args:
-            manifest_ids: The open manifests.
-            is_stopping: Asked before each manifest; if true, the rest is left to the next run.
+            uris: The objects.
+            is_stopping: Asked while there is no room; if true, this call returns.
+        """
+        self._begin(partial(self._received, dict.fromkeys(uris)), postpones=True)
+        with self._changed:
+            while self._is_full() and not is_stopping():
+                self._changed.wait(_ROOM_CHECK_SECONDS)
+
+    def begin_resuming(self, manifest_ids: Iterable[str]) -> None:
+        """Resume open manifests beside all others; see `begin`. Does not wait for room."""
+        self._begin(partial(self._resumed, list(manifest_ids)), postpones=True)
+
+    def begin_again(self, deliveries: Collection[Delivery]) -> None:
+        """Try postponed manifests again; see `begin`. Does not wait for room."""
+        if deliveries:
+            self._begin(lambda _: list(deliveries))
+
+    def take_ended(self) -> list[BatchResult]:
+        """Return the batches that ended since the last call.
 
         Raises:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
         """
-        batch = BatchResult()
-        for manifest_id in manifest_ids:
-            if is_stopping():
-                break
-            accepted = _tried(partial(self.ledger.accepted, manifest_id), manifest_id, batch)
-            if accepted is not None:
-                self._run_one(Delivery(accepted.source_uri, accepted.digest, accepted), batch, alone=True)
-        return batch
+        self._check()
+        return [self._ended.popleft() for _ in range(len(self._ended))]
+
+    def is_idle(self) -> bool:
+        """Return whether every batch has ended and its result was taken."""
+        with self._changed:
+            return not self._batches and not self._ended
 
     def record_failures(self) -> int:
         """Record the failures that the store did not accept before; return how many it still does not accept."""
         return self.compactor.failures.record()
 
+    def halt(self) -> None:
+        """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
+        self._halted = True
+
+    def close(self) -> None:
+        """Begin no other manifest, and wait for those in flight."""
+        with self._changed:
+            self._closed = True
+            for work in self._queue.drop_waiting():
+                self._leave(work.batch)
+        self._pool.shutdown(wait=True)
+
+    def _awaited(self, take_in: Callable[[BatchResult], list[Delivery]]) -> BatchResult:
+        batch = self._begin(take_in, is_awaited=True)
+        with self._changed:
+            while batch.ended_at is None and (self._final_error is None or self._queue.in_flight):
+                self._changed.wait()
+        self._check()
+        self._ended.remove(batch)
+        return batch
+
+    def _check(self) -> None:
+        if self._final_error is not None:
+            raise self._final_error
+
+    def _is_full(self) -> bool:
+        is_full = len(self._queue.waiting) >= self._queue.slots
+        return is_full and not self._closed and self._final_error is None
+
+    def _begin(
+        self, take_in: Callable[[BatchResult], list[Delivery]], *, postpones: bool = False, is_awaited: bool = False
+    ) -> BatchResult:
+        batch = BatchResult(next(self._numbers), self._clock.now())
+        works = self._works(take_in(batch), batch, postpones=postpones)
+        if is_awaited and len({work.manifest_id for work in works}) == 1:  # nothing else will come
+            works = [replace(work, lane=Lane.ISOLATED) for work in works]
+        with self._changed:
+            added = [] if self._closed else [work for work in works if self._queue.add(work)]
+            self._batches[batch.number], self._left[batch.number] = batch, len(added) + 1
+            self._dispatch()
+            self._leave(batch.number)
+        return batch
+
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
-        with ThreadPoolExecutor(INTAKE_THREADS) as pool:
-            found = pool.map(lambda uri: self._receive(uri, batch), dict.fromkeys(uris))
-            return [delivery for delivery in found if delivery is not None]
-
-    def _receive(self, uri: str, batch: BatchResult) -> Delivery | None:
         # The id inside is not known yet; most manifests are named after their id.
-        return _tried(lambda: self.intake.receive(uri), id_from_name(uri), batch)
+        return self._each(lambda uri: _tried(partial(self.intake.receive, uri), id_from_name(uri), batch), uris)
 
-    def _sorted(self, deliveries: Sequence[Delivery], batch: BatchResult) -> tuple[list[Delivery], list[Delivery]]:
-        """Return manifests that may run together, and those that must run alone; finish those that need no attempt."""
-        fresh: list[Delivery] = []
-        suspects: list[Delivery] = []
-        seen: set[str] = set()
-        repeats: list[Delivery] = []
-        for delivery in deliveries:
+    def _resumed(self, manifest_ids: Iterable[str], batch: BatchResult) -> list[Delivery]:
+        def delivery(manifest_id: str) -> Delivery | None:
+            accepted = _tried(partial(self.ledger.accepted, manifest_id), manifest_id, batch)
+            return Delivery(accepted.source_uri, accepted.digest, accepted) if accepted is not None else None
+
+        return self._each(delivery, manifest_ids)
+
+    def _works(self, deliveries: Sequence[Delivery], batch: BatchResult, *, postpones: bool) -> list[Work]:
+        def work(delivery: Delivery) -> Work | None:
+            if delivery.refusal is not None:
+                return Work(delivery, Lane.FRESH, batch.number)
             accepted = delivery.accepted
-            if accepted.manifest_id in seen:
-                repeats.append(delivery)
-                continue
-            seen.add(accepted.manifest_id)
-            state = _tried(partial(self.ledger.state, accepted.key), accepted.manifest_id, batch)
-            if state is None:
-                continue
-            if delivery.refusal is not None or state.outcome is not None:
-                self._run_one(delivery, batch, alone=False)
-            elif is_suspect(state.attempts):
-                suspects.append(delivery)
-            else:
-                fresh.append(delivery)
-        # A second object of the same manifest is only deleted, once the first one is done.
-        return fresh, suspects + repeats
+            review = _tried(partial(self._reviewer.review_of, accepted), accepted.manifest_id, batch)
+            if review is None:
+                if accepted.manifest_id in batch.failures:
+                    batch.postponed[accepted.manifest_id] = Postponed(delivery, None)
+                return None
+            if postpones and review.due_at is not None and review.due_at > self._clock.now():
+                batch.postponed[accepted.manifest_id] = Postponed(delivery, review.due_at)
+                return None
+            return Work(delivery, review.lane, batch.number)
 
-    def _run_together(self, deliveries: Sequence[Delivery], batch: BatchResult) -> None:
-        alone = len(deliveries) == 1 or self.manifests_in_flight == 1
-        stopped = Event()
+        return self._each(work, deliveries)
 
-        def run(delivery: Delivery) -> None:
-            if stopped.is_set():
-                return
-            try:
-                self._run_one(delivery, batch, alone=alone)
-            except (OperatorError, EngineLost):
-                stopped.set()
-                raise
+    def _each(self, work: Callable[[S], T | None], items: Iterable[S]) -> list[T]:
+        with ThreadPoolExecutor(INTAKE_THREADS) as pool:
+            return [found for found in pool.map(work, items) if found is not None]
 
-        with ThreadPoolExecutor(self.manifests_in_flight) as pool:
-            for future in [pool.submit(run, delivery) for delivery in deliveries]:
-                future.result()
+    def _dispatch(self) -> None:
+        while (
+            not (self._closed or self._halted)
+            and self._final_error is None
+            and (work := self._queue.next()) is not None
+        ):
+            self._pool.submit(self._work, work)
+        self._changed.notify_all()
 
-    def _run_one(self, delivery: Delivery, batch: BatchResult, *, alone: bool) -> None:
-        compact = partial(self.compactor.compact, delivery, alone=alone)
-        result = _tried(compact, delivery.accepted.manifest_id, batch)
-        if result is None:
-            return
-        if result.ending is not Ending.ALREADY_DONE:
-            self.on_result(result)
-        batch.results.append(result)
+    def _work(self, work: Work) -> None:
+        batch = self._batches[work.batch]
+        try:
+            self._compact(work, batch)
+        except BaseException as exc:  # noqa: BLE001 - it ends the run, in the thread that waits for it
+            with self._changed:
+                self._final_error = self._final_error or exc
+        with self._changed:
+            self._queue.done(work)
+            self._leave(work.batch)
+            self._dispatch()
+
+    def _leave(self, number: int) -> None:
+        """Count one manifest of a batch less; the last one ends it."""
+        self._left[number] -= 1
+        if not self._left[number]:
+            del self._left[number]
+            batch = self._batches.pop(number)
+            batch.ended_at = self._clock.now()
+            self._ended.append(batch)
+
+    def _compact(self, work: Work, batch: BatchResult) -> None:
+        alone = work.lane is Lane.ISOLATED or self._queue.slots == 1
+        accepted = work.delivery.accepted
+        result = _tried(partial(self.compactor.compact, work.delivery, alone=alone), accepted.manifest_id, batch)
+        if result is not None:
+            if result.ending is not Ending.ALREADY_DONE:
+                self.on_result(result)
+            batch.results.append(result)
+        elif accepted.manifest_id in batch.failures:
+            review = None
+            with suppress(CompactorError):
+                review = self._reviewer.review_of(accepted)
+            batch.postponed[accepted.manifest_id] = Postponed(work.delivery, review.due_at if review else None)
 
 
 def _tried(work: Callable[[], T], manifest_id: str, batch: BatchResult) -> T | None:

@@ -1,14 +1,14 @@
 """One manifest's life, from delivered to done: open, attempt, decide, publish."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from compactor.core.attempts import AttemptState, held_against, last_error
+from compactor.core.attempts import Attempts
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import EngineLost, ManifestError
 from compactor.core.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.job.attempt_failures import AttemptFailures
+from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.intake import Delivery
 from compactor.job.publication import Publisher
 from compactor.job.staging import Stager
@@ -64,8 +64,7 @@ class ManifestCompactor:
         publisher: Carries a decided manifest to done.
         history: Learns from commits.
         failures: Takes failed attempts.
-        max_attempts: The number of attempts that count against a manifest before it becomes a dead letter.
-        living_runs: Returns which of some runs have a heartbeat, this run included.
+        reviewer: Decides whether a manifest is tried again.
         on_crash_point: Called at each crash point.
     """
 
@@ -74,8 +73,7 @@ class ManifestCompactor:
     publisher: Publisher
     history: SizingHistory
     failures: AttemptFailures
-    max_attempts: int
-    living_runs: Callable[[Iterable[str]], Collection[str]]
+    reviewer: AttemptReviewer
     on_crash_point: OnCrashPoint = ignore_crash_point
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
@@ -109,29 +107,24 @@ class ManifestCompactor:
         if delivery.refusal is not None:
             return self._decide(accepted, _Decision(self._dead_letter(accepted, delivery.refusal)))
         self._open(accepted)
-        held = self._held(found.attempts)
-        if held >= self.max_attempts:
-            message = f"manifest {accepted.manifest_id}: {held} attempts failed; the last: {last_error(found.attempts)}"
-            letter = self._dead_letter(accepted, ManifestError("retries_exhausted", message))
-            return self._decide(accepted, _Decision(letter, len(found.attempts)))
-        return self._attempt(accepted, self._begin(accepted, found.attempts, alone=alone))
+        attempts = found.attempts
+        verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.states else None
+        if verified is not None:
+            return self._decide(accepted, _Decision(verified, attempts.last_number))
+        review = self.reviewer.review(accepted.manifest_id, attempts)
+        if review.verdict is not None:
+            letter = self._dead_letter(accepted, review.verdict)
+            return self._decide(accepted, _Decision(letter, attempts.last_number))
+        self.state.ledger.fold(accepted.key, attempts)
+        attempt = self.state.ledger.begin(
+            accepted.key, after=attempts.last_number, alone=alone, after_progress=review.after_progress
+        )
+        self.on_crash_point(CrashPoint.ATTEMPTED, accepted.manifest_id)
+        return self._attempt(accepted, attempt)
 
     def _open(self, accepted: Accepted) -> None:
         self.state.ledger.open(accepted.key)
         self.on_crash_point(CrashPoint.OPENED, accepted.manifest_id)
-
-    def _held(self, attempts: Sequence[AttemptState]) -> int:
-        """Count the attempts against the manifest; read heartbeats only if they can change the count."""
-        held = held_against(attempts, {self.state.ledger.run_id})
-        if held < self.max_attempts:
-            return held
-        return held_against(attempts, self.living_runs({each.attempt.run_id for each in attempts}))
-
-    def _begin(self, accepted: Accepted, attempts: Sequence[AttemptState], *, alone: bool) -> Attempt:
-        after = max((each.attempt.number for each in attempts), default=0)
-        attempt = self.state.ledger.begin(accepted.key, after=after, alone=alone)
-        self.on_crash_point(CrashPoint.ATTEMPTED, accepted.manifest_id)
-        return attempt
 
     def _attempt(self, accepted: Accepted, attempt: Attempt) -> _Decision:
         try:
@@ -147,9 +140,16 @@ class ManifestCompactor:
             if decided is not None:
                 self.failures.drop(accepted.key, attempt)
                 return _Decision(decided, attempt.number)
+            self.stager.discard(accepted, attempt)
             self.failures.record()
             raise
-        return self._decide(accepted, _Decision(commit, attempt.number, new_columns))
+        try:
+            return self._decide(accepted, _Decision(commit, attempt.number, new_columns))
+        except Exception as exc:
+            # The verified commit stays in staging, where the next attempt finds it.
+            self.failures.add(accepted.key, attempt, exc, passing=True)
+            self.failures.record()
+            raise
 
     def _dead_letter(self, accepted: Accepted, error: ManifestError) -> DeadLetter:
         return DeadLetter(
@@ -168,7 +168,7 @@ class ManifestCompactor:
         winner = self.state.ledger.decide(outcome)
         self.on_crash_point(CrashPoint.DECIDED, accepted.manifest_id)
         if winner == outcome and isinstance(outcome, Commit):
-            self.failures.has_committed = True
+            self.failures.note_commit()
             self.history.add(outcome, arrived_at=accepted.manifest.created_at if accepted.manifest else None)
         return replace(decision, outcome=winner)
 
@@ -184,3 +184,7 @@ class ManifestCompactor:
             decision.new_columns,
             arrival_seconds(accepted, outcome, done_at) if isinstance(outcome, Commit) else (),
         )
+
+
+def _numbers(attempts: Attempts) -> list[int]:
+    return [state.attempt.number for state in reversed(attempts.states)]

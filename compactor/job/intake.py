@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
+from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import base_name, canonical, date_of_file, digest, id_from_name, is_text
 from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
 from compactor.core.manifest_key import ManifestKey
@@ -52,19 +52,16 @@ class Intake:
         because its content is untrusted.
 
         Raises:
-            StuckError: The object's name is no Unicode text, so no record can name it.
+            StuckError: The object's name is no Unicode text, so no record can name it; or it may not be read.
         """
         if not is_text(uri):
             raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
-        info = self.state.store.stat(uri)
-        if info is None:
+        found = self._read(uri)
+        if found is None:
             return None
-        try:
-            # The etag stands for the content of an object that is too large to read.
-            too_big = info.size_bytes > MAX_MANIFEST_BYTES
-            data = b"" if too_big else self.state.store.read(uri, etag=info.etag)
-        except ObjectNotFound:
-            return None
+        info, data = found
+        too_big = info.size_bytes > MAX_MANIFEST_BYTES
+        # The etag stands for the content of an object that is too large to read.
         fingerprint = digest(info.etag.encode() if too_big else data)
         try:
             manifest = self._parse(info, data)
@@ -77,6 +74,18 @@ class Intake:
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
+
+    def _read(self, uri: str) -> tuple[ObjectInfo, bytes] | None:
+        """The object and its content; None if it is gone. An object that is too large is not read."""
+        try:
+            info = self.state.store.stat(uri)
+            if info is None or info.size_bytes > MAX_MANIFEST_BYTES:
+                return info and (info, b"")
+            return info, self.state.store.read(uri, etag=info.etag)
+        except ObjectNotFound:
+            return None
+        except AccessError as exc:
+            raise StuckError(f"{exc}; expected to be allowed to read the manifest") from exc
 
     def _parse(self, info: ObjectInfo, data: bytes) -> Manifest:
         name = self._name_below(info.uri)

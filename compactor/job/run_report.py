@@ -1,51 +1,27 @@
-"""Sums up a run from its batches, and decides whether the failures of a batch end the stream."""
+"""Sums up a run from its batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from compactor.core.errors import TryAgainError
 from compactor.core.records import NEEDS_OPERATOR, Commit
-from compactor.job.attempt_failures import is_passing
 from compactor.job.batches import BatchResult
 from compactor.job.compaction import CompactionResult, Ending
 from compactor.telemetry.error_text import described
 
 
-class BatchFailed(TryAgainError):
-    """Some manifests of a batch did not finish, so the batch has to be repeated.
+class ManifestsUnfinished(TryAgainError):
+    """A run that was to do everything gave up on some manifests; a later run tries them again.
 
     Args:
-        failures: The error of each unfinished manifest, by manifest id; at least one.
+        failures: The last error of each unfinished manifest, by manifest id; at least one.
     """
 
-    def __init__(self, failures: Mapping[str, Exception]) -> None:
+    next_move = "run it again, nothing has been lost; `compactor trace` shows what became of each attempt"
+
+    def __init__(self, failures: Mapping[str, str]) -> None:
         manifest_id, error = next(iter(failures.items()))
-        super().__init__(f"{len(failures)} manifests failed; manifest {manifest_id}: {described(error)}")
-
-
-@dataclass(frozen=True, slots=True)
-class BatchVerdict:
-    """The failures of one batch, which decide whether the stream goes on.
-
-    Attributes:
-        failures: The error of each manifest that did not finish, by manifest id.
-    """
-
-    failures: Mapping[str, Exception] = field(default_factory=dict)
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether no manifest is to blame for its failure."""
-        return all(is_passing(each) for each in self.failures.values())
-
-    def check(self) -> None:
-        """End the stream if the batch has to be repeated.
-
-        Raises:
-            BatchFailed: A manifest did not finish.
-        """
-        if self.failures:
-            raise BatchFailed(self.failures) from next(iter(self.failures.values()))
+        super().__init__(f"{len(failures)} manifests are not done; manifest {manifest_id}: {error}")
 
 
 @dataclass(slots=True)
@@ -83,6 +59,9 @@ class RunReport:
                 self._add_result(result)
             self.failures.pop(result.manifest_id, None)
             self.stuck.pop(result.manifest_id, None)
+        for manifest_id, postponed in batch.postponed.items():
+            due = "later" if postponed.due_at is None else f"at {postponed.due_at:%Y-%m-%d %H:%M:%S} UTC"
+            self.failures.setdefault(manifest_id, f"it failed before, and its next attempt is due {due}")
         self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
         self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
 

@@ -1,9 +1,9 @@
-"""The job: recovers open manifests, then works through the stream until stopped; restarts the stream after failures."""
+"""The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from threading import Event, Lock
+from threading import Event
 from typing import Protocol
 
 from compactor.core.backoff import pause_seconds
@@ -15,14 +15,21 @@ from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import Ending
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
-from compactor.job.run_report import BatchVerdict, RunReport
+from compactor.job.retries import Retries
+from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event, run_in_log
 
 MAX_CONSECUTIVE_FAILURES = 6
-"""Restarts of the stream in a row without a commit: more than `max_attempts` needs by default."""
+"""Restarts of the stream in a row without a commit."""
+
+ONCE_TRIES = 7
+ONCE_SECONDS = 60.0
+"""A run that is to end gives up on a manifest that failed so often in it, or whose next attempt is not due so soon."""
+
+FINISH_CHECK_SECONDS = 0.02
 
 RECORD_TRIES = 5
 FIRST_PAUSE_SECONDS = 1.0
@@ -62,13 +69,14 @@ class Service:
     """Runs the job.
 
     Attributes:
-        runner: Works through batches.
-        recovery: Finishes what earlier runs left open.
+        runner: Works on manifests.
+        recovery: Finds what earlier runs left open.
         retention: Deletes expired objects beside the batches.
         source: The stream of manifests.
         runs: The heartbeats of all runs.
         heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
+        postponed: Manifests that are tried again later.
         poll_seconds: How long to wait for the stream between two checks.
     """
 
@@ -81,21 +89,20 @@ class Service:
     heartbeat: Heartbeat
     metrics: MetricsSink
     target_file_bytes: int
+    postponed: Retries
     poll_seconds: float = 0.5
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
-    _batch_lock: Lock = field(default_factory=Lock, init=False)
     _consecutive_failures: int = field(default=0, init=False)
-    _final_error: OperatorError | EngineLost | None = field(default=None, init=False)
-    _recovered: BatchVerdict = field(default_factory=BatchVerdict, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
 
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
 
     def stop(self) -> None:
-        """Ask the run to end after the batch in flight. Safe to call from a signal handler."""
+        """Ask the run to end after the manifests in flight. Safe to call from a signal handler."""
         self._stopping.set()
+        self.runner.halt()
 
     def run(self, *, once: bool) -> RunReport:
         """Work until stopped; with `once`, until everything that was in the prefix is done.
@@ -103,42 +110,40 @@ class Service:
         Raises:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
+            ManifestsUnfinished: With `once`: some manifests failed each time they were tried.
             CompactorError: The stream failed too many times in a row.
         """
         with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
                 self._run(once=once)
             finally:
+                self.runner.close()
                 self._record_failures()
                 self.recovery.drop_checkpoints()
                 self.metrics.flush(FLUSH_SECONDS)
+            self._collect()  # what was in flight
+            if once and self._report.failures and not self._stopping.is_set():
+                raise ManifestsUnfinished(self._report.failures)
         return self._report
 
     def _run(self, *, once: bool) -> None:
         while not self._stopping.is_set():
             try:
-                self._report.failures.clear()
                 self.state.store.create(self.state.layout.keep_marker, b"")
                 self.runs.forget_dead()
                 self.recovery.sweep()
-                self._recover()
+                self._resume()
                 self._stream(once=once)
-                if once and self._report.failures:
-                    self._recovered.check()
+                if once:
+                    self._finish()
             except (OperatorError, EngineLost):
                 raise
             except Exception as exc:  # noqa: BLE001 - a stream may end with any error, and a restart may help
+                self._collect()  # an error that ends the run may have caused this one
                 self._back_off(exc)
                 continue
             if once:
                 break
-
-    def _recover(self) -> None:
-        verdict = self._work(lambda: self.recovery.recover(is_stopping=self._stopping.is_set))
-        # Attempts never run out on passing trouble, so waiting for it to pass would stop all other manifests.
-        if not verdict.is_passing:
-            verdict.check()
-        self._recovered = verdict
 
     def _stream(self, *, once: bool) -> None:
         self._stream_ended.clear()
@@ -149,31 +154,48 @@ class Service:
                 now = self.state.clock.now()
                 if self._stopping.is_set():
                     break
-                # Only while idle: this thread would report a heartbeat even if a batch hangs.
-                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self.source.is_idle():
+                self._collect()
+                self.runner.begin_again(self.postponed.take_due())
+                # Only while idle: this thread would report a heartbeat even if all work hangs.
+                if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._is_idle():
                     last_heartbeat = now
-                    self.metrics.emit({"Heartbeat": 1})
+                    self.metrics.emit({"Heartbeat": 1, "ManifestsRetrying": len(self.postponed)})
                 if (now - last_sweep).total_seconds() >= SWEEP_SECONDS:
                     last_sweep = now
-                    self._sweep_prefix()
+                    self._resume()
+                    self._deliver_unseen(everything=self._is_idle())
                 if not once:  # beside the batches, which run in other threads: a busy stream may never be idle
                     self.retention.step()
         finally:
-            with self._batch_lock:  # let the batch in flight finish before the stream is stopped
-                self._stream_ended.set()
-            self.source.stop()  # without the lock: it may wait for a batch that was delivered meanwhile
-        if once and not self._stopping.is_set():
-            self._deliver_unseen(everything=True)
+            self._stream_ended.set()
+            self.source.stop()
+
+    def _is_idle(self) -> bool:
+        return self.source.is_idle() and self.runner.is_idle()
 
     def _on_batch(self, uris: Sequence[str]) -> None:
-        self._work(lambda: BatchResult() if self._stream_ended.is_set() else self.runner.run(uris)).check()
+        if not self._is_ending():
+            self.runner.begin(uris, is_stopping=self._is_ending)
 
-    def _sweep_prefix(self) -> None:
-        """Process manifests that the stream does not deliver."""
-        idle = self.source.is_idle()
-        if idle and self._recovered.failures:
-            self._recover()
-        self._deliver_unseen(everything=idle)
+    def _is_ending(self) -> bool:
+        return self._stopping.is_set() or self._stream_ended.is_set()
+
+    def _resume(self) -> None:
+        """Begin what earlier runs left open, beside new work."""
+        open_ids = [each for each in self.recovery.open_ids() if each not in self.postponed]
+        if open_ids:
+            log_event("recovery.started", open_manifests=len(open_ids))
+            self.runner.begin_resuming(open_ids)
+
+    def _finish(self) -> None:
+        """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
+        self._deliver_unseen(everything=True)
+        while not self._stopping.is_set():
+            self._collect()
+            self.runner.begin_again(self.postponed.take_due())
+            if self.runner.is_idle() and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
+                break
+            self._stopping.wait(FINISH_CHECK_SECONDS)
 
     def _deliver_unseen(self, *, everything: bool) -> None:
         """Process hidden, nested and empty objects; with `everything`, all objects left in the prefix."""
@@ -186,45 +208,40 @@ class Service:
         ]
         if unseen:
             log_event("manifests.unseen_by_stream", manifests=len(unseen))
-            self._work(lambda: self.runner.run(unseen)).check()
+            self.runner.begin(unseen, is_stopping=self._stopping.is_set)
 
-    def _work(self, batch_of_work: Callable[[], BatchResult]) -> BatchVerdict:
-        """Process one batch, and report it."""
-        with self._batch_lock:
-            if self._stopping.is_set():
-                return BatchVerdict()  # what is not worked on stays in the prefix, where the next run finds it
-            started = self.state.clock.now()
-            try:
-                batch = batch_of_work()
-            except (OperatorError, EngineLost) as exc:
-                self._final_error = exc  # this thread may have met another error already, which hides it
-                raise
-            seconds = (self.state.clock.now() - started).total_seconds()
+    def _collect(self) -> None:
+        """Report the batches that ended, and note what to try again."""
+        for batch in self.runner.take_ended():
             self._report.add(batch)
+            self.postponed.add(batch, self.state.clock.now())
             if any(result.ending is Ending.COMMITTED for result in batch.results):
                 self._consecutive_failures = 0  # only progress shows that repeating helps
             if batch.results or batch.failures or batch.stuck:
-                self._tell(batch, seconds)
-        return BatchVerdict(batch.failures)
+                self._tell(batch)
 
-    def _tell(self, batch: BatchResult, seconds: float) -> None:
+    def _tell(self, batch: BatchResult) -> None:
         failed, stuck = len(batch.failures), len(batch.stuck)
         values = batch_metrics(
-            batch.results, failed=failed, stuck=stuck, seconds=seconds, target_file_bytes=self.target_file_bytes
+            batch.results,
+            failed=failed,
+            stuck=stuck,
+            retrying=len(self.postponed),
+            seconds=batch.seconds,
+            target_file_bytes=self.target_file_bytes,
         )
         self.metrics.emit(values)
-        log_event("batch.finished", manifests=len(batch.results), failed=failed, stuck=stuck, seconds=round(seconds, 3))
+        seconds = round(batch.seconds, 3)
+        log_event("batch.finished", manifests=len(batch.results), failed=failed, stuck=stuck, seconds=seconds)
 
     def _record_failures(self) -> None:
-        """Record passing failures before the process ends, or they look like crashes. Give up after a few tries."""
+        """Record failures before the process ends, or they look like crashes. Give up after a few tries."""
         for tried in range(1, RECORD_TRIES + 1):
             if not self.runner.record_failures():
                 return
             Event().wait(_pause_seconds(tried))
 
     def _back_off(self, error: Exception) -> None:
-        if self._final_error is not None:
-            raise self._final_error
         self._consecutive_failures += 1
         if self._consecutive_failures > MAX_CONSECUTIVE_FAILURES:
             times = f"the stream failed {self._consecutive_failures} times in a row"

@@ -1,10 +1,12 @@
 """One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.errors import AccessError, CompactorError
+from compactor.core.errors import CompactorError, InputRefused
 from compactor.core.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
 from compactor.engines.staged_files import VerifiedFile, verify_staged
@@ -20,13 +22,13 @@ class CompactionRules:
     """The settings that compaction depends on.
 
     Attributes:
-        max_attempts: The number of attempts that count against a manifest before it becomes a dead letter.
+        retries: When and how often a manifest is tried again.
         metadata_columns: Metadata columns of the output.
         manifests_in_flight: How many manifests are worked on at once.
         limits: The limits of inspection; every commit records them.
     """
 
-    max_attempts: int
+    retries: RetryRules
     metadata_columns: tuple[str, ...]
     manifests_in_flight: int
     limits: Limits
@@ -51,6 +53,7 @@ class Stager:
 
         Raises:
             ManifestError: The manifest cannot be compacted.
+            InputRefused: The store refused all of its files.
             CompactorError: The attempt failed.
         """
         manifest = accepted.manifest
@@ -84,8 +87,37 @@ class Stager:
         self.on_crash_point(CrashPoint.CONVERTED, manifest_id)
         _check_access(staged.reports)
         outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)
+        commit = self._commit(accepted, attempt, staged, outputs, rejects)
+        self.state.ledger.keep_verified(commit)
         self.on_crash_point(CrashPoint.VERIFIED, manifest_id)
-        return self._commit(accepted, attempt, staged, outputs, rejects), len(added)
+        return commit, len(added)
+
+    def verified(self, accepted: Accepted, numbers: Iterable[int]) -> Commit | None:
+        """Find an earlier attempt that was verified and not decided, so that its work need not be done again.
+
+        Args:
+            accepted: The manifest.
+            numbers: The attempts to consider.
+
+        Returns:
+            What to decide; None if no such attempt has all of its staged files.
+        """
+        key, layout = accepted.key, self.state.layout
+        staged = {info.uri: info.size_bytes for info in self.state.store.list(layout.staging_of(key.id))}
+        for number in numbers:
+            commit = None
+            if layout.verified_commit(key.id, number) in staged:
+                commit = self.state.ledger.verified_commit(key, number)
+            files = (*commit.outputs, *commit.rejects) if commit else ()
+            if commit is not None and all(staged.get(file.staged) == file.size_bytes for file in files):
+                return commit
+        return None
+
+    def discard(self, accepted: Accepted, attempt: Attempt) -> None:
+        """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
+        with suppress(CompactorError):
+            folder = self.state.layout.staging(accepted.manifest_id, attempt.number)
+            self.state.store.delete([info.uri for info in self.state.store.list(folder)])
 
     def _commit(
         self,
@@ -119,16 +151,16 @@ class Stager:
 
 
 def _check_access(reports: Sequence[FileReport]) -> None:
-    """Raise if all input is denied; single denied files are quarantined instead.
+    """Raise if all input is refused; single refused files are quarantined instead.
 
     Raises:
-        AccessError: Access was denied, and not one file of the manifest could be read.
+        InputRefused: Access was denied, and not one file of the manifest could be read.
     """
     denied = [report for report in reports if report.status is FileStatus.FORBIDDEN]
     # Without the right to list, S3 denies objects that do not exist: a missing file does not prove access.
     silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
     if denied and all(report.status in silent for report in reports):
-        raise AccessError(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
+        raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected to be allowed to read the input")
 
 
 def _staged_file(file: VerifiedFile, final: str, schema_version: int | None = None) -> StagedFile:

@@ -1,7 +1,7 @@
 """The ledger: create-only records of the progress of each manifest. All other state is derived from them."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from compactor.core.attempts import AttemptState
+from compactor.core.attempts import Attempts, AttemptState, held_against, last_error
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout, base_name, is_date
 from compactor.core.manifest_key import ManifestKey
@@ -21,6 +21,7 @@ from compactor.core.records import (
     Accepted,
     Attempt,
     AttemptFailure,
+    AttemptsFolded,
     Commit,
     DeadLetter,
     Document,
@@ -32,7 +33,11 @@ from compactor.core.records import (
 
 RECENT_SLOTS = 64  # summaries of the latest commits that are kept for sizing and `status`
 
+FOLD_AT = 16
+"""Attempts with records of their own, of one manifest, at which all but the last are folded into one record."""
+
 _ATTEMPT_NAME = re.compile(r"attempt-(?P<number>\d+)\.json")
+_FOLDED_NAME = re.compile(r"attempts-to-(?P<number>\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,12 @@ class LedgerState:
     """What is on record about one manifest.
 
     Attributes:
-        attempts: In order; empty if there is an outcome.
+        attempts: None on record if there is an outcome.
         outcome: None if undecided. Never changes afterwards.
         is_done: Everything that the outcome names is in its final place.
     """
 
-    attempts: tuple[AttemptState, ...]
+    attempts: Attempts
     outcome: Commit | DeadLetter | None
     is_done: bool
 
@@ -89,18 +94,49 @@ class Ledger:
         """What is on record about a manifest."""
         names = self.record_names(key)
         outcome = self.outcome(key) if "outcome.json" in names else None
-        attempts = () if outcome else self.attempts(key, names)
+        attempts = Attempts() if outcome else self.attempts(key, names)
         return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
 
-    def attempts(self, key: ManifestKey, names: Collection[str]) -> tuple[AttemptState, ...]:
-        """The attempts of a manifest, in order.
+    def attempts(self, key: ManifestKey, names: Collection[str]) -> Attempts:
+        """The attempts of a manifest.
 
         Args:
             key: The manifest.
             names: The names of its records, from `record_names`.
         """
-        numbers = sorted(int(found["number"]) for name in names if (found := _ATTEMPT_NAME.fullmatch(name)))
-        return tuple(self._attempt_state(key, number, names) for number in numbers)
+        upto = max(_numbers(_FOLDED_NAME, names), default=0)
+        folded = self.record(self._layout.folded_attempts(key, upto), AttemptsFolded) if upto else None
+        numbers = [number for number in _numbers(_ATTEMPT_NAME, names) if number > upto]
+        return Attempts(tuple(self._attempt_state(key, number, names) for number in numbers), folded)
+
+    def fold(self, key: ManifestKey, attempts: Attempts) -> None:
+        """Replace the records of the first attempts by one record of their sum, if there are many.
+
+        Called before the next attempt at the manifest. An attempt without a recorded end is never folded.
+        """
+        first = attempts.states[:-1]
+        if len(attempts.states) < FOLD_AT or any(state.failure is None for state in first):
+            return
+        earlier = Attempts(first, attempts.folded)
+        upto = earlier.last_number
+        after = attempts.states[-1].attempt.after_progress
+        folded = AttemptsFolded(
+            manifest_id=key.id,
+            upto=upto,
+            failures=earlier.failures,
+            held=held_against(earlier, (), others_got_through=after),
+            deaths=earlier.deaths,
+            last_error=last_error(earlier),
+            first_started_at=attempts.folded.first_started_at if attempts.folded else first[0].attempt.started_at,
+            folded_at=self._clock.now(),
+        )
+        self._store.create(self._layout.folded_attempts(key, upto), _json(folded))
+        places = [
+            (self._layout.attempt(key, number), self._layout.attempt_failure(key, number))
+            for number in (state.attempt.number for state in first)
+        ]
+        old = [self._layout.folded_attempts(key, attempts.folded.upto)] if attempts.folded else []
+        self._store.delete([uri for pair in places for uri in pair] + old)
 
     def _attempt_state(self, key: ManifestKey, number: int, names: Collection[str]) -> AttemptState:
         attempt = self.record(self._layout.attempt(key, number), Attempt)
@@ -126,33 +162,32 @@ class Ledger:
         found = self._records(self._layout.open_folder)
         return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
 
-    def begin(self, key: ManifestKey, *, after: int, alone: bool) -> Attempt:
+    def begin(self, key: ManifestKey, *, after: int, alone: bool, after_progress: bool = False) -> Attempt:
         """Record a new attempt, before any work.
 
         Args:
             key: The manifest.
             after: The highest number known; other drivers may have begun more attempts meanwhile.
             alone: Whether no other manifest is in flight.
+            after_progress: Whether another manifest was committed since the previous attempt began.
         """
         number = after
         while True:
             number += 1
             attempt = Attempt(
-                manifest_id=key.id, number=number, run_id=self.run_id, alone=alone, started_at=self._clock.now()
+                manifest_id=key.id,
+                number=number,
+                run_id=self.run_id,
+                alone=alone,
+                after_progress=after_progress,
+                started_at=self._clock.now(),
             )
             if self._store.create(self._layout.attempt(key, number), _json(attempt)):
                 return attempt
 
-    def fail(self, key: ManifestKey, attempt: Attempt, *, error: str, passing: bool) -> None:
-        """Record that an attempt ended without an outcome."""
-        failure = AttemptFailure(
-            manifest_id=key.id,
-            number=attempt.number,
-            passing=passing,
-            error=error,
-            failed_at=self._clock.now(),
-        )
-        self._store.create(self._layout.attempt_failure(key, attempt.number), _json(failure))
+    def fail(self, key: ManifestKey, failure: AttemptFailure) -> None:
+        """Record that an attempt ended without an outcome, unless that is on record."""
+        self._store.create(self._layout.attempt_failure(key, failure.number), _json(failure))
 
     def outcome(self, key: ManifestKey) -> Commit | DeadLetter:
         """The outcome of a manifest that has one.
@@ -242,6 +277,15 @@ class Ledger:
         """The records in a folder, without the empty objects that mark folders in the S3 console."""
         return (info for info in self._store.list(folder) if info.uri.endswith(".json"))
 
+    def verified_commit(self, key: ManifestKey, attempt: int) -> Commit | None:
+        """The commit of a verified attempt that has not taken effect; None if the attempt did not come so far."""
+        data = self._read(self._layout.verified_commit(key.id, attempt))
+        return None if data is None else _parsed(Commit, self._layout.verified_commit(key.id, attempt), data)
+
+    def keep_verified(self, commit: Commit) -> None:
+        """Keep the commit of a verified attempt, so that any driver can decide it without doing its work again."""
+        self._store.put(self._layout.verified_commit(commit.manifest_id, commit.attempt), _json(commit))
+
     def _read(self, uri: str) -> bytes | None:
         try:
             return self._store.read(uri)
@@ -254,6 +298,10 @@ Record = TypeVar("Record", bound=Document)
 
 def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
     return read_record(kind.model_validate_json, data, uri, expected=f"a record of kind {kind.__name__}")
+
+
+def _numbers(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:
+    return sorted(int(found["number"]) for name in names if (found := pattern.fullmatch(name)))
 
 
 def _json(document: Document) -> bytes:

@@ -29,6 +29,11 @@ class SizingHistory:
         with self._lock:
             return stored_ratio(self._loaded())
 
+    def has_commit_since(self, moment: datetime, *, other_than: str) -> bool:
+        """Return whether another manifest was committed after a moment, as far as this run knows."""
+        with self._lock:
+            return any(each.decided_at > moment and each.manifest_id != other_than for each in self._loaded())
+
     def add(self, commit: Commit, *, arrived_at: datetime | None = None) -> None:
         """Learn from a commit of this run, and keep its summary for later runs.
 

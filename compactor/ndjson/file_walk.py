@@ -118,7 +118,6 @@ class FileWalk:
 
         Raises:
             StoreUnavailable: Passing trouble of the store.
-            AccessError: The store refused access while a file was being read.
         """
         with closing(calls_ahead(self._pool, self._open, [file for _, file in files], depth=FILES_AHEAD)) as openings:
             for (index, file), opening in zip(files, openings, strict=True):
@@ -127,7 +126,14 @@ class FileWalk:
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """Decode a file. May be called again for a second pass."""
         with closing(read_ranges(self._store, file.opened, self._pool)) as stored:
-            yield from decode(file.codec, self._counted(stored))
+            yield from decode(file.codec, self._counted(self._permitted(stored)))
+
+    def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
+        try:
+            yield from stored
+        except AccessError as exc:
+            raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
     def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         for piece in stored:

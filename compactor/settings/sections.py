@@ -104,7 +104,10 @@ class Stream(Section):
     trigger_interval_seconds: Seconds = Field(default=10, description="time between the starts of two micro-batches")
     manifests_in_flight: int = Field(default=2, ge=1, le=1000, description="manifests processed at the same time")
     max_attempts: int = Field(
-        default=3, ge=1, le=1000, description="failed attempts after which a manifest becomes a dead letter"
+        default=3, ge=2, le=1000, description="failed attempts after which a manifest becomes a dead letter"
+    )
+    retry_pause_seconds: Seconds = Field(
+        default=1, description="pause after the first failed attempt; doubles up to 10 minutes"
     )
 
 

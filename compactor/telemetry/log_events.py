@@ -42,6 +42,7 @@ EventName = Literal[
     "parts.sealed",
     "planning.waiting",
     "recovery.started",
+    "run.died",
     "redrive.healed",
     "redrive.refused",
     "retention.failed",
@@ -102,6 +103,17 @@ _OF_THE_JOB = (
         "recovery.started", "info", "the run resumes manifests of earlier runs", {"open_manifests": "number of them"}
     ),
     LogEvent(
+        "run.died",
+        "warning",
+        "a run ended without recording how its attempts ended; they are on record as deaths now",
+        {
+            "dead_run_id": "that run",
+            "in_flight": "manifests that it was working on",
+            "blamed": "the manifest that the death counts against; empty if it cannot be told",
+        },
+        "none if it was stopped from outside; else `compactor trace` shows the attempts at the blamed manifest",
+    ),
+    LogEvent(
         "manifests.unseen_by_stream",
         "info",
         "the watched prefix holds manifests that Spark's file source does not deliver; the job processes them now",
@@ -121,7 +133,7 @@ _OF_THE_JOB = (
     LogEvent(
         "stream.restarting",
         "warning",
-        "a batch or the stream failed; the stream restarts after a pause",
+        "the stream failed; it restarts after a pause",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
         "none if it recovers; else read the preceding manifest.failed",
     ),

@@ -45,6 +45,12 @@ CATALOGUE = {
             "read manifest.stuck in the log",
         ),
         Metric(
+            "ManifestsRetrying",
+            "Count",
+            "manifests whose last attempt failed and that wait for their next one",
+            "if it stays above 0, read manifest.failed in the log, or `compactor trace` a file of the manifest",
+        ),
+        Metric(
             "BatchDurationSeconds",
             "Seconds",
             "duration of the batch",

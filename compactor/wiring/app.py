@@ -7,17 +7,21 @@ from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
+from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.engines.engine import Engine
 from compactor.job.attempt_failures import AttemptFailures
+from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.batches import BatchRunner
 from compactor.job.compaction import CompactionResult, ManifestCompactor
 from compactor.job.intake import Intake
 from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
+from compactor.job.retries import Retries
 from compactor.job.service import ManifestSource, Service
 from compactor.job.staging import CompactionRules, Stager
+from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.planning import Planner
 from compactor.settings.settings import Settings
@@ -94,41 +98,31 @@ class App(EngineComponents):
         return Service(
             state=self.state,
             runner=runner,
-            recovery=Recovery(self.state, runner, self.cleaner),
+            recovery=Recovery(self.state, self.runs, self.cleaner),
             retention=DailyRetention(self.state, self.cleaner, archive_days=self.settings.retention.archive_days),
             source=source,
             runs=self.runs,
             heartbeat=self.heartbeat,
             metrics=self.metrics,
             target_file_bytes=self.settings.output.target_file_bytes,
+            postponed=Retries(self.settings.stream.retry_pause_seconds),
         )
 
     def batch_runner(self, engine: Engine) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine."""
         settings = self.settings
         rules = CompactionRules(
-            max_attempts=settings.stream.max_attempts,
+            retries=RetryRules(settings.stream.max_attempts, settings.stream.retry_pause_seconds),
             metadata_columns=settings.schema.metadata_columns,
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,
         )
-        stager = Stager(
-            state=self.state,
-            engine=engine,
-            registry=self.job_registry,
+        queue = WorkQueue(rules.manifests_in_flight)
+        reviewer = AttemptReviewer(
+            ledger=self.ledger,
             history=self.history,
-            rules=rules,
-            on_crash_point=self.on_crash_point,
-        )
-        compactor = ManifestCompactor(
-            state=self.state,
-            stager=stager,
-            publisher=Publisher(self.state, self.on_crash_point),
-            history=self.history,
-            failures=AttemptFailures(self.ledger, engine.is_healthy),
-            max_attempts=rules.max_attempts,
+            rules=rules.retries,
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
-            on_crash_point=self.on_crash_point,
         )
         intake = Intake(
             state=self.state,
@@ -139,9 +133,35 @@ class App(EngineComponents):
         return BatchRunner(
             intake=intake,
             ledger=self.ledger,
-            compactor=compactor,
-            manifests_in_flight=rules.manifests_in_flight,
+            compactor=self._compactor(engine, rules, reviewer, queue),
+            reviewer=reviewer,
+            clock=self.clock,
+            queue=queue,
             on_result=self.on_result,
+        )
+
+    def _compactor(
+        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
+    ) -> ManifestCompactor:
+        stager = Stager(
+            state=self.state,
+            engine=engine,
+            registry=self.job_registry,
+            history=self.history,
+            rules=rules,
+            on_crash_point=self.on_crash_point,
+        )
+        failures = AttemptFailures(
+            ledger=self.ledger, now=self.clock.now, is_engine_healthy=engine.is_healthy, in_flight=queue.in_flight
+        )
+        return ManifestCompactor(
+            state=self.state,
+            stager=stager,
+            publisher=Publisher(self.state, self.on_crash_point),
+            history=self.history,
+            failures=failures,
+            reviewer=reviewer,
+            on_crash_point=self.on_crash_point,
         )
 
     def _spark_source(self) -> ManifestSource:

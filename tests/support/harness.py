@@ -66,7 +66,7 @@ class Harness:
             {
                 "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
                 "input": {"allowed_prefixes": [f"{root}/raw"]},
-                "stream": {} if stream is None else stream,
+                "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
                 "schema": {} if schema is None else schema,
                 "builder": {} if builder is None else builder,
                 "output": {} if output is None else output,

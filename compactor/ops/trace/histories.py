@@ -49,7 +49,7 @@ class Histories:
             manifest_id,
             self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
-            self.state.ledger.attempts(key, names),
+            self.state.ledger.attempts(key, names).states,
             self.state.ledger.outcome(key) if "outcome.json" in names else None,
             "done.json" in names,
             made_by,

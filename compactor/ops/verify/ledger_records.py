@@ -15,6 +15,7 @@ from compactor.core.records import (
     Accepted,
     Attempt,
     AttemptFailure,
+    AttemptsFolded,
     Commit,
     DeadLetter,
     Document,
@@ -27,6 +28,7 @@ from compactor.ops.verify.report import Discrepancy
 
 _ATTEMPT = re.compile(r"attempt-\d+\.json")
 _FAILURE = re.compile(r"attempt-\d+-failed\.json")
+_FOLDED = re.compile(r"attempts-to-\d+\.json")
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=Document)
@@ -173,6 +175,8 @@ def _kind(name: str) -> type[Document] | None:
         return Attempt
     if _FAILURE.fullmatch(name):
         return AttemptFailure
+    if _FOLDED.fullmatch(name):
+        return AttemptsFolded
     if redrive_number(name) is not None:
         return Redrive
     return Done if name == "done.json" else None

@@ -1,66 +1,155 @@
-"""Which attempts are held against a manifest."""
+"""Which attempts count against a manifest, when it is tried again, and beside what."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from compactor.core.attempts import AttemptState, held_against, is_suspect, last_error
-from compactor.core.records import Attempt, AttemptFailure
+from compactor.core.attempts import (
+    Attempts,
+    AttemptState,
+    Lane,
+    RetryRules,
+    due_at,
+    held_against,
+    lane,
+    last_error,
+    to_blame,
+)
+from compactor.core.records import Attempt, AttemptFailure, AttemptsFolded
 
+ME = "run-1"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-ME = "run-2"
+RULES = RetryRules(3, 1.0, 600.0)
+ENDS = {
+    "failed": {"passing": False},
+    "passing": {"passing": True},
+    "undecided": {"passing": True, "undecided": True},
+    "died": {"passing": True, "died": True},
+    "blamed": {"passing": False, "died": True},
+    "isolate": {"passing": True, "needs_isolation": True},
+}
 
 
-def attempt(run_id: str, end: str, *, alone: bool, number: int = 1) -> AttemptState:
-    failure = AttemptFailure(
-        manifest_id="m", number=number, passing=end == "passing", error=f"e{number}", failed_at=NOW
+def attempt(end: str, *, run_id: str = ME, alone: bool = False, number: int = 1, after: bool = False) -> AttemptState:
+    begun = Attempt(manifest_id="m", number=number, run_id=run_id, alone=alone, after_progress=after, started_at=NOW)
+    if end == "silent":
+        return AttemptState(begun, None)
+    moment = NOW + timedelta(minutes=number)
+    return AttemptState(
+        begun, AttemptFailure(manifest_id="m", number=number, error=f"e{number}", failed_at=moment, **ENDS[end])
     )
-    begun = Attempt(manifest_id="m", number=number, run_id=run_id, alone=alone, started_at=NOW)
-    return AttemptState(begun, None if end == "silent" else failure)
+
+
+def attempts(*ends: str) -> Attempts:
+    return Attempts(tuple(attempt(end, number=number) for number, end in enumerate(ends, start=1)))
 
 
 @pytest.mark.parametrize(
-    ("run_id", "alone", "end", "held", "suspect"),
+    ("end", "run_id", "alone", "held"),
     [
-        ("run-1", True, "silent", 1, True),
-        ("run-1", False, "silent", 0, True),
-        ("run-1", True, "failed", 1, True),
-        ("run-1", False, "failed", 0, True),
-        ("run-1", True, "passing", 0, False),
-        ("run-1", False, "passing", 0, False),
-        (ME, True, "silent", 0, True),
-        (ME, False, "silent", 0, True),
-        (ME, True, "failed", 1, True),
-        (ME, False, "failed", 0, True),
-        (ME, True, "passing", 0, False),
-        (ME, False, "passing", 0, False),
+        ("failed", ME, False, 1),
+        ("failed", "gone", True, 1),
+        ("passing", ME, True, 0),
+        ("undecided", ME, False, 0),
+        ("died", "gone", True, 0),
+        ("blamed", "gone", False, 1),
+        ("silent", ME, True, 0),  # this very run goes on
+        ("silent", "gone", False, 0),  # its neighbour may have killed the run
+        ("silent", "gone", True, 1),
     ],
 )
-def test_one_attempt(run_id: str, alone: bool, end: str, held: int, suspect: bool) -> None:
-    """Only a lone attempt counts, and only if it failed for a reason of its own or its driver died of it."""
-    states = [attempt(run_id, end, alone=alone)]
-    assert (held_against(states, {ME}), is_suspect(states)) == (held, suspect)
+def test_one_attempt(end: str, run_id: str, alone: bool, held: int) -> None:
+    """What is recorded as the manifest's fault counts, and so does a death with nothing else in flight."""
+    assert held_against(Attempts((attempt(end, run_id=run_id, alone=alone),)), {ME}) == held
 
 
-def test_many_attempts() -> None:
-    """Attempts add up, and one bad one makes a suspect."""
-    states = [
-        attempt("run-1", "failed", alone=True, number=1),
-        attempt("run-1", "passing", alone=True, number=2),
-        attempt("run-1", "silent", alone=True, number=3),
-    ]
-    assert (held_against(states, {ME}), is_suspect(states)) == (2, True)
-    assert (held_against([], {ME}), is_suspect([])) == (0, False)
+def test_an_undecided_failure_counts_once_others_got_through() -> None:
+    """Commits of others before the next attempt, or before now after the last one, decide against the manifest."""
+    states = [attempt("undecided", number=number, after=number == 3) for number in (1, 2, 3)]
+    assert held_against(Attempts(tuple(states)), {ME}) == 1  # the second one, after which others got through
+    assert held_against(Attempts(tuple(states)), {ME}, others_got_through=True) == 2
+    assert held_against(attempts("passing"), {ME}, others_got_through=True) == 0
+
+
+def test_folded_attempts_count_on() -> None:
+    """The sum of folded attempts is added to those with records of their own."""
+    folded = AttemptsFolded(
+        manifest_id="m", upto=7, failures=5, held=1, deaths=2, last_error="e7", first_started_at=NOW, folded_at=NOW
+    )
+    only = Attempts((), folded)
+    more = Attempts((attempt("failed", number=8),), folded)
+    assert (only.last_number, only.failures, only.deaths, last_error(only)) == (7, 5, 2, "e7")
+    assert (more.last_number, more.failures, held_against(more, {ME})) == (8, 6, 2)
+    assert lane(only, 1, RULES) is Lane.SUSPECT
+
+
+@pytest.mark.parametrize(
+    ("ends", "held", "expected"),
+    [
+        ((), 0, Lane.FRESH),
+        (("failed",), 1, Lane.RETRY),
+        (("failed", "failed"), 2, Lane.RETRY),  # it takes no driver along
+        (("died",), 0, Lane.RETRY),  # everything in flight is lost when a machine is
+        (("died", "died"), 0, Lane.SUSPECT),
+        (("blamed", "died"), 1, Lane.SUSPECT),
+        (("blamed", "blamed"), 2, Lane.ISOLATED),  # its last attempt must prove it
+        (("isolate",), 0, Lane.ISOLATED),
+        (("isolate", "passing"), 0, Lane.RETRY),
+    ],
+)
+def test_lane(ends: tuple[str, ...], held: int, expected: Lane) -> None:
+    """What killed drivers is kept apart, and the attempt that may be the last of a killer runs with nothing else."""
+    assert lane(attempts(*ends), held, RULES) is expected
+
+
+def test_pauses() -> None:
+    """The pause doubles with each failure up to its bound, and begins at the last one; a death costs no pause."""
+    assert due_at("m", Attempts(), RULES) is None
+    assert due_at("m", attempts("died", "died", "silent"), RULES) is None
+    for failures in (1, 2, 5, 30):
+        due = due_at("m", attempts(*["passing"] * failures), RULES)
+        assert due is not None
+        whole = min(600.0, 2.0 ** (failures - 1))
+        assert whole / 2 <= (due - NOW - timedelta(minutes=failures)).total_seconds() <= whole
+    assert due_at("m", attempts("passing", "died"), RULES) == due_at("m", attempts("passing"), RULES)
+    assert due_at("m", attempts("passing"), RULES) != due_at("n", attempts("passing"), RULES)
+
+
+@pytest.mark.parametrize(
+    ("deaths", "blamed"),
+    [
+        ({}, None),
+        ({"a": 0}, "a"),  # it was alone, or all others got through since
+        ({"a": 0, "b": 0}, None),
+        ({"a": 1, "b": 0, "c": 0}, "a"),
+        ({"a": 1, "b": 1, "c": 0}, None),
+    ],
+)
+def test_who_is_to_blame_for_a_death(deaths: dict[str, int], blamed: str | None) -> None:
+    """Of several in flight, only one that was in flight at more deaths than each other is to blame."""
+    assert to_blame(deaths) == blamed
+
+
+@given(st.lists(st.sampled_from([*ENDS, "silent"]), max_size=8), st.booleans())
+def test_bounds(ends: list[str], progress: bool) -> None:
+    """Never more attempts count than there were, and passing trouble alone never counts."""
+    found = attempts(*ends)
+    held = held_against(found, {ME}, others_got_through=progress)
+    assert 0 <= held <= len(ends)
+    if set(ends) <= {"passing", "died", "isolate", "silent"}:
+        assert held == 0
 
 
 @pytest.mark.parametrize(
     ("states", "text"),
     [
-        ([], "never attempted"),
-        ([attempt("r", "failed", alone=True, number=2), attempt("r", "silent", alone=True, number=1)], "e2"),
-        ([attempt("r", "silent", alone=True, number=10)], "run r ended without a record of its failure in attempt 10"),
+        ((), "never attempted"),
+        ((attempt("failed", number=2), attempt("silent", number=1)), "e2"),
+        ((attempt("silent", run_id="r", number=10),), "run r ended without a record of its failure in attempt 10"),
     ],
 )
-def test_last_error(states: list[AttemptState], text: str) -> None:
-    """The last attempt by number says how it ended."""
-    assert last_error(states) == text
+def test_last_error(states: tuple[AttemptState, ...], text: str) -> None:
+    """The last attempt is the one with the highest number."""
+    assert last_error(Attempts(states)) == text

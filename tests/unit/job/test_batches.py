@@ -1,15 +1,18 @@
 """Micro-batches: repeats count once, suspects are alone, one failure stops no other, an operator's error stops all."""
 
 import threading
+from collections.abc import Mapping
 
 import pytest
 
+from compactor.core.attempts import SUSPICIOUS_DEATHS
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job.batches import BatchRunner
+from compactor.job.recovery import Recovery
 from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -22,9 +25,9 @@ def harness() -> Harness:
 class WatchedEngine(PlainEngine):
     """Notes which manifests were in work at once, and raises where it is told to."""
 
-    def __init__(self, harness: Harness, errors: dict[str, Exception] | None = None) -> None:
+    def __init__(self, harness: Harness, errors: Mapping[str, BaseException] | None = None) -> None:
         super().__init__(harness.store)
-        self.errors = errors or {}
+        self.errors = dict(errors or {})
         self.seen: list[tuple[str, int]] = []
         self.together: list[set[str]] = []
         self._in_work: set[str] = set()
@@ -80,30 +83,50 @@ def test_one_failure_stops_no_other(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_suspects_run_alone(harness: Harness) -> None:
-    """What failed before runs when nothing else does, after the others."""
-    engine = WatchedEngine(harness, {"bad": RuntimeError("boom")})
-    uri = harness.deliver("bad", GOOD)
-    runner(harness, engine).run([uri])
-    engine.errors, engine.seen, engine.together = {}, [], []
-    others = [harness.deliver(name, FLAWED) for name in ("x", "y", "z")]
-    runner(harness, engine).run([uri, *others])
-    assert engine.seen[-1] == ("bad", 1)
-    assert {in_flight for _, in_flight in engine.seen[:-1]} == {2}
-    assert engine.together[-1] == {"bad"}
+def test_suspects_run_apart(harness: Harness) -> None:
+    """Two manifests that were in flight when drivers died are not in flight together again, and hold up no other."""
+    suspects = [harness.deliver(name, GOOD) for name in ("a", "b")]
+    for _ in range(SUSPICIOUS_DEATHS):
+        with pytest.raises(DiedError):
+            harness.runner(on_crash_point=_die_after_staging).run(suspects)
+        app = harness.app()
+        Recovery(app.state, app.runs, app.cleaner).open_ids()
+    engine = WatchedEngine(harness)
+    runner(harness, engine).run([*suspects, *(harness.deliver(name, FLAWED) for name in ("x", "y", "z"))])
+    assert {name for name, _ in engine.seen} == {"a", "b", "x", "y", "z"}
+    assert not any({"a", "b"} <= group for group in engine.together)
     harness.check_exact()
 
 
-def test_resumed_run_alone(harness: Harness) -> None:
-    """What was open when a driver died is carried on one at a time, and every attempt says that it was alone."""
+def test_the_last_attempt_of_a_killer_runs_with_nothing_else(harness: Harness) -> None:
+    """A manifest is never made a dead letter for a death that a neighbour may have caused."""
+    engine = WatchedEngine(harness, {"killer": DiedError()})
+    uri = harness.deliver("killer", GOOD)
+    neighbours: list[str] = []
+    while harness.layout.failed_manifest("killer") not in [info.uri for info in harness.store.list("/w/state/failed/")]:
+        names = [f"n{len(neighbours)}", f"n{len(neighbours) + 1}"]
+        neighbours += names
+        engine.together.clear()
+        try:
+            runner(harness, engine).run([uri, *(harness.deliver(name, GOOD) for name in names)])
+        except DiedError:
+            last = [group for group in engine.together if "killer" in group]
+        app = harness.app()
+        Recovery(app.state, app.runs, app.cleaner).open_ids()
+    assert last == [{"killer"}]
+    runner(harness, engine).run(harness.waiting())
+    assert harness.dead_letter("killer").reason == "retries_exhausted"
+    assert all(isinstance(harness.outcome(name), Commit) for name in neighbours)
+
+
+def test_resumed_run_beside_each_other(harness: Harness) -> None:
+    """What was open when a driver died is carried on in all slots at once: one death is no reason for suspicion."""
     uris = [harness.deliver(name, GOOD) for name in ("a", "b")]
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=_die_after_staging).run(uris)
     engine = WatchedEngine(harness)
-    open_ids = list(harness.ledger.open_ids())
-    runner(harness, engine).resume(open_ids)
-    assert all(len(group) == 1 for group in engine.together)
-    assert {in_flight for _, in_flight in engine.seen} <= {1}
+    runner(harness, engine).resume(list(harness.ledger.open_ids()))
+    assert {in_flight for _, in_flight in engine.seen} <= {1, 2}
     runner(harness, engine).run(harness.waiting())
     harness.check_exact()
 

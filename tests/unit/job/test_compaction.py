@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import (
-    AccessError,
     CompactorError,
     EngineLost,
     ManifestError,
@@ -23,6 +23,8 @@ from compactor.core.records import Commit
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from compactor.job.attempt_failures import COMMON_FAILURES
+from compactor.job.run_report import ManifestsUnfinished
+from compactor.ledger.ledger import FOLD_AT
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -149,7 +151,7 @@ def store_calls() -> int:
 def test_trouble_at_every_store_call(lost_answer: bool) -> None:
     """Whichever call of the store fails, done or not done, the output is exact in the end and nothing is blamed."""
     for call in range(1, store_calls() + 1):
-        harness = Harness(stream={"max_attempts": 1})
+        harness = Harness(stream={"max_attempts": 2})
         harness.deliver("m1", GOOD + FLAWED)
         store = FaultyStore(harness.store)
         (store.lose_answer_at if lost_answer else store.unavailable_at)(call)
@@ -192,12 +194,12 @@ def test_killer_runs_out_of_attempts(harness: Harness) -> None:
     engine = FailingEngine(harness.store, DiedError(), {"killer": ALWAYS})
     with pytest.raises(DiedError):
         harness.runner(engine=engine).run(uris)
-    for _ in range(3):
+    for _ in range(2):
         with pytest.raises(DiedError):
             harness.run_once(engine=engine)
     harness.run_once(engine=engine)
     assert harness.dead_letter("killer").reason == "retries_exhausted"
-    assert "ended without a record of its failure in attempt 4" in harness.dead_letter("killer").message
+    assert "died with 1 manifests in flight" in harness.dead_letter("killer").message
     assert isinstance(harness.outcome("a"), Commit)
 
 
@@ -226,9 +228,9 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
             engine=FailingEngine(harness.store, StoreUnavailable("gone"), {"m1": ALWAYS}), store=store
         )
         runner.run([uri])
-        assert harness.ledger.state(M1).attempts[-1].failure is None
+        assert harness.ledger.state(M1).attempts.states[-1].failure is None
         runner.run([uri])
-    ends = [state.failure for state in harness.ledger.state(M1).attempts]
+    ends = [state.failure for state in harness.ledger.state(M1).attempts.states]
     assert [end is not None and end.passing for end in ends] == [True] * 6
     harness.run_once()
     harness.check_exact()
@@ -257,7 +259,7 @@ def test_staging_that_does_not_add_up(harness: Harness) -> None:
     assert isinstance(batch.failures["m1"], StagingError)
     assert "holds 1 rows, expected 2" in str(batch.failures["m1"])
     assert harness.output_rows() == {}
-    [state] = harness.ledger.state(M1).attempts
+    [state] = harness.ledger.state(M1).attempts.states
     assert state.failure is not None
     assert not state.failure.passing
     harness.run_once()
@@ -283,7 +285,7 @@ def test_new_columns_are_counted_once(harness: Harness) -> None:
 
 def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
     """An attempt of another run that is still at work is not held against a manifest, where one would be enough."""
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     uri = harness.deliver("m1", GOOD)
     other = harness.app()
     begun, go_on = threading.Event(), threading.Event()
@@ -310,10 +312,11 @@ def test_a_driver_that_lives_is_no_death(harness: Harness) -> None:
 
 def test_a_driver_that_is_gone_is_a_death(harness: Harness) -> None:
     """Once a run has no heartbeat, its attempts count, and the manifest runs out of them."""
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     uri = harness.deliver("m1", GOOD)
-    with pytest.raises(DiedError):
-        harness.runner(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).run([uri])
+    for _ in range(2):
+        with pytest.raises(DiedError):
+            harness.runner(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).run([uri])
     harness.run_once()
     assert harness.dead_letter("m1").reason == "retries_exhausted"
 
@@ -325,7 +328,7 @@ def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Ha
         def is_healthy(self) -> bool:
             return False
 
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     harness.deliver("m1", GOOD)
     with pytest.raises(CompactorError):
         harness.run_once(engine=BrokenEngine(harness.store, RuntimeError("the JVM is gone")))
@@ -333,21 +336,109 @@ def test_an_engine_that_can_do_nothing_is_not_held_against_manifests(harness: Ha
     harness.check_exact()
 
 
-def test_input_that_may_not_be_read_stops_the_job(harness: Harness) -> None:
-    """Denied altogether, the job ends with one clear message and no dead letter; one denied file is quarantined."""
-    uri = harness.deliver("m1", GOOD, FLAWED)
-    first, second = (f"/w/raw/m1-{number}.ndjson" for number in range(2))
-    closed = FaultyStore(harness.store)
-    for each in (first, second):
-        closed.deny(each)
-    with pytest.raises(AccessError, match=r"m1-0\.ndjson.*expected to be allowed to read"):
-        harness.run_once(store=closed)
-    assert harness.waiting() == [uri]
-    half_closed = FaultyStore(harness.store)
-    half_closed.deny(second)
-    harness.run_once(store=half_closed)
+def test_input_that_may_not_be_read_stops_only_its_manifest(harness: Harness) -> None:
+    """A manifest of which nothing may be read becomes a dead letter, and the job goes on beside it."""
+    harness.deliver("closed", GOOD, FLAWED)
+    harness.deliver("good", GOOD)
+    store = FaultyStore(harness.store)
+    for number in range(2):
+        store.deny(f"/w/raw/closed-{number}.ndjson")
+    report = harness.run_once(store=store)
+    assert (report.committed, report.dead_lettered, report.failures) == (1, 1, {})
+    letter = harness.dead_letter("closed")
+    assert letter.reason == "forbidden"
+    assert "closed-0.ndjson: access denied; expected to be allowed to read the input" in letter.message
+    harness.check_exact(["/w/raw/good-0.ndjson"])
+
+
+def test_a_file_that_may_not_be_read_is_quarantined_alone(harness: Harness) -> None:
+    """The other files of its manifest are compacted."""
+    harness.deliver("m1", GOOD, FLAWED)
+    store = FaultyStore(harness.store)
+    store.deny("/w/raw/m1-1.ndjson")
+    harness.run_once(store=store)
     assert [file.status for file in harness.commit("m1").files] == ["compacted", "forbidden"]
-    harness.check_exact([first])
+    harness.check_exact(["/w/raw/m1-0.ndjson"])
+
+
+def test_input_that_nothing_may_read_is_held_against_none(harness: Harness) -> None:
+    """Where the right to read all input is missing, manifests wait for it instead of becoming dead letters."""
+    store = FaultyStore(harness.store)
+    for number in range(6):
+        harness.deliver(f"m{number}", GOOD)
+        store.deny(f"/w/raw/m{number}-0.ndjson")
+    for _ in range(2):
+        with pytest.raises(ManifestsUnfinished, match="access denied"):
+            harness.run_once(store=store)
+        harness.clock.advance(600)
+    dead = [info for info in harness.store.list(harness.layout.failed_folder) if info.uri.endswith(".reason.json")]
+    assert len(dead) < COMMON_FAILURES
+    assert harness.run_once().committed == 6 - len(dead)
+
+
+def test_a_commit_that_could_not_be_written_is_decided_without_a_second_conversion(harness: Harness) -> None:
+    """The verified work of an attempt is kept until its outcome can be written, and is never held against anything."""
+
+    class Refusing(FaultyStore):
+        def create(self, uri: str, data: bytes) -> bool:
+            if uri.endswith("outcome.json") and refusals:
+                refusals.pop()
+                raise StoreUnavailable(f"{uri}: 503")
+            return super().create(uri, data)
+
+    refusals = list(range(13))
+    harness.deliver("m1", GOOD, FLAWED)
+    engine = FailingEngine(harness.store, RuntimeError("a second conversion"), {})
+    while refusals:
+        with suppress(ManifestsUnfinished):
+            harness.run_once(engine=engine, store=Refusing(harness.store))
+        engine = FailingEngine(harness.store, RuntimeError("a second conversion"), {"m1": ALWAYS})
+        harness.clock.advance(600)
+    assert harness.commit("m1").attempt == 1
+    assert engine.tries == 0
+    harness.check_exact()
+
+
+def test_verified_work_whose_staging_is_gone_is_done_again(harness: Harness) -> None:
+    """A verified commit is only decided while all its staged files are there."""
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=dying_at(CrashPoint.VERIFIED)).run([uri])
+    [staged, *_] = [info.uri for info in harness.store.list(harness.layout.staging("m1", 1) + "out/")]
+    harness.store.delete([staged])
+    harness.run_once()
+    assert harness.commit("m1").attempt == 2
+    harness.check_exact()
+
+
+def test_a_failed_attempt_leaves_no_staging(harness: Harness) -> None:
+    """However often a manifest fails, the staging of its failed attempts does not pile up."""
+
+    class FailsLate(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            super().stage(request)
+            raise StoreUnavailable("503")
+
+    uri = harness.deliver("m1", GOOD, FLAWED)
+    for _ in range(3):
+        harness.runner(engine=FailsLate(harness.store)).run([uri])
+        assert list(harness.store.list(harness.layout.staging_of("m1"))) == []
+
+
+def test_many_attempts_fold_into_one_record(harness: Harness) -> None:
+    """The records of a manifest that passing trouble never leaves are bounded, and their sum is kept."""
+    uri = harness.deliver("m1", GOOD)
+    engine = FailingEngine(harness.store, StoreUnavailable("503"), {"m1": ALWAYS})
+    for _ in range(3 * FOLD_AT):
+        harness.runner(engine=engine).run([uri])
+    names = harness.ledger.record_names(M1)
+    assert len(names) <= 2 * FOLD_AT + 1
+    found = harness.ledger.state(M1).attempts
+    assert (found.last_number, found.failures, found.deaths) == (3 * FOLD_AT, 3 * FOLD_AT, 0)
+    assert harness.verification().discrepancies == []
+    harness.clock.advance(600)
+    harness.run_once()
+    harness.check_exact()
 
 
 def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness) -> None:
@@ -364,12 +455,13 @@ def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness
 
 def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(harness: Harness) -> None:
     """A store that fails while a failure is put on record does not make the run look dead to later ones."""
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     harness.deliver("m1", GOOD)
     for _ in range(3):
         store = RefusingFailureRecords(harness.store, times=2)
         with pytest.raises(CompactorError):
             harness.run_once(store=store, engine=FailingEngine(harness.store, StoreUnavailable("503"), {"m1": ALWAYS}))
+    harness.clock.advance(600)
     harness.run_once()
     harness.check_exact()
 
@@ -383,12 +475,13 @@ def test_an_outage_that_outlasts_an_attempt_is_no_death(harness: Harness) -> Non
                 store.unavailable_at(store.calls["any"] + call)
             raise StoreUnavailable(f"{request.staging}: 503")
 
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     harness.deliver("m1", GOOD)
     for _ in range(3):
         store = FaultyStore(harness.store)
         with pytest.raises(CompactorError):
             harness.run_once(store=store, engine=OutageEngine(harness.store))
+    harness.clock.advance(600)
     harness.run_once()
     harness.check_exact()
 
@@ -420,6 +513,7 @@ def test_what_fails_all_manifests_is_held_against_none(harness: Harness) -> None
     for _ in range(3):
         with pytest.raises(CompactorError):
             harness.run_once(engine=FailsAll(harness.store))
+        harness.clock.advance(600)
     letters = [info for info in harness.store.list(harness.layout.failed_folder) if info.uri.endswith(".reason.json")]
     assert len(letters) < COMMON_FAILURES
     assert harness.run_once().committed == 8 - len(letters)

@@ -3,16 +3,17 @@
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.manifest_key import ManifestKey
 from compactor.job.recovery import Recovery
 from compactor.job.retention.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
-from tests.support.fakes import FaultyStore
-from tests.support.harness import GOOD, DiedError, Harness
+from tests.support.fakes import FailingEngine, FaultyStore
+from tests.support.harness import DAY, GOOD, DiedError, Harness
 from tests.support.logged import events_logged
 
 
 def recovery(harness: Harness, store: FaultyStore | None = None) -> Recovery:
     app = harness.app(store=store)
-    return Recovery(app.state, app.batch_runner(harness.engine(store)), app.cleaner)
+    return Recovery(app.state, app.runs, app.cleaner)
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -41,7 +42,7 @@ def test_checkpoints_that_cannot_be_deleted_stay() -> None:
     uri = harness.layout.checkpoint(f"{app.run_id}-1") + "/offsets/0"
     harness.store.put(uri, b"x")
     store.unavailable_at(1, "delete")
-    dropped = Recovery(app.state, app.batch_runner(harness.engine(store)), app.cleaner)
+    dropped = Recovery(app.state, app.runs, app.cleaner)
     for kept in (True, False):
         with events_logged("checkpoints.kept") as events:
             dropped.drop_checkpoints()
@@ -60,7 +61,7 @@ def test_recover_without_the_objects() -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([uri])
     harness.store.delete([uri])
-    batch = recovery(harness).recover()
+    batch = harness.runner().resume(recovery(harness).open_ids())
     assert [result.manifest_id for result in batch.results] == ["m1"]
     harness.check_exact()
 
@@ -74,7 +75,56 @@ def test_cost_does_not_grow_with_what_is_done() -> None:
             harness.deliver(f"m{number}", GOOD)
         harness.run_once()
         store = FaultyStore(harness.store)
-        recovery(harness, store).recover()
+        recovery(harness, store).open_ids()
         recovery(harness, store).sweep()
         calls.append(store.calls["any"])
     assert calls[0] == calls[1]
+
+
+def deaths(harness: Harness, manifest_id: str) -> list[tuple[bool, bool]]:
+    """Of each attempt on record, whether it ended with its run, and whether it is held against the manifest."""
+    ends = [state.failure for state in harness.ledger.state(ManifestKey(DAY, manifest_id)).attempts.states]
+    return [(end is not None and end.died, end is not None and not end.passing) for end in ends]
+
+
+def test_deaths_are_put_on_record() -> None:
+    """A death is recorded once, and blamed on what was alone in flight or was in flight at more deaths than others."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    uris = [harness.deliver(name, GOOD) for name in ("a", "killer")]
+    engine = FailingEngine(harness.store, DiedError(), {"a": 1, "killer": 9})
+    for _ in range(2):
+        with pytest.raises(DiedError):
+            harness.runner(engine=engine).run(uris)
+        for _ in range(2):
+            assert sorted(recovery(harness).open_ids())
+    assert deaths(harness, "killer")[0] == (True, False)
+    assert deaths(harness, "killer")[-1][0]
+    with pytest.raises(DiedError):
+        harness.runner(engine=engine).run([uris[1]])
+    recovery(harness).open_ids()
+    assert deaths(harness, "killer")[-1] == (True, True)
+
+
+def test_an_attempt_of_a_run_that_lives_is_no_death() -> None:
+    """Recovery records nothing about what another driver is working on."""
+    harness = Harness()
+    other = harness.app()
+    uri = harness.deliver("m1", GOOD)
+    with other.heartbeat:
+        with pytest.raises(DiedError):
+            other.batch_runner(FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
+        assert recovery(harness).open_ids() == ["m1"]
+        assert deaths(harness, "m1") == [(False, False)]
+
+
+def test_an_open_manifest_without_readable_records_keeps_no_other_from_recovery() -> None:
+    """It is left to the work on it, which tells of it."""
+    harness = Harness()
+    for name in ("m1", "m2"):
+        with pytest.raises(DiedError):
+            harness.runner(engine=FailingEngine(harness.store, DiedError(), {name: 1})).run(
+                [harness.deliver(name, GOOD)]
+            )
+    harness.store.put(harness.layout.accepted("m1"), b"?")
+    assert recovery(harness).open_ids() == ["m1", "m2"]
+    assert deaths(harness, "m2") == [(True, True)]

@@ -10,8 +10,8 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine
-from compactor.job import service as service_module
-from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, SWEEP_SECONDS, Service
+from compactor.job.run_report import ManifestsUnfinished
+from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, ONCE_TRIES, SWEEP_SECONDS, Service
 from tests.support.fakes import FailingEngine, ListSource
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -19,11 +19,6 @@ from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 @pytest.fixture
 def harness() -> Harness:
     return Harness()
-
-
-@pytest.fixture(autouse=True)
-def _no_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "FIRST_PAUSE_SECONDS", 0.0)
 
 
 def service(harness: Harness, source: ListSource, engine: Engine | None = None) -> Service:
@@ -151,39 +146,50 @@ def test_new_work_arrives(harness: Harness) -> None:
     harness.check_exact()
 
 
-def test_stop_finishes_the_batch(harness: Harness) -> None:
-    """A stop in the middle of a batch lets that batch come to its end and begins no other."""
+def test_stop_finishes_what_is_in_flight(harness: Harness) -> None:
+    """A stop lets the manifests in flight come to their end and begins no other."""
     for number in range(4):
         harness.deliver(f"m{number}", GOOD)
     app = harness.app(on_crash_point=lambda step, _: job.stop() if step == CrashPoint.INSPECTED else None)
     stream = source(harness, batch_size=2)
     job = app.service_on(harness.engine(), stream)
     report = job.run(once=False)
-    assert (report.committed, len(harness.waiting())) == (2, 2)
+    assert 1 <= report.committed <= harness.settings.stream.manifests_in_flight
+    assert len(harness.waiting()) == 4 - report.committed
     harness.run_once()
     harness.check_exact()
 
 
-def test_restarts_after_failures(harness: Harness) -> None:
-    """A failed batch restarts the stream, which gets everything done in the end."""
+def test_tries_failed_manifests_again(harness: Harness) -> None:
+    """A failed manifest is tried again in the same run; its stream goes on meanwhile."""
     uris = [harness.deliver(f"m{number}", GOOD) for number in range(3)]
     stream = source(harness)
     report = service(harness, stream, FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 2})).run(once=True)
-    assert (report.committed, report.failures) == (len(uris), {})
-    assert stream.starts > 1
+    assert (report.committed, report.failures, stream.starts) == (len(uris), {}, 1)
     harness.check_exact()
 
 
-def test_gives_up_on_a_batch(harness: Harness) -> None:
-    """Trouble that does not pass ends the process with the error, after a fixed number of restarts."""
+def test_gives_up_on_a_manifest(harness: Harness) -> None:
+    """A run that is to end gives up on a manifest after a fixed number of tries, and fails; the next run goes on."""
     harness.deliver("m1", GOOD)
-    stream = source(harness)
     engine = FailingEngine(harness.store, StoreUnavailable("503 from afar"), {"m1": 1000})
-    with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
-        service(harness, stream, engine).run(once=True)
-    assert stream.starts == MAX_CONSECUTIVE_FAILURES + 1
+    with pytest.raises(ManifestsUnfinished, match=r"1 manifests are not done; manifest m1: 503 from afar"):
+        service(harness, source(harness), engine).run(once=True)
+    assert engine.tries == ONCE_TRIES
     harness.run_once()
     harness.check_exact()
+
+
+def test_leaves_a_manifest_whose_next_attempt_is_due_much_later(harness: Harness) -> None:
+    """A run that is to end does not wait for hours, and says when the manifest is due."""
+    harness = Harness(stream={"retry_pause_seconds": 3600})
+    uri = harness.deliver("m1", GOOD)
+    engine = FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 1})
+    harness.runner(engine=engine).run([uri])
+    with pytest.raises(ManifestsUnfinished, match=r"its next attempt is due at 2026-01-02 1\d:\d\d:\d\d UTC"):
+        service(harness, source(harness)).run(once=True)
+    harness.clock.advance(3600)
+    assert service(harness, source(harness)).run(once=True).committed == 1
 
 
 def test_gives_up_on_a_stream_that_cannot_start(harness: Harness) -> None:
@@ -195,12 +201,11 @@ def test_gives_up_on_a_stream_that_cannot_start(harness: Harness) -> None:
 
 
 def test_begins_again_after_passing_trouble(harness: Harness) -> None:
-    """Progress sets the count of failures back."""
+    """Progress sets the count of failures of the stream back."""
     for number in range(3):
         harness.deliver(f"m{number}", GOOD)
     stream = source(harness, fail_starts=MAX_CONSECUTIVE_FAILURES)
-    engine = FailingEngine(harness.store, StoreUnavailable("503"), {"m1": 8})
-    assert service(harness, stream, engine).run(once=True).committed == 3
+    assert service(harness, stream).run(once=True).committed == 3
 
 
 def test_what_recovery_cannot_finish_fails_the_run(harness: Harness) -> None:
@@ -210,7 +215,7 @@ def test_what_recovery_cannot_finish_fails_the_run(harness: Harness) -> None:
         harness.runner(on_crash_point=_die_when_attempted).run([uri])
     harness.store.delete([uri])
     engine = FailingEngine(harness.store, StoreUnavailable("503 from afar"), {"m1": 1_000})
-    with pytest.raises(CompactorError, match=r"failed 7 times in a row.*503 from afar"):
+    with pytest.raises(ManifestsUnfinished, match="503 from afar"):
         service(harness, source(harness), engine).run(once=True)
     assert service(harness, source(harness)).run(once=True).committed == 1
 
@@ -226,6 +231,7 @@ def test_one_manifest_in_lasting_trouble_stops_no_other(harness: Harness) -> Non
         service(harness, source(harness, batch_size=4), engine).run(once=True)
     assert harness.waiting() == [stuck]
     assert all(isinstance(harness.outcome(f"m{number}"), Commit) for number in range(len(neighbours)))
+    harness.clock.advance(600)
     harness.run_once()
     harness.check_exact()
 
@@ -286,7 +292,7 @@ def test_heartbeat(harness: Harness) -> None:
     stream = source(harness, on_wait)
     job = service(harness, stream)
     job.run(once=False)
-    assert harness.metrics.emitted == [{"Heartbeat": 1}] * 5
+    assert harness.metrics.emitted == [{"Heartbeat": 1, "ManifestsRetrying": 0}] * 5
 
 
 def test_no_heartbeat_beside_a_batch(harness: Harness) -> None:

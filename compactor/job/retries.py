@@ -1,0 +1,65 @@
+"""Manifests whose next attempt is due later. What is in memory here follows from the records: losing it is harmless."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from compactor.core.backoff import pause_seconds
+from compactor.job.batches import BatchResult, Postponed
+from compactor.job.intake import Delivery
+
+LONGEST_UNRECORDED_PAUSE_SECONDS = 60.0
+"""The longest pause after a failure that is on no record: of the publication, or of a store that takes no record."""
+
+
+@dataclass(slots=True)
+class Retries:
+    """The manifests that this run tries again later.
+
+    Attributes:
+        first_pause_seconds: The longest pause after the first failure that is on no record.
+        monotonic: A clock that never jumps, for waiting.
+    """
+
+    first_pause_seconds: float
+    monotonic: Callable[[], float] = time.monotonic
+    _due: dict[str, tuple[float, Delivery]] = field(default_factory=dict)
+    _failures: Counter[str] = field(default_factory=Counter)
+
+    def __contains__(self, manifest_id: str) -> bool:
+        return manifest_id in self._due
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, batch: BatchResult, now: datetime) -> None:
+        """Note what a batch postponed."""
+        self._failures.update(batch.failures.keys())
+        for manifest_id, postponed in batch.postponed.items():
+            self._due[manifest_id] = self.monotonic() + self._pause(manifest_id, postponed, now), postponed.delivery
+        for result in batch.results:
+            self._due.pop(result.manifest_id, None)
+
+    def take_due(self) -> list[Delivery]:
+        """Return and forget the manifests that are due now."""
+        now = self.monotonic()
+        due = [manifest_id for manifest_id, (moment, _) in self._due.items() if moment <= now]
+        return [self._due.pop(manifest_id)[1] for manifest_id in due]
+
+    def has_due_within(self, seconds: float, *, tries: int) -> bool:
+        """Return whether a manifest that failed fewer times in this run is due within some seconds."""
+        limit = self.monotonic() + seconds
+        return any(moment <= limit and self._failures[each] < tries for each, (moment, _) in self._due.items())
+
+    def _pause(self, manifest_id: str, postponed: Postponed, now: datetime) -> float:
+        if postponed.due_at is not None:
+            return max(0.0, (postponed.due_at - now).total_seconds())
+        return pause_seconds(
+            max(self._failures[manifest_id], 1),
+            first_seconds=self.first_pause_seconds,
+            longest_seconds=LONGEST_UNRECORDED_PAUSE_SECONDS,
+            chance=random.random(),  # noqa: S311 - it spreads pauses, nothing else
+        )

@@ -1,0 +1,11 @@
+"""Short pauses for all tests of the job."""
+
+import pytest
+
+from compactor.job import service
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(service, "ONCE_SECONDS", 0.5)
