@@ -26,7 +26,7 @@ class Runs:
     """The runs that work on one state prefix.
 
     Attributes:
-        clock: Tells the age of heartbeats; the clocks of different machines must agree within seconds.
+        clock: Tells the age of heartbeats, which the store dates, so that the writer's clock does not matter.
         processes: Tells at once that a run of the same machine is dead.
     """
 
@@ -37,12 +37,13 @@ class Runs:
 
     def living(self) -> list[RunHeartbeat]:
         """The last heartbeat of each living run."""
-        return [beat for beat in self._heartbeats() if self._is_fresh(beat)]
+        return [beat for beat, written_at in self._heartbeats() if self._is_fresh(beat, written_at)]
 
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
         """Return those of the given runs that are alive."""
-        beats = (self._heartbeat_of(self.layout.run(run_id)) for run_id in run_ids)
-        return frozenset(beat.run_id for beat in beats if beat is not None and self._is_fresh(beat))
+        infos = (self.store.stat(self.layout.run(run_id)) for run_id in run_ids)
+        beats = ((self._heartbeat_of(info.uri), info.modified_at) for info in infos if info is not None)
+        return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
     def ask_to_stop(self, run_id: str) -> None:
         """Ask a run to end after the batch in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
@@ -55,7 +56,7 @@ class Runs:
 
     def last_sign_at(self) -> datetime | None:
         """Return the time of the latest heartbeat of any run, living or dead; None if there is none."""
-        return max((beat.heartbeat_at for beat in self._heartbeats()), default=None)
+        return max((written_at for _, written_at in self._heartbeats()), default=None)
 
     def forget_dead(self) -> None:
         """Delete the heartbeats and stop requests of runs that died long ago."""
@@ -63,19 +64,20 @@ class Runs:
         listed = self.store.list(self.layout.runs_folder)
         self.store.delete([info.uri for info in listed if info.modified_at < limit])
 
-    def _heartbeats(self) -> Iterator[RunHeartbeat]:
+    def _heartbeats(self) -> Iterator[tuple[RunHeartbeat, datetime]]:
+        """Each heartbeat, with the store's time of it."""
         for info in self.store.list(self.layout.runs_folder):
             beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
             if beat is not None:
-                yield beat
+                yield beat, info.modified_at
 
     def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
         with suppress(ObjectNotFound, ValueError):  # an unreadable heartbeat counts as none
             return RunHeartbeat.model_validate_json(self.store.read(uri))
         return None
 
-    def _is_fresh(self, beat: RunHeartbeat) -> bool:
-        if (self.clock.now() - beat.heartbeat_at).total_seconds() > LIFE_SECONDS:
+    def _is_fresh(self, beat: RunHeartbeat, written_at: datetime) -> bool:
+        if (self.clock.now() - written_at).total_seconds() > LIFE_SECONDS:
             return False
         return not self.processes.is_gone(ProcessName(beat.host, beat.process_id))
 
@@ -89,14 +91,25 @@ class Heartbeat:
         clock: Gives the time of each heartbeat.
         run_id: This run.
         process: The process of this run.
+        learn_time: Called with the store's time of each heartbeat.
     """
 
-    def __init__(self, store: ObjectStore, layout: Layout, clock: Clock, run_id: str, process: ProcessName) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        layout: Layout,
+        clock: Clock,
+        run_id: str,
+        process: ProcessName,
+        *,
+        learn_time: Callable[[datetime], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._layout = layout
         self._clock = clock
         self.run_id = run_id
         self._process = process
+        self._learn_time = learn_time
         self._started_at = clock.now()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -139,6 +152,9 @@ class Heartbeat:
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())
+            written = self._store.stat(self._layout.run(self.run_id))
+            if written is not None:
+                self._learn_time(written.modified_at)
             if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")
                 self._on_stop_request()

@@ -55,7 +55,8 @@ class App(EngineComponents):
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
-        return Heartbeat(self.store, self.layout, self.clock, self.run_id, MachineProcesses().this())
+        process = MachineProcesses().this()
+        return Heartbeat(self.store, self.layout, self.clock, self.run_id, process, learn_time=self.clock.learn)
 
     @cached_property
     def planner(self) -> Planner:

@@ -17,6 +17,7 @@ from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
+from compactor.ledger.store_clock import StoreClock
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
@@ -45,10 +46,7 @@ class Components:
         self.settings = settings
         # An attribute that is set hides the cached property of the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
-
-    @cached_property
-    def clock(self) -> Clock:
-        return SystemClock()
+        self.clock = StoreClock(replacements.get("clock") or SystemClock())
 
     @cached_property
     def run_id(self) -> str:

@@ -4,12 +4,15 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack, suppress
+from datetime import timedelta
 
 import pytest
 
 from compactor.adapters.local.processes import MachineProcesses
+from compactor.adapters.memory.store import ManualClock
 from compactor.core.ports import ProcessName
 from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs
+from compactor.ledger.store_clock import StoreClock
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 
@@ -128,3 +131,27 @@ def test_processes_of_this_machine(reaped: bool) -> None:
             child.wait(0.01) if reaped else None
     assert not processes.is_gone(ProcessName("elsewhere", child.pid))
     child.wait()
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_a_clock_that_is_wrong_changes_nothing(hours: int) -> None:
+    """A dead run whose machine's clock ran hours ahead or behind is as dead, and as alive before, as any other."""
+    harness = Harness()
+    wrong = ManualClock(harness.clock.now() + timedelta(hours=hours))
+    right = StoreClock(wrong)
+    with Heartbeat(harness.store, harness.layout, right, "a", ProcessName("here", 1), learn_time=right.learn):
+        assert right.now() == harness.clock.now()
+        assert runs(harness).living_among(["a"]) == {"a"}
+        assert Runs(harness.store, harness.layout, right, NamedProcesses(1)).living_among(["a"]) == {"a"}
+        harness.clock.advance(LIFE_SECONDS + 1)
+        assert (runs(harness).living_among(["a"]), runs(harness).living()) == (set(), [])
+
+
+def test_a_difference_that_no_store_can_tell_is_none() -> None:
+    """Times that are given to the second do not make the clock jump."""
+    machine = ManualClock()
+    clock = StoreClock(machine)
+    clock.learn(machine.now() - timedelta(seconds=1.9))
+    assert clock.now() == machine.now()
+    clock.learn(machine.now() - timedelta(seconds=2.1))
+    assert clock.now() == machine.now() - timedelta(seconds=2.1)
