@@ -1,0 +1,191 @@
+"""Trouble that stays: brown-outs, killers and closed input, over several processes, beside manifests that are fine."""
+
+import random
+import threading
+
+import pytest
+
+from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.ports import ObjectInfo
+from compactor.core.records import Commit, DeadLetter
+from compactor.engines.engine import Staged, StageRequest
+from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
+from tests.support.harness import DAY, GOOD, Harness
+
+ALWAYS = 1_000_000
+
+
+def letters(harness: Harness) -> set[str]:
+    found = (info.uri for info in harness.store.list(harness.layout.failed_folder))
+    return {uri.rsplit("/", 1)[-1].removesuffix(".reason.json") for uri in found if uri.endswith(".reason.json")}
+
+
+@pytest.mark.parametrize("killers", [3, 24])
+def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
+    """However many manifests kill their workers, the first process commits the others and blames the killers alone."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    bad = {f"bad{number}" for number in range(killers)}
+    for name in sorted(bad):
+        harness.deliver(name, GOOD)
+    with pytest.raises(CompactorError):
+        harness.run_once(engine=FailingEngine(harness.store, EngineFailed("a worker was killed")))
+    for number in range(5):
+        harness.deliver(f"good{number}", GOOD)
+    engine = FailingEngine(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    try:
+        report = harness.run_once(engine=engine)
+        assert report.committed == 5
+    except CompactorError:
+        pass
+    assert all(isinstance(harness.outcome(f"good{number}"), Commit) for number in range(5))
+    for number in range(6):
+        if letters(harness) == bad:
+            break
+        harness.clock.advance(600)
+        harness.deliver(f"later{number}", GOOD)
+        try:
+            harness.run_once(engine=engine)
+        except CompactorError:
+            harness.clock.advance(1)
+    assert letters(harness) <= bad
+
+
+def test_killers_become_dead_letters_beside_commits() -> None:
+    """Once others get through, manifests that always fail run out of attempts."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    bad = [f"bad{number}" for number in range(4)]
+    engine = FailingEngine(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    for name in bad:
+        harness.deliver(name, GOOD)
+    for number in range(12):
+        harness.clock.advance(600)
+        harness.deliver(f"good{number}", GOOD)
+        try:
+            harness.run_once(engine=engine)
+            break
+        except CompactorError:
+            continue
+    assert letters(harness) == set(bad)
+    assert {harness.dead_letter(name).reason for name in bad} == {"retries_exhausted"}
+
+
+class BrownOut(FaultyStore):
+    """Refuses calls by chance."""
+
+    def __init__(self, harness: Harness, share: float, seed: int) -> None:
+        super().__init__(harness.store)
+        self._share, self._random, self._chance_lock = share, random.Random(seed), threading.Lock()
+
+    def _call(self, method: str, uri: str, work):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+        with self._chance_lock:
+            refused = self._random.random() < self._share
+        if refused:
+            raise StoreUnavailable(f"{uri}: 503 Slow Down")
+        return super()._call(method, uri, work)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_brown_out_makes_no_dead_letter(seed: int) -> None:
+    """A store that refuses most calls, over three processes, costs time and nothing else."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    for number in range(20):
+        harness.deliver(f"m{number}", GOOD)
+    for process in range(3):
+        store = BrownOut(harness, 0.6, seed * 10 + process)
+        try:
+            harness.run_once(store=store, engine=PlainEngine(store, rows_per_file=2))
+        except CompactorError:
+            harness.clock.advance(600)
+    assert letters(harness) == set()
+    harness.clock.advance(600)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_workers_that_fail_for_a_while_make_no_dead_letter() -> None:
+    """Where every attempt fails for some minutes, and then none does, no manifest is blamed."""
+
+    class Sick(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            raise EngineFailed("no worker lives long")
+
+    harness = Harness(stream={"manifests_in_flight": 4})
+    for number in range(12):
+        harness.deliver(f"m{number}", GOOD)
+    for _ in range(3):
+        with pytest.raises(CompactorError):
+            harness.run_once(engine=Sick(harness.store))
+        harness.clock.advance(600)
+    assert letters(harness) == set()
+    assert harness.run_once().committed == 12
+    harness.check_exact()
+
+
+def test_a_manifest_object_that_may_not_be_read_stops_no_other() -> None:
+    """It is told of, and stays where it is."""
+    harness = Harness()
+    closed = harness.deliver("closed", GOOD)
+    harness.deliver("good", GOOD)
+    store = FaultyStore(harness.store)
+    store.deny(closed)
+    report = harness.run_once(store=store)
+    assert (report.committed, list(report.stuck), harness.waiting()) == (1, ["closed"], [closed])
+    assert "expected to be allowed to read the manifest" in report.stuck["closed"]
+
+
+def test_input_that_becomes_unreadable_while_it_is_read() -> None:
+    """A refusal in the middle of a file is that file's trouble."""
+
+    class Closing(FaultyStore):
+        def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+            if start:
+                self.deny(uri)
+            return super().read_range(uri, start, length, etag=etag)
+
+    harness = Harness()
+    harness.deliver("m1", b'{"id": "1", "text": "' + b"x" * (9 << 20) + b'"}\n', GOOD)
+    harness.run_once(store=Closing(harness.store))
+    assert [file.status for file in harness.commit("m1").files] == ["forbidden", "compacted"]
+
+
+def test_work_goes_on_beside_a_slow_manifest() -> None:
+    """No micro-batch waits for its slowest manifest."""
+    harness = Harness(stream={"manifests_in_flight": 2, "max_manifests_per_trigger": 2})
+    done = threading.Event()
+    seen: list[str] = []
+
+    class Slow(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            if request.manifest.manifest_id == "a-slow":
+                assert done.wait(30)
+            else:
+                seen.append(request.manifest.manifest_id)
+                if len(seen) == 8:
+                    done.set()
+            return super().stage(request)
+
+    for name in ("a-slow", *(f"m{number}" for number in range(8))):
+        harness.deliver(name, GOOD)
+    assert harness.run_once(engine=Slow(harness.store)).committed == 9
+    harness.check_exact()
+
+
+def test_dead_letters_do_not_queue_behind_each_other() -> None:
+    """Refused manifests are buried in all slots at once."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    barrier = threading.Barrier(4, timeout=30)
+
+    class Meeting(FaultyStore):
+        def put(self, uri: str, data: bytes) -> None:
+            if uri.endswith(".reason.json"):
+                barrier.wait()
+            super().put(uri, data)
+
+        def stat(self, uri: str) -> ObjectInfo | None:
+            return super().stat(uri)
+
+    for number in range(4):
+        harness.put_manifest(f"bad{number}.json", b"no json")
+    assert harness.run_once(store=Meeting(harness.store)).dead_lettered == 4
+    assert isinstance(harness.ledger.outcome(ManifestKey(DAY, "bad0")), DeadLetter)
