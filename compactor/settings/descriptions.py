@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
-from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Expected
+from compactor.settings.validation import Expected
 
 UNITS = ("bytes", "seconds", "days", "manifests", "columns", "attempts", "failures")
 """Units of numbers. The name of a numeric key contains one of these words."""
@@ -19,11 +19,6 @@ def default_of(field: FieldInfo) -> Any:
     return field.get_default(call_default_factory=True)
 
 
-def environment_name(section: str, key: str) -> str:
-    """The environment variable that overrides a key."""
-    return f"{ENV_PREFIX}{section.upper()}{ENV_SEPARATOR}{key.upper()}"
-
-
 def unit(key: str, field: FieldInfo) -> str:
     """The unit of a numeric key, taken from its name; empty for other keys."""
     if field.annotation not in {int, float}:
@@ -32,7 +27,7 @@ def unit(key: str, field: FieldInfo) -> str:
 
 
 def type_in_words(key: str, field: FieldInfo) -> str:
-    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000` or `> 0, up to 316,224,000 (10 years)`."""
+    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000` or `> 0, up to 10 years`."""
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
@@ -67,13 +62,13 @@ def _bounds(key: str, field: FieldInfo) -> str:
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()
     }
-    highest = shown["le"] + _years(key, field, found["le"])
+    highest = _years(key, field, found["le"]) or shown["le"]
     return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"
 
 
 def _years(key: str, field: FieldInfo, bound: float) -> str:
     years = bound / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
-    return f" ({years:g} years)" if years >= 1 else ""
+    return f"{years:g} years" if years >= 1 else ""
 
 
 def _either(choices: list[str]) -> str:

@@ -53,12 +53,12 @@ class Input(Section):
         default="full",
         description='"full" inspects every line for new keys; "declared" reads only the columns of schema.file',
     )
-    max_line_bytes: int = Field(default=16 * MIB, ge=1, le=GIB, description="longest line; longer ones are rejected")
+    max_line_bytes: int = Field(default=16 * MIB, ge=1, le=GIB, description="longest line; longer lines are rejected")
     max_decompressed_bytes: int = Field(
         default=8 * GIB, ge=1, le=TIB, description="largest decoded size of a file; larger files are quarantined"
     )
     on_changed_file: Literal["skip", "read"] = Field(
-        default="skip", description="what to do with a file that changed since its manifest was written"
+        default="skip", description="whether to skip or read a file that changed after its manifest was written"
     )
 
 
@@ -67,15 +67,15 @@ class Schema(Section):
 
     file: FilePlace = Field(
         default="",
-        description='schema file (TOML) with columns and types; empty: all columns are strings; required by "declared"',
+        description='TOML file of columns and types; empty: all columns are strings; required by "declared"',
     )
     names: Literal["safe", "exact"] = Field(
         default="safe", description='"safe" makes column names that Athena and Glue accept; "exact" keeps the JSON keys'
     )
     max_columns: int = Field(
-        default=2000, ge=1, le=10_000, description="most columns; further keys go to _rescued_data"
+        default=2000, ge=1, le=10_000, description="most columns; values of further keys go to _rescued_data"
     )
-    metadata_columns: MetadataColumns = Field(default=(), description="columns that record the origin of each row")
+    metadata_columns: MetadataColumns = Field(default=(), description="columns with the origin of each row")
 
 
 class Output(Section):
@@ -93,7 +93,7 @@ class Convert(Section):
 
     engine: Literal["auto", "spark", "native"] = Field(
         default="auto",
-        description='"native" is faster and needs its wheel; "spark" needs none; "auto" prefers native where installed',
+        description='"native" is faster and needs its wheel; "auto" takes native if it is installed, else Spark',
     )
 
 
@@ -133,48 +133,44 @@ class Control(Section):
     """What the control plane watches, its limits, and where it sends notifications."""
 
     job_name: Dimension = Field(default="compactor", description="name of the Glue job; a dimension of every metric")
-    queue_url: QueueUrl = Field(default="", description="SQS queue of S3 events; may be empty")
-    dead_letter_queue_url: QueueUrl = Field(default="", description="its dead-letter queue; may be empty")
-    topic_arn: TopicArn = Field(default="", description="SNS topic for notifications; may be empty")
+    queue_url: QueueUrl = Field(default="", description="SQS queue of S3 events")
+    dead_letter_queue_url: QueueUrl = Field(default="", description="its dead-letter queue")
+    topic_arn: TopicArn = Field(default="", description="SNS topic for notifications")
     mode: Literal["always", "on_work", "never"] = Field(
         default="always",
         description='"always" keeps the job running; "on_work" runs it only while work waits; "never" drains it',
     )
     sla_seconds: Seconds = Field(
         default=900,
-        description="alert when a manifest waits longer than this; processing one should take less than half",
+        description="alert when a manifest waits longer; processing one should take less than half",
     )
-    start_grace_seconds: Seconds = Field(default=600, description="time a new run has until its first heartbeat")
+    start_grace_seconds: Seconds = Field(default=600, description="longest time until the first heartbeat of a run")
     hang_seconds: float = Field(
         default=300,
         ge=60,
         le=7 * 86_400,
         allow_inf_nan=False,
-        description="stop a run whose heartbeat is older than this while work waits",
+        description="stop a run whose heartbeat is older while work waits",
     )
     stall_seconds: Seconds = Field(
         default=3600, description="drain a run that commits nothing for this long while work waits"
     )
-    drain_seconds: Seconds = Field(default=900, description="time a draining run has before it is stopped")
-    expired_grace_seconds: Seconds = Field(default=600, description="time Glue has to restart an expired run")
-    backoff_first_seconds: Seconds = Field(
-        default=60, description="first back-off after a failed run; doubles with each further failure"
-    )
+    drain_seconds: Seconds = Field(default=900, description="time until a draining run is stopped")
+    expired_grace_seconds: Seconds = Field(default=600, description="time for Glue to restart an expired run")
+    backoff_first_seconds: Seconds = Field(default=60, description="first back-off; doubles with each failed run")
     backoff_longest_seconds: Seconds = Field(default=900, description="longest back-off")
     breaker_failures: int = Field(
         default=5, ge=1, le=1000, description="failed runs within the window that open the breaker"
     )
-    breaker_window_seconds: Seconds = Field(default=3600, description="window in which failed runs are counted")
+    breaker_window_seconds: Seconds = Field(default=3600, description="window in which failed runs count")
     breaker_cooldown_seconds: Seconds = Field(
-        default=3600, description="time from the last failure until the breaker allows one trial run"
+        default=3600, description="time from the last failure to the next trial run"
     )
     idle_stop_seconds: Seconds = Field(default=1800, description='for "on_work": stop after this long without work')
     backlog_start_manifests: int = Field(
         default=1, ge=1, le=1_000_000, description='for "on_work": waiting manifests that start the job'
     )
-    maintenance_window: Window = Field(
-        default="", description='maintenance window of the Glue job in UTC, such as "Sun:10"; may be empty'
-    )
+    maintenance_window: Window = Field(default="", description="maintenance window of the Glue job, in UTC")
 
 
 class Retention(Section):
@@ -191,10 +187,8 @@ class Retention(Section):
 class Aws(Section):
     """The AWS endpoint. Empty values are taken from the environment."""
 
-    region: Region = Field(default="", description='AWS region such as "eu-central-1"; empty: from the environment')
-    endpoint_url: Endpoint = Field(
-        default="", description='another endpoint than AWS, such as "http://127.0.0.1:5000"; may be empty'
-    )
+    region: Region = Field(default="", description="AWS region")
+    endpoint_url: Endpoint = Field(default="", description="endpoint to use instead of AWS")
     timeout_seconds: float = Field(
         default=60,
         ge=1,
@@ -209,9 +203,7 @@ class Metrics(Section):
 
     namespace: Namespace = Field(default="Compactor", description="CloudWatch namespace")
     environment: Dimension = Field(default="local", description='such as "prod"; a dimension of every metric')
-    sink: Literal["cloudwatch", "log", "none"] = Field(
-        default="log", description='where metrics go; "log" writes them to the log'
-    )
+    sink: Literal["cloudwatch", "log", "none"] = Field(default="log", description="where metrics go")
 
 
 class Spark(Section):
