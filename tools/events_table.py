@@ -49,7 +49,7 @@ def events_table() -> str:
 def fields_table() -> str:
     """The fields that the logger adds to events, and those with the same meaning in many events, in Markdown."""
     rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
-    rows += [f"| `{name}` | {meaning}; on events that list it without a meaning |" for name, meaning in _shared()]
+    rows += [f"| `{name}` | {meaning}; on the events that list it |" for name, meaning in _shared()]
     return "\n".join(["| field | meaning |", "|---|---|", *rows])
 
 

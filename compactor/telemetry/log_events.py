@@ -77,18 +77,18 @@ COMMON_FIELDS = {
     "time": "UTC, ISO 8601",
     "level": "severity",
     "event": "name of the event",
-    "run_id": "the run of the job; absent outside a run",
+    "run_id": "run of the job; only during a run",
     "next": "next action; on warnings and errors",
     "traceback": "call stack of an unexpected error, without values",
 }
 """Fields that the log adds to every event."""
 
-OF_THE_ERROR = "the next action of the error's class"
+OF_THE_ERROR = "the next action of the error"
 """The next action of events that report errors of several classes, each of which has its own."""
 
 _MANIFEST = "manifest"
 _ERROR = "error"
-_NO_NEED = "none; if it repeats, check what the error names"
+_NO_NEED = "if it repeats, fix what the error names"
 
 _OF_THE_JOB = (
     LogEvent(
@@ -104,7 +104,7 @@ _OF_THE_JOB = (
     LogEvent(
         "manifests.unseen_by_stream",
         "info",
-        "the watched prefix holds manifests that Spark's file source does not deliver; the job processes them now",
+        "the job processes manifests that Spark's file source does not deliver",
         {"manifests": "number of them"},
     ),
     LogEvent(
@@ -129,7 +129,7 @@ _OF_THE_JOB = (
     LogEvent(
         "run.heartbeat_failed",
         "warning",
-        "the run could not write its heartbeat; other runs may consider it dead, which costs at most one attempt",
+        "the run could not write its heartbeat; another run may consider it dead, which costs at most one attempt",
         {"error": _ERROR},
         _NO_NEED,
     ),
@@ -145,7 +145,7 @@ _OF_THE_JOB = (
         "error",
         "a command or the job hit an unexpected error",
         {"command": "name of the command", "error": _ERROR},
-        "run it again; nothing was lost. If it returns, report it with its traceback",
+        "run it again; nothing was lost. If it fails again, report the traceback",
     ),
 )
 
@@ -170,26 +170,26 @@ _OF_MANIFESTS = (
         "warning",
         "a manifest became a dead letter; none of its rows are in the output",
         {"manifest_id": _MANIFEST, "reason": "one of `manifest.REASONS`", "message": "what was wrong, and where"},
-        "fix what the message names, then run `compactor redrive manifests`",
+        "fix what the message names; `compactor redrive manifests`",
     ),
     LogEvent(
         "manifest.failed",
         "error",
-        "an attempt at a manifest failed; the job retries it and makes it a dead letter once its attempts run out",
+        "an attempt failed; the job retries, and after stream.max_attempts makes the manifest a dead letter",
         {"manifest_id": _MANIFEST, "error": _ERROR},
-        "none if the next attempt works; else fix what the error names before the attempts run out",
+        "if the next attempt fails too, fix what the error names",
     ),
     LogEvent(
         "manifest.stuck",
         "error",
-        "a manifest needs an operator; it stays as it is, and the job goes on with the others",
+        "a manifest needs an operator; the job continues with the others",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         OF_THE_ERROR,
     ),
     LogEvent(
         "commit.not_remembered",
         "warning",
-        "the summary of a commit could not be saved, so sizing does not learn from it; the commit holds",
+        "the summary of a commit could not be saved for sizing; the commit is valid",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         _NO_NEED,
     ),
@@ -221,7 +221,7 @@ _OF_RETENTION = (
         "warning",
         "the daily clean-up failed; the job retries it later",
         {"error": _ERROR},
-        "none; if it fails for days, fix what the error names and run `compactor clean`",
+        "if it fails for days, fix what the error names; `compactor clean`",
     ),
 )
 
@@ -245,7 +245,7 @@ _OF_BUILDING = (
         "error",
         "a message is not an S3 event; SQS moves it to the dead-letter queue",
         {"message_id": "SQS message id", "error": _ERROR},
-        "read it in the dead-letter queue, fix the sender, and move it back if it announces files",
+        "read it in the dead-letter queue and fix the sender; move it back if it announces files",
     ),
     LogEvent(
         "group.not_built",
@@ -257,10 +257,9 @@ _OF_BUILDING = (
     LogEvent(
         "files.held",
         "warning",
-        "another builder call holds claims on files but has not written their manifest yet; the queue "
-        "redelivers their messages",
-        {"files": "number of them", "first": "first of them", "until": "when the last claim expires"},
-        "none; if it continues after that time, check why the builder dies or times out",
+        "another builder call has claimed files but not written their manifest yet; the queue redelivers the messages",
+        {"files": "number of them", "first": "first of them", "until": "end of the last lease"},
+        "if it continues after `until`, check why the builder dies or times out",
     ),
     LogEvent(
         "planning.waiting",
@@ -286,7 +285,7 @@ _OF_BUILDING = (
         "error",
         "an object among the pending parts cannot be read; its files wait",
         {"uri": "URI of the object", "error": _ERROR},
-        "restore an earlier version; or delete it and run `compactor plan` to claim its files again",
+        "restore an earlier version; or delete it, then `compactor plan`",
     ),
     LogEvent(
         "group.not_sealed",
@@ -320,7 +319,7 @@ _OF_REDRIVING = (
         "warning",
         "a manifest, file or line cannot be redriven",
         {"manifest_id": _MANIFEST, "uri": "URI of the file; empty for all files", "why": "reason"},
-        "fix what the reason names, then redrive again",
+        "fix what `why` names; redrive",
     ),
 )
 
@@ -343,23 +342,23 @@ _OF_THE_CONTROL_PLANE = (
     LogEvent(
         "control.source_unknown",
         "warning",
-        "a source could not be read; its value counts as unknown, never as zero",
+        "the control plane could not read a source; its value counts as unknown, never as zero",
         {"source": "name of the source", "error": _ERROR},
-        "none if it passes; else check the settings and whether the control plane's role may read it",
+        "if it repeats, check the settings and the control plane's role",
     ),
     LogEvent(
         "control.notices_unread",
         "warning",
-        "the last notifications could not be read; only actions are notified",
+        "the control plane could not read its last notifications; it notifies of actions only",
         {"error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "control.not_told",
         "warning",
-        "a notification could not be sent; the next check retries",
+        "the control plane could not send a notification; the next check retries",
         {"error": _ERROR},
-        "check control.topic_arn and whether the control plane's role may publish to it",
+        "check control.topic_arn, and that the control plane's role may publish to it",
     ),
 )
 
@@ -373,37 +372,37 @@ _OF_METRICS = (
     LogEvent(
         "metrics.not_sent",
         "warning",
-        "CloudWatch did not accept metrics; they are sent again unless it refused them",
+        "CloudWatch did not accept metrics; the sender retries unless it refused them",
         {"metrics": "number of metrics", "refused": "true if a retry cannot help", "error": _ERROR},
-        "none if it passes; else check whether the role may put metrics into this namespace",
+        "if it repeats, check that the role may put metrics into this namespace",
     ),
     LogEvent(
         "metrics.not_flushed",
         "warning",
-        "metrics were still waiting when the time ran out",
+        "the time-out passed before all metrics were sent",
         {"metrics": "number of metrics", "timeout_seconds": "length of the wait"},
-        "none if it passes; else read the preceding metrics.not_sent",
+        "read the preceding metrics.not_sent",
     ),
     LogEvent(
         "metrics.dropped",
         "warning",
         "metrics were lost",
         {"values": "values lost now", "of_all": "values lost since the process started"},
-        "read the preceding metrics.not_sent; graphs have gaps, the ledger has the figures",
+        "read the preceding metrics.not_sent; the ledger has the figures",
     ),
     LogEvent(
         "metrics.unfit",
         "warning",
-        "values that are not numbers or not in the catalogue were skipped",
+        "values were skipped: not numbers, or not in the catalogue",
         {"values": "skipped values by metric name"},
-        "report it as a bug; graphs have gaps, the ledger has the figures",
+        "report a bug; the ledger has the figures",
     ),
     LogEvent(
         "metrics.not_understood",
         "warning",
         "a set of metrics could not be read",
         {"error": _ERROR},
-        "report it as a bug; graphs have gaps, the ledger has the figures",
+        "report a bug; the ledger has the figures",
     ),
 )
 

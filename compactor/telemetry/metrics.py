@@ -41,7 +41,7 @@ CATALOGUE = {
         Metric(
             "ManifestsStuck",
             "Count",
-            "manifests that need an operator; they stay as they are",
+            "manifests that need an operator",
             "read manifest.stuck in the log",
         ),
         Metric(
@@ -62,8 +62,8 @@ CATALOGUE = {
         Metric(
             "FilesQuarantined",
             "Count",
-            "quarantined input files: missing, changed, unreadable, too large or with too many keys",
-            "run `compactor trace` on one of them",
+            "quarantined input files",
+            "`compactor verify` lists them with their status",
         ),
         Metric("BytesIn", "Bytes", "stored size of the input files", "falls: producers or events stopped"),
         Metric("BytesOut", "Bytes", "size of the Parquet files", "sizing learns its ratio to BytesIn"),
@@ -77,20 +77,20 @@ CATALOGUE = {
         Metric(
             "ArrivalToVisibleSeconds",
             "Seconds",
-            "time from a file's event, or else its manifest's creation, until its rows are visible; one value a file",
-            "p99 above the SLA: check queue, manifests and batches; redriven files count with their full age",
+            "time from a file's event (else its manifest's creation) until its rows are visible; one value a file",
+            "p99 above the SLA: check queue, manifests and batches; a redriven file counts with its full age",
         ),
         Metric(
             "ValuesRescued",
             "Count",
-            "values that do not fit the type of their column, kept as text in _rescued_data",
+            "values kept in _rescued_data because they do not fit the type of their column",
             "rises: a producer changed its events, or the schema file is wrong",
         ),
         Metric(
             "BinsRedone",
             "Count",
-            "bins of input files converted again because new keys appeared",
-            "rises: producers keep adding keys; values may be used as keys",
+            "bins of input files converted again for new keys",
+            "rises: values may be used as keys",
         ),
         Metric("NewColumns", "Count", "new columns", "a producer changed its events"),
         Metric("Attempts", "Count", "attempts of the batch", "above ManifestsCommitted: read the attempt records"),
@@ -98,11 +98,12 @@ CATALOGUE = {
         Metric(
             "JobState",
             "Count",
-            "state of the Glue job each minute: 2 running, 1 starting or stopping, 0 no run, -1 no run and the breaker "
-            "open after too many failures",
-            "below 2 for long: run `compactor control --dry-run`; -1: fix the cause, then close the breaker",
+            "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",
+            "below 2 for long: `compactor control --dry-run`; -1: fix the cause, close the breaker",
         ),
-        Metric("Restarts", "Count", "runs that the control plane started", "rises: read the reasons in its messages"),
+        Metric(
+            "Restarts", "Count", "runs that the control plane started", "rises: read the reasons in its notifications"
+        ),
         Metric("QueueDepth", "Count", "S3 events in the queue, in flight or not", "grows: the builder is too slow"),
         Metric(
             "QueueOldestAgeSeconds",
@@ -114,13 +115,13 @@ CATALOGUE = {
             "DeadLetterDepth",
             "Count",
             "messages in the dead-letter queue",
-            "above 0: read them, fix the cause, move them back to the queue",
+            "above 0: read them, fix the cause, move them back",
         ),
         Metric(
             "ManifestsPending",
             "Count",
             "manifests in the watched prefix",
-            "grows: the job is down, hangs, or has too few workers",
+            "grows: the job is down, hangs, or needs workers",
         ),
         Metric(
             "OldestManifestAgeSeconds",
@@ -137,26 +138,26 @@ CATALOGUE = {
         Metric(
             "BytesAnnounced",
             "Bytes",
-            "stored size of the files that S3 events announced to the builder",
-            "its rate stays above InputBytesPerSecond: add workers",
+            "their stored size",
+            "rate stays above InputBytesPerSecond: add workers",
         ),
         Metric(
             "FilesSkipped",
             "Count",
-            "announced objects that are not data: empty, folder markers, outside the allowed prefixes",
-            "rises: a producer writes to the wrong place; messages.built in the log counts the reasons",
+            "announced objects that are empty, folder markers or outside the allowed prefixes",
+            "rises: a producer writes to the wrong place; the log event messages.built has the reasons",
         ),
         Metric(
             "FilesRepeated",
             "Count",
             "announced files that were claimed before",
-            "a few are normal, S3 repeats events; many: a queue's visibility timeout is too short",
+            "many: the queue's visibility timeout is too short; S3 repeats a few",
         ),
         Metric(
             "MessagesFailed",
             "Count",
             "messages that the builder returned to the queue",
-            "stays up: read the builder's log before they reach the dead-letter queue",
+            "stays up: read the builder's log",
         ),
         Metric(
             "ManifestsBuilt",
@@ -174,14 +175,14 @@ CATALOGUE = {
         Metric(
             "PartsUnreadable",
             "Count",
-            "pending parts that cannot be read; their files wait",
-            "above 0: the sealer's log names them; delete one and run `compactor plan` to claim its files again",
+            "unreadable pending parts; their files wait",
+            "above 0: see the log event part.unreadable",
         ),
         Metric(
             "EstimatedDollarsPerHour",
             "None",
             "list price of the running job's workers; with auto scaling, of its maximum",
-            "compare with `compactor cost`; changes with the number of workers",
+            "compare with `compactor cost`",
         ),
         Metric(
             "EstimatedDollarsPerTerabyte",
@@ -192,8 +193,8 @@ CATALOGUE = {
         Metric(
             "MetricsDropped",
             "Count",
-            "values that could not be sent: CloudWatch was unreachable too long, or they were not numbers",
-            "above 0: read metrics.not_sent and metrics.dropped in the log; other metrics have gaps",
+            "values that were not sent: not numbers, or CloudWatch was unreachable too long",
+            "above 0: other metrics have gaps; see the log events metrics.*",
         ),
     )
 }
