@@ -27,17 +27,14 @@ def unit(key: str, field: FieldInfo) -> str:
 
 
 def type_in_words(key: str, field: FieldInfo) -> str:
-    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000` or `> 0, up to 10 years`."""
+    """Type, choices and bounds of a key, such as `1 to 1,000` or `up to 10 years`."""
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
         return _either([f"`{choice}`" for choice in typing.get_args(field.annotation)])
     if kind in {int, float}:
-        bounds = _bounds(key, field)
-        return f"whole number, {bounds}" if kind is int else bounds
-    if said is None:
-        return "text"
-    return f"text: {said}" if kind is str else said
+        return _bounds(key, field)
+    return said or "text"
 
 
 def comment(key: str, field: FieldInfo, value: Any) -> str:
@@ -63,7 +60,7 @@ def _bounds(key: str, field: FieldInfo) -> str:
         for name, bound in found.items()
     }
     highest = _years(key, field, found["le"]) or shown["le"]
-    return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"
+    return f"{shown['ge']} to {highest}" if "ge" in shown else f"up to {highest}"
 
 
 def _years(key: str, field: FieldInfo, bound: float) -> str:

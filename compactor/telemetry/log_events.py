@@ -88,14 +88,14 @@ OF_THE_ERROR = "the next action of the error"
 
 _MANIFEST = "manifest"
 _ERROR = "error"
-_NO_NEED = "if it repeats, fix what the error names"
+_NO_NEED = "none, unless it repeats"
 
 _OF_THE_JOB = (
     LogEvent(
         "job.started",
         "info",
         "the job started on Glue",
-        {"config": "place of the settings file", "overridden": "settings that the job arguments override"},
+        {"config": "settings file", "overridden": "settings that job arguments override"},
     ),
     LogEvent("job.failed", "error", "the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
     LogEvent(
@@ -121,15 +121,15 @@ _OF_THE_JOB = (
     LogEvent(
         "stream.restarting",
         "warning",
-        "a batch or the stream failed; the stream restarts after a pause",
+        "a batch or the stream failed; the stream restarts",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
-        "none if it recovers; else read the preceding manifest.failed",
+        "none if it recovers; else read manifest.failed",
     ),
     LogEvent("run.asked_to_stop", "info", "a stop request told the run to end after its batch"),
     LogEvent(
         "run.heartbeat_failed",
         "warning",
-        "the run could not write its heartbeat; another run may consider it dead, which costs at most one attempt",
+        "the run could not write its heartbeat; another run may consider it dead",
         {"error": _ERROR},
         _NO_NEED,
     ),
@@ -144,7 +144,7 @@ _OF_THE_JOB = (
         "command.failed",
         "error",
         "a command or the job hit an unexpected error",
-        {"command": "name of the command", "error": _ERROR},
+        {"command": "its name", "error": _ERROR},
         "run it again; nothing was lost. If it fails again, report the traceback",
     ),
 )
@@ -189,7 +189,7 @@ _OF_MANIFESTS = (
     LogEvent(
         "commit.not_remembered",
         "warning",
-        "the summary of a commit could not be saved for sizing; the commit is valid",
+        "the run could not save the summary of a commit for sizing; the commit is valid",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         _NO_NEED,
     ),
@@ -219,7 +219,7 @@ _OF_RETENTION = (
     LogEvent(
         "retention.failed",
         "warning",
-        "the daily clean-up failed; the job retries it later",
+        "the daily clean-up failed; the job retries",
         {"error": _ERROR},
         "if it fails for days, fix what the error names; `compactor clean`",
     ),
@@ -245,21 +245,21 @@ _OF_BUILDING = (
         "error",
         "a message is not an S3 event; SQS moves it to the dead-letter queue",
         {"message_id": "SQS message id", "error": _ERROR},
-        "read it in the dead-letter queue and fix the sender; move it back if it announces files",
+        "read it there and fix the sender; move it back if it announces files",
     ),
     LogEvent(
         "group.not_built",
         "warning",
-        "a manifest could not be built; its messages return to the queue",
+        "the builder could not build a manifest; its messages return to the queue",
         {"manifest_id": _MANIFEST, "files": "files in it", "error": _ERROR},
         _NO_NEED,
     ),
     LogEvent(
         "files.held",
         "warning",
-        "another builder call has claimed files but not written their manifest yet; the queue redelivers the messages",
+        "another builder call holds claims on files; the queue redelivers the messages",
         {"files": "number of them", "first": "first of them", "until": "end of the last lease"},
-        "if it continues after `until`, check why the builder dies or times out",
+        "none until then; later, check why the builder dies or times out",
     ),
     LogEvent(
         "planning.waiting",
@@ -275,8 +275,8 @@ _OF_BUILDING = (
             "manifests": "manifests written",
             "sealed_parts": "parts sealed into them",
             "waiting_parts": "parts still waiting",
-            "oldest_seconds": "age of the oldest waiting part",
-            "discarded_parts": "parts whose files another planner took over",
+            "oldest_seconds": "age of the oldest one",
+            "discarded_parts": "parts whose files another planner has",
             "unreadable_parts": "objects that are not parts",
         },
     ),
@@ -290,7 +290,7 @@ _OF_BUILDING = (
     LogEvent(
         "group.not_sealed",
         "warning",
-        "parts could not be sealed into a manifest; the next sealer call retries",
+        "the sealer could not seal parts; its next call retries",
         {"date": "date of the files", "parts": "number of parts", "error": _ERROR},
         _NO_NEED,
     ),
@@ -311,7 +311,7 @@ _OF_REDRIVING = (
     LogEvent(
         "redrive.healed",
         "info",
-        "the manifest of an interrupted redrive was written now",
+        "a redrive wrote the manifest of an interrupted redrive",
         {"manifest_id": _MANIFEST, "source": "original manifest"},
     ),
     LogEvent(
@@ -331,7 +331,7 @@ _OF_THE_CONTROL_PLANE = (
         {"kind": "kind of action", "about": "what it acts on", "reason": "reason in words"},
     ),
     LogEvent("control.runs_already", "info", "the job runs already; one run is enough"),
-    LogEvent("control.other_job", "info", "a Glue event named another job", {"job": "name of that job"}),
+    LogEvent("control.other_job", "info", "a Glue event named another job", {"job": "its name"}),
     LogEvent(
         "control.action_failed",
         "warning",
@@ -343,7 +343,7 @@ _OF_THE_CONTROL_PLANE = (
         "control.source_unknown",
         "warning",
         "the control plane could not read a source; its value counts as unknown, never as zero",
-        {"source": "name of the source", "error": _ERROR},
+        {"source": "its name", "error": _ERROR},
         "if it repeats, check the settings and the control plane's role",
     ),
     LogEvent(
@@ -358,7 +358,7 @@ _OF_THE_CONTROL_PLANE = (
         "warning",
         "the control plane could not send a notification; the next check retries",
         {"error": _ERROR},
-        "check control.topic_arn, and that the control plane's role may publish to it",
+        "check control.topic_arn and the control plane's role",
     ),
 )
 
@@ -374,35 +374,35 @@ _OF_METRICS = (
         "warning",
         "CloudWatch did not accept metrics; the sender retries unless it refused them",
         {"metrics": "number of metrics", "refused": "true if a retry cannot help", "error": _ERROR},
-        "if it repeats, check that the role may put metrics into this namespace",
+        "if it repeats, check that the role may put metrics",
     ),
     LogEvent(
         "metrics.not_flushed",
         "warning",
         "the time-out passed before all metrics were sent",
         {"metrics": "number of metrics", "timeout_seconds": "length of the wait"},
-        "read the preceding metrics.not_sent",
+        "read metrics.not_sent",
     ),
     LogEvent(
         "metrics.dropped",
         "warning",
         "metrics were lost",
-        {"values": "values lost now", "of_all": "values lost since the process started"},
-        "read the preceding metrics.not_sent; the ledger has the figures",
+        {"values": "values lost now", "of_all": "values lost by this process"},
+        "read metrics.not_sent; the ledger has the figures",
     ),
     LogEvent(
         "metrics.unfit",
         "warning",
         "values were skipped: not numbers, or not in the catalogue",
         {"values": "skipped values by metric name"},
-        "report a bug; the ledger has the figures",
+        "report a bug",
     ),
     LogEvent(
         "metrics.not_understood",
         "warning",
         "a set of metrics could not be read",
         {"error": _ERROR},
-        "report a bug; the ledger has the figures",
+        "report a bug",
     ),
 )
 

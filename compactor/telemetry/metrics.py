@@ -29,7 +29,7 @@ CATALOGUE = {
         Metric(
             "ManifestsCommitted",
             "Count",
-            "manifests committed or finished by the batch",
+            "manifests that the batch committed or finished",
             "0 while work waits: read the log",
         ),
         Metric(
@@ -77,7 +77,7 @@ CATALOGUE = {
         Metric(
             "ArrivalToVisibleSeconds",
             "Seconds",
-            "time from a file's event (else its manifest's creation) until its rows are visible; one value a file",
+            "time from a file's event (else its manifest's creation) until its rows are visible",
             "p99 above the SLA: check queue, manifests and batches; a redriven file counts with its full age",
         ),
         Metric(
@@ -121,13 +121,13 @@ CATALOGUE = {
             "ManifestsPending",
             "Count",
             "manifests in the watched prefix",
-            "grows: the job is down, hangs, or needs workers",
+            "grows: check JobState, then BatchDurationSeconds",
         ),
         Metric(
             "OldestManifestAgeSeconds",
             "Seconds",
             "age of the oldest manifest in the watched prefix",
-            "above the SLA: check JobState, then BatchDurationSeconds",
+            "above the SLA: the same",
         ),
         Metric(
             "FilesAnnounced",
@@ -145,7 +145,7 @@ CATALOGUE = {
             "FilesSkipped",
             "Count",
             "announced objects that are empty, folder markers or outside the allowed prefixes",
-            "rises: a producer writes to the wrong place; the log event messages.built has the reasons",
+            "rises: a producer writes to the wrong place; read messages.built in the log",
         ),
         Metric(
             "FilesRepeated",
@@ -176,7 +176,7 @@ CATALOGUE = {
             "PartsUnreadable",
             "Count",
             "unreadable pending parts; their files wait",
-            "above 0: see the log event part.unreadable",
+            "above 0: read part.unreadable in the log",
         ),
         Metric(
             "EstimatedDollarsPerHour",
@@ -193,8 +193,8 @@ CATALOGUE = {
         Metric(
             "MetricsDropped",
             "Count",
-            "values that were not sent: not numbers, or CloudWatch was unreachable too long",
-            "above 0: other metrics have gaps; see the log events metrics.*",
+            "values that were not numbers, or CloudWatch did not take in time",
+            "above 0: other metrics have gaps; read metrics.* in the log",
         ),
     )
 }
