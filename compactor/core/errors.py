@@ -32,7 +32,7 @@ class CompactorError(Exception):
         next_move: What the operator should do next. A class without its own value inherits that of its group.
     """
 
-    next_move: ClassVar[str] = "fix what the error names, then run it again; the log shows what led to it"
+    next_move: ClassVar[str] = "fix what the error names, then run it again"
 
 
 class InputError(CompactorError):

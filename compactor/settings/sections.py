@@ -93,7 +93,7 @@ class Convert(Section):
 
     engine: Literal["auto", "spark", "native"] = Field(
         default="auto",
-        description='"native" is faster and needs its wheel; "auto" takes native if it is installed, else Spark',
+        description='"native" is faster and needs its wheel; "auto" takes native if it is installed',
     )
 
 

@@ -342,7 +342,7 @@ _OF_THE_CONTROL_PLANE = (
     LogEvent(
         "control.source_unknown",
         "warning",
-        "the control plane could not read a source; its value counts as unknown, never as zero",
+        "the control plane could not read a source; its value counts as unknown",
         {"source": "its name", "error": _ERROR},
         "if it repeats, check the settings and the control plane's role",
     ),

@@ -127,18 +127,18 @@ CATALOGUE = {
             "OldestManifestAgeSeconds",
             "Seconds",
             "age of the oldest manifest in the watched prefix",
-            "above the SLA: the same",
+            "above the SLA: check JobState, then BatchDurationSeconds",
         ),
         Metric(
             "FilesAnnounced",
             "Count",
-            "files that S3 events announced to the builder",
+            "files that S3 events announced",
             "falls: producers stopped, or the bucket's notification is gone",
         ),
         Metric(
             "BytesAnnounced",
             "Bytes",
-            "their stored size",
+            "stored size of announced files",
             "rate stays above InputBytesPerSecond: add workers",
         ),
         Metric(
@@ -193,7 +193,7 @@ CATALOGUE = {
         Metric(
             "MetricsDropped",
             "Count",
-            "values that were not numbers, or CloudWatch did not take in time",
+            "values that were not numbers, or that CloudWatch did not take in time",
             "above 0: other metrics have gaps; read metrics.* in the log",
         ),
     )
