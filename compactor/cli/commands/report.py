@@ -110,7 +110,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
-    reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     sla_seconds = app.settings.control.sla_seconds
@@ -126,17 +126,21 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 
 
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
-    settings, totals = app.settings, figures.totals
+    settings, period, totals = app.settings, figures.period, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
     shape = shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio)
     return Spending(
+        commits=totals.manifests,
+        since=period.since,
+        until=period.until,
+        input_files=totals.input_files,
+        input_bytes=totals.input_bytes,
+        at_work_seconds=totals.at_work_seconds,
+        dollars_per_hour=job.dollars_per_hour,
         job=job,
         is_job_named=is_job_named,
         classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
         is_local=not is_s3(app.layout.state),
-        elapsed_seconds=figures.period.seconds,
-        at_work_seconds=totals.at_work_seconds,
-        input_bytes=totals.input_bytes,
         services=service_costs(figures, job, shape),
     )
 

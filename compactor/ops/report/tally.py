@@ -46,16 +46,14 @@ class Tally:
 
 
 class Newest(Generic[T]):
-    """The newest `limit` of many things; `seen` counts all of them."""
+    """The newest `limit` of many things."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._heap: list[tuple[datetime, int, T]] = []
         self._numbers = itertools.count(0, -1)  # of things of one moment, those that came first are kept
-        self.seen = 0
 
     def add(self, moment: datetime, thing: T) -> None:
-        self.seen += 1
         entry = (moment, next(self._numbers), thing)
         if len(self._heap) < self._limit:
             heapq.heappush(self._heap, entry)
