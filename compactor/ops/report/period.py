@@ -25,8 +25,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Period:
     """A time span in UTC."""
 
-    since: datetime  # the start
-    until: datetime  # the end, which is not part of it
+    since: datetime  # its start
+    until: datetime  # its end, which is not part of it
 
     @property
     def seconds(self) -> float:
