@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 
 from compactor.core.layout import canonical, date_of_file, is_within, redriven_owner
@@ -12,7 +11,7 @@ from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
+from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
 from compactor.ops.trace.trace import (
     Trace,
@@ -34,22 +33,14 @@ class Tracer:
     """Follows files and manifests. Writes nothing."""
 
     state: State
-    redrive_log: RedriveLog
+    histories: Histories
+    search: FileSearch  # passes over what cannot be read
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
-    allowed_prefixes: Sequence[str]  # folders that may have input
-
-    @cached_property
-    def _histories(self) -> Histories:
-        return Histories(state=self.state, redrive_log=self.redrive_log)
-
-    @cached_property
-    def _search(self) -> FileSearch:
-        return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
-        history = self._histories.of(self._sealed_into(manifest_id))
+        history = self.histories.of(self._sealed_into(manifest_id))
         if history is None:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
@@ -74,7 +65,7 @@ class Tracer:
             return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
             return self._trace_written(Trace(uri=uri, kind="rejects"), rejects.id)
-        manifest_id = self._histories.id_of_object(uri)
+        manifest_id = self.histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
             trace.uri, trace.exists = uri, self.state.store.stat(uri) is not None
@@ -86,7 +77,7 @@ class Tracer:
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
         trace.exists = self.state.store.stat(trace.uri) is not None
-        history = self._histories.of(manifest_id) if manifest_id else None
+        history = self.histories.of(manifest_id) if manifest_id else None
         commit = history.outcome if history is not None else None
         written: Sequence[StagedFile] = ()
         if isinstance(commit, Commit):
@@ -143,10 +134,10 @@ class Tracer:
         searched: list[str] = []
         for day in self._days(own_day, days):
             searched.append(day)
-            if found := _best(self._search.on_date(day, wanted), info):
+            if found := _best(self.search.on_date(day, wanted), info):
                 return found
             # Manifests that wait come after the file's own date, before all other dates.
-            if len(searched) == 1 and (found := _best(self._search.waiting(wanted), info)):
+            if len(searched) == 1 and (found := _best(self.search.waiting(wanted), info)):
                 return found
         more = len(searched) - 1
         others = f" and {more} other day{'s' if more > 1 else ''}, the newest first" if more else ""
@@ -160,10 +151,10 @@ class Tracer:
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
         """The history of a manifest, or of the last manifest that redrives the file."""
-        history = self._histories.of(manifest_id)
+        history = self.histories.of(manifest_id)
         seen = {manifest_id}
         while history is not None and (entry := _redriven_as(history, uri)) is not None:
-            following = self._histories.of(entry.redrive.manifest.manifest_id)
+            following = self.histories.of(entry.redrive.manifest.manifest_id)
             if following is None or following.manifest_id in seen:
                 break
             seen.add(following.manifest_id)
