@@ -1,7 +1,6 @@
 """`compactor report`: what a period came to, as one page of HTML."""
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import click
 
@@ -146,12 +145,9 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
 
 
 def _write(text: str, target: str) -> None:
-    data = text.encode()
-    if target == STDOUT:
-        click.echo(data, nl=False)
-        return
     try:
-        Path(target).write_bytes(data)
+        with click.open_file(target, "wb") as file:
+            file.write(text.encode())
     except OSError as exc:
         raise click.UsageError(f"--out {target}: {exc.strerror}; expected a place for a file") from exc
 

@@ -57,12 +57,11 @@ class Canvas:
     name: str
     width: int
     height: int
-    time_labels: int
-    size_labels: int
+    labels: int  # on the horizontal axis, at most
 
 
-WIDE = Canvas("wide", 720, 250, 8, 9)
-NARROW = Canvas("narrow", 336, 220, 4, 5)
+WIDE = Canvas("wide", 720, 250, 8)
+NARROW = Canvas("narrow", 336, 220, 4)
 
 
 def rates(canvas: Canvas, period: Period, buckets: Sequence[Bucket]) -> pygal.XY:
@@ -115,7 +114,7 @@ def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
             bars["small"].append((each.of_small_manifests + each.counted, *ends))
         if each.counted:
             bars["within" if is_within else "outside"].append((each.counted, *ends))
-    step = (len(found.bins) - 1) // (canvas.size_labels - 1)
+    step = (len(found.bins) - 1) // canvas.labels
     chart = _chart(
         pygal.Histogram,
         canvas,
@@ -148,7 +147,7 @@ def columns(canvas: Canvas, period: Period, changes: Sequence[SchemaChange]) -> 
 def _over_time(
     canvas: Canvas, name: str, period: Period, highest: float, unit: str, *, least_step: float = 0.0
 ) -> pygal.XY:
-    labels = [{"value": at.timestamp(), "label": text} for at, text in time_labels(period, canvas.time_labels)]
+    labels = [{"value": at.timestamp(), "label": text} for at, text in time_labels(period, canvas.labels)]
     span = period.since.timestamp(), period.until.timestamp()
     return _chart(pygal.XY, canvas, name, y_ticks(highest, least_step), unit, xrange=span, x_labels=labels)
 

@@ -45,7 +45,6 @@ def page(report: Report) -> str:
         figures=found,
         totals=found.totals,
         spent=spent,
-        active=[each for each in found.buckets if each.manifests],
         times=times,
         charts=_charts(found, times),
         compares=spent.is_job_named or spent.at_work_seconds >= MIN_COMPARED_SHARE * spent.elapsed_seconds,

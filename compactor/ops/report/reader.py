@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, repeat
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.manifest_key import ManifestKey
@@ -110,14 +111,14 @@ class ReportReader:
     def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[RejectReason, ...]:
         """All reasons, the most frequent first; the first `sampled` of them with samples."""
         ordered = sorted(tallies.reasons.items(), key=lambda item: (-item[1].lines, item[0]))
+        found = map_ordered(self._samples, ordered[:sampled])
+        return tuple(
+            RejectReason(reason, tally.lines, tally.manifests, samples)
+            for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
+        )
 
-        def reason_of(item: tuple[int, tuple[str, ReasonTally]]) -> RejectReason:
-            number, (reason, tally) = item
-            samples = self._samples(reason, list(tally.newest)) if number < sampled else []
-            return RejectReason(reason, tally.lines, tally.manifests, tuple(samples))
-
-        return tuple(map_ordered(reason_of, enumerate(ordered)))
-
-    def _samples(self, reason: str, manifests: list[tuple[str, ...]]) -> list[Sample]:
+    def _samples(self, item: tuple[str, ReasonTally]) -> tuple[Sample, ...]:
+        reason, manifests = item[0], list(item[1].newest)
         each = -(-SAMPLES // len(manifests))
-        return [sample for files in manifests for sample in samples_of(self.state.store, files, reason, each)][:SAMPLES]
+        found = [sample for files in manifests for sample in samples_of(self.state.store, files, reason, each)]
+        return tuple(found[:SAMPLES])

@@ -128,7 +128,7 @@ class Tallies:
 
     def buckets(self) -> tuple[Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
-        return tuple(Bucket(since=piece.since, until=piece.until, **sums.work(Bucket)) for piece, sums in pieces)
+        return tuple(Bucket(**vars(piece), **sums.work(Bucket)) for piece, sums in pieces)
 
     def sizes(self) -> Sizes:
         step = self._target_bytes / BINS_PER_TARGET

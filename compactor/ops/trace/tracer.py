@@ -202,20 +202,12 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
 
 def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
     """The last redrive of a whole file."""
-    wanted = canonical(uri)
-    for entry in reversed(history.redriven_as):
-        named = any(canonical(file.uri) == wanted for file in entry.redrive.manifest.files)
-        if entry.in_effect and entry.redrive.kind != "rejects" and named:
-            return entry
-    return None
+    whole = (each for each in reversed(history.redriven_as) if each.in_effect and each.redrive.kind != "rejects")
+    return next((each for each in whole if _concerns(each, canonical(uri))), None)
 
 
 def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
     """Whether a redrive has a file, or rejected lines from it."""
     redrive = entry.redrive
-    uris = (
-        (each.source_uri for each in redrive.inputs)
-        if redrive.inputs
-        else (each.uri for each in redrive.manifest.files)
-    )
-    return any(canonical(uri) == wanted for uri in uris)
+    uris = [each.source_uri for each in redrive.inputs] or [each.uri for each in redrive.manifest.files]
+    return wanted in map(canonical, uris)
