@@ -25,7 +25,7 @@ DEFAULT_OUT = "report.html"
 STDOUT = "-"
 
 
-@click.command("report")
+@click.command("report", context_settings={"show_default": True})
 @click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
 @click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
 @click.option(
@@ -38,18 +38,12 @@ STDOUT = "-"
     type=click.Path(dir_okay=False, allow_dash=True),
     help=f"Where the page is written; - is stdout. {DEFAULT_OUT} if not said, or nowhere with --json.",
 )
-@click.option("--samples/--no-samples", default=True, show_default=True, help="Show a few of the rejected lines.")
+@click.option("--samples/--no-samples", default=True, help="Show a few of the rejected lines.")
 @click.option(
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option(
-    "--glue-version",
-    type=click.Choice(GLUE_VERSIONS),
-    default="6.0",
-    show_default=True,
-    help="Assume this version of Glue.",
-)
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
 @json_option
 @body
 def report(

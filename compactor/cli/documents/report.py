@@ -8,7 +8,7 @@ from compactor.cli.documents.common import Document, Time
 from compactor.cli.documents.cost import MEASURED
 from compactor.control import health
 from compactor.cost.prices import JobSize
-from compactor.ops.report import figures
+from compactor.ops.report import figures, verdict
 from compactor.ops.report.spending import Spending
 
 
@@ -18,11 +18,9 @@ class Point(Document, of=health.Finding, shown=["severity"], without=["subject"]
     severity: Literal["look", "act"] = Field(description="How serious it is.")
 
 
-class Verdict(Document):
+class Verdict(Document, of=verdict.Verdict, shown=["headline"]):
     """How the period went."""
 
-    severity: health.Severity = Field(description="Verdict, as one word: the worst of the reasons.")
-    headline: str = Field(description="Verdict, as a sentence.")
     points: list[Point] = Field(description="Reasons, most serious first; empty if all is in order.")
 
 

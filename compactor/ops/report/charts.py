@@ -57,7 +57,7 @@ class Canvas:
     name: str
     width: int
     height: int
-    labels: int  # on the horizontal axis, at most
+    labels: int  # how many steps of the horizontal axis have a label
 
 
 WIDE = Canvas("wide", 720, 250, 8)

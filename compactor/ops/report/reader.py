@@ -1,27 +1,16 @@
 """Reads what a report needs: one listing of the ledger, and only the records of the period."""
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from itertools import chain, repeat
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.report import figures
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, commit_facts, moment_of
-from compactor.ops.report.figures import (
-    DeadLetterLine,
-    DeadLetters,
-    Figures,
-    QuarantinedFiles,
-    RejectReason,
-    Sample,
-    Schema,
-)
 from compactor.ops.report.listing import Listed, finished_in
 from compactor.ops.report.period import Period
 from compactor.ops.report.quarantined import checked_files, checked_letters
@@ -47,10 +36,11 @@ class ReportReader:
     registry: SchemaRegistry
     redrive_log: RedriveLog
 
-    def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> Figures:
+    def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
         tallies = Tallies(period, target_file_bytes)
-        for found in self._finished(period, tallies.counts):
+        listed = finished_in(self.state, period, tallies.counts)
+        for found in map_ordered(partial(self._facts, period=period), listed):
             if isinstance(found, CommitFacts):
                 tallies.add(found)
             elif isinstance(found, DeadLetterFacts):
@@ -61,63 +51,56 @@ class ReportReader:
             schema = schema_of(self.state, self.registry, period)
         except (RecordUnreadable, ObjectNotFound) as exc:
             # Nothing is said of any version: all later ones build on the damaged one.
-            schema = Schema(0, 0, ())
+            schema = figures.Schema(0, 0, ())
             tallies.add_unreadable(str(exc))
         failed = self.state.store.list(self.state.layout.failed_folder)
         kept = sum(info.uri.endswith(".reason.json") for info in failed)
         letters = checked_letters(tallies.dead_letters, self.redrive_log)
         files = checked_files(tallies.for_operator, self.redrive_log)
-        return Figures(
+        return figures.Figures(
             period=period,
             totals=tallies.totals(),
             bucket_seconds=tallies.step_seconds,
             buckets=tallies.buckets(),
             sizes=tallies.sizes(),
             rejects=self._rejects(tallies, sampled=SAMPLED_REASONS if with_samples else 0),
-            dead_letters=DeadLetters(kept, dict(tallies.dead_letters_by_reason), letters),
-            quarantined_files=QuarantinedFiles(dict(tallies.quarantined), files),
+            dead_letters=figures.DeadLetters(kept, dict(tallies.dead_letters_by_reason), letters),
+            quarantined_files=figures.QuarantinedFiles(dict(tallies.quarantined), files),
             schema=schema,
             unreadable=tallies.unreadable(),
         )
 
-    def _finished(self, period: Period, counts: Counter[str]) -> Iterator[CommitFacts | DeadLetterFacts | str | None]:
-        """The facts of each manifest of the period; a message if its records cannot be read, None if it is outside."""
-
-        def read(listed: Listed) -> CommitFacts | DeadLetterFacts | str | None:
-            try:
-                return self._read(*listed, period)
-            except (RecordUnreadable, ObjectNotFound) as exc:
-                return str(exc)
-
-        return map_ordered(read, finished_in(self.state, period, counts))
-
-    def _read(
-        self, key: ManifestKey, written_at: datetime, period: Period
-    ) -> CommitFacts | DeadLetterFacts | str | None:
-        ledger, layout = self.state.ledger, self.state.layout
-        done = ledger.record(layout.done(key), Done)
-        moment = moment_of(done.done_at, written_at)
-        if not period.holds(moment):
-            return None
-        outcome = ledger.outcome(key)
-        if isinstance(outcome, DeadLetter):
-            letter = DeadLetterLine(outcome.manifest_id, outcome.reason, outcome.message, moment, redriven=None)
-            return DeadLetterFacts(letter, is_clock_off=moment != done.done_at)
-        accepted = ledger.accepted(key.id)
+    def _facts(self, listed: Listed, period: Period) -> CommitFacts | DeadLetterFacts | str | None:
+        """The facts of a manifest; a message if its records cannot be read, None if it is not of the period."""
+        (key, written_at), ledger, layout = listed, self.state.ledger, self.state.layout
+        try:
+            done = ledger.record(layout.done(key), Done)
+            moment = moment_of(done.done_at, written_at)
+            if not period.holds(moment):
+                return None
+            outcome = ledger.outcome(key)
+            if isinstance(outcome, DeadLetter):
+                letter = figures.DeadLetterLine(
+                    outcome.manifest_id, outcome.reason, outcome.message, moment, redriven=None
+                )
+                return DeadLetterFacts(letter, is_clock_off=moment != done.done_at)
+            accepted = ledger.accepted(key.id)
+        except (RecordUnreadable, ObjectNotFound) as exc:
+            return str(exc)
         if accepted is None:
             return f"{layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         return commit_facts(moment, accepted, outcome, done)
 
-    def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[RejectReason, ...]:
+    def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
         """All reasons, the most frequent first; the first `sampled` of them with samples."""
         ordered = sorted(tallies.reasons.items(), key=lambda item: (-item[1].lines, item[0]))
         found = map_ordered(self._samples, ordered[:sampled])
         return tuple(
-            RejectReason(reason, tally.lines, tally.manifests, samples)
+            figures.RejectReason(reason, tally.lines, tally.manifests, samples)
             for (reason, tally), samples in zip(ordered, chain(found, repeat(())), strict=False)
         )
 
-    def _samples(self, item: tuple[str, ReasonTally]) -> tuple[Sample, ...]:
+    def _samples(self, item: tuple[str, ReasonTally]) -> tuple[figures.Sample, ...]:
         reason, manifests = item[0], list(item[1].newest)
         each = -(-SAMPLES // len(manifests))
         found = [sample for files in manifests for sample in samples_of(self.state.store, files, reason, each)]

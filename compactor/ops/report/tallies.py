@@ -8,19 +8,8 @@ from typing import Any
 
 from compactor.ledger.sizing import sizing_hits
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.report import figures
 from compactor.ops.report.facts import CommitFacts, DeadLetterFacts
-from compactor.ops.report.figures import (
-    Bucket,
-    DeadLetterLine,
-    Durations,
-    Latency,
-    SizeBin,
-    Sizes,
-    Totals,
-    Unreadable,
-    Work,
-    spread_of,
-)
 from compactor.ops.report.period import Buckets, Period
 from compactor.ops.report.tally import CoveredTime, Newest, Tally
 
@@ -47,11 +36,11 @@ class _Sums:
         self.durations.add(facts.duration_seconds)
         self.arrivals.add(*facts.arrivals)
 
-    def work(self, kind: type[Work]) -> dict[str, Any]:
+    def work(self, kind: type[figures.Work]) -> dict[str, Any]:
         """The counts and spreads of a kind of work, by the names of its fields."""
         return {each.name: self.counts[each.name] for each in fields(kind) if each.type is int} | {
-            "durations": spread_of(Durations, self.durations.distribution),
-            "latency": spread_of(Latency, self.arrivals.distribution),
+            "durations": figures.spread_of(figures.Durations, self.durations.distribution),
+            "latency": figures.spread_of(figures.Latency, self.arrivals.distribution),
         }
 
 
@@ -91,7 +80,7 @@ class Tallies:
         self.reasons: dict[str, ReasonTally] = {}
         self.quarantined = Counter[str]()
         self.for_operator = Newest[list[QuarantinedFile]](NEWEST_QUARANTINED)
-        self.dead_letters = Newest[DeadLetterLine](NEWEST_DEAD_LETTERS)
+        self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
 
     def add_unreadable(self, message: str) -> None:
@@ -126,23 +115,23 @@ class Tallies:
         if facts.for_operator:
             self.for_operator.add(moment, facts.for_operator)
 
-    def buckets(self) -> tuple[Bucket, ...]:
+    def buckets(self) -> tuple[figures.Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
-        return tuple(Bucket(**vars(piece), **sums.work(Bucket)) for piece, sums in pieces)
+        return tuple(figures.Bucket(**vars(piece), **sums.work(figures.Bucket)) for piece, sums in pieces)
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> figures.Sizes:
         step = self._target_bytes / BINS_PER_TARGET
         bins = tuple(
-            SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
+            figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
             for number, counts in enumerate(self._bins)
         )
-        return Sizes(self._target_bytes, bins, self._counted, self._hits)
+        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits)
 
-    def totals(self) -> Totals:
-        return Totals(**self._whole.work(Totals), at_work_seconds=self._at_work.seconds)
+    def totals(self) -> figures.Totals:
+        return figures.Totals(**self._whole.work(figures.Totals), at_work_seconds=self._at_work.seconds)
 
-    def unreadable(self) -> Unreadable:
-        return Unreadable(self._unreadable_records, tuple(self._unreadable))
+    def unreadable(self) -> figures.Unreadable:
+        return figures.Unreadable(self._unreadable_records, tuple(self._unreadable))
 
 
 def _bin(size_bytes: int, target_bytes: int) -> int:

@@ -26,11 +26,12 @@ HEADLINES: dict[Severity, str] = {
 class Verdict:
     """The health of a period: the worst severity of its findings, and the findings, worst first."""
 
-    severity: Severity
+    severity: Severity  # verdict, as one word: the worst of the reasons
     points: tuple[Finding, ...]
 
     @property
     def headline(self) -> str:
+        """Verdict, as a sentence."""
         return HEADLINES[self.severity]
 
 

@@ -1,12 +1,13 @@
 """What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.attempts import AttemptState
-from compactor.core.records import NEEDS_OPERATOR, DeadLetter, FileReport
+from compactor.core.records import DeadLetter, FileReport
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import Kind, Scope, left_of
 from compactor.ops.trace.histories import History
@@ -129,8 +130,8 @@ def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
-def moves_of_manifest(history: History) -> list[str]:
-    """The commands that redrive what of a manifest was not redriven yet."""
+def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "files", "rejects")) -> list[str]:
+    """The commands that redrive what of a manifest was not redriven yet, of these kinds."""
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
         return [f"compactor redrive {made_by.kind} {made_by.source}"]
@@ -139,16 +140,9 @@ def moves_of_manifest(history: History) -> list[str]:
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
     return [
         f"compactor redrive {kind} {history.manifest_id}"
-        for kind in ("manifests", "files", "rejects")
+        for kind in kinds
         if left_of(Scope(kind), history.outcome, redrives)
     ]
-
-
-def moves_of_file(history: History, report: FileReport) -> list[str]:
-    """The command that processes a quarantined file again."""
-    if report.status in NEEDS_OPERATOR:
-        return [move for move in moves_of_manifest(history) if " files " in move]
-    return [move_to_plan(report.uri)]
 
 
 def move_to_plan(uri: str) -> str:

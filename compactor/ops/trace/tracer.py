@@ -7,21 +7,13 @@ from itertools import chain, islice
 from compactor.core.layout import canonical, date_of_file, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
-from compactor.core.records import Commit, FileStatus, StagedFile
+from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
-from compactor.ops.trace.trace import (
-    Trace,
-    TraceState,
-    add_history,
-    move_to_plan,
-    moves_of_file,
-    moves_of_manifest,
-    traced_redrive,
-)
+from compactor.ops.trace.trace import Trace, TraceState, add_history, move_to_plan, moves_of_manifest, traced_redrive
 
 SEARCHED_DAYS = 31
 
@@ -97,15 +89,13 @@ class Tracer:
         info = self.state.store.stat(uri)
         trace = Trace(uri=uri, exists=info is not None)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
-        if manifest_id is None:
-            naming = self._found(trace, info, days)
-            if naming is None:
-                if info is not None:
-                    trace.next_moves = [move_to_plan(uri)]
-                return trace
+        if manifest_id is not None:
+            trace.state = TraceState.CLAIMED
+        elif naming := self._found(trace, info, days):
             manifest_id = naming.manifest_id
         else:
-            trace.state = TraceState.CLAIMED
+            trace.next_moves = [move_to_plan(uri)] if info is not None else []
+            return trace
         trace.manifest_id = manifest_id
         part_uri = self.state.layout.pending_part(manifest_id)
         if self.state.store.stat(part_uri) is not None:
@@ -180,12 +170,13 @@ class Tracer:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
-            trace.next_moves = moves_of_file(history, report)
+            is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
+            trace.next_moves = moves_of_manifest(history, ["files"]) if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
         trace.rejects = [file.final for file in outcome.rejects] if report.rejected_lines else []
         if report.rejected_lines:
-            trace.next_moves = [move for move in moves_of_manifest(history) if " rejects " in move]
+            trace.next_moves = moves_of_manifest(history, ["rejects"])
         if info is not None and report.etag and info.etag != report.etag:
             trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
 
