@@ -56,21 +56,12 @@ def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]
     """The chart of each section; None where there is too little data for one."""
     period, durations, arrivals, changes = found.period, times["durations"], times["arrivals"], found.schema.changes
     rates = partial(charts.rates, period=period, buckets=found.buckets)
+    times_of = partial(charts.times, period=period)
     columns = partial(charts.columns, period=period, changes=changes)
     wanted = (
         ("throughput", "Input and output over time", durations.points, rates),
-        (
-            "durations",
-            "Manifest duration over time",
-            durations.points,
-            partial(charts.times, period=period, found=durations),
-        ),
-        (
-            "arrivals",
-            "Arrival to visible over time",
-            arrivals.points,
-            partial(charts.times, period=period, found=arrivals),
-        ),
+        ("durations", "Manifest duration over time", durations.points, partial(times_of, found=durations)),
+        ("arrivals", "Arrival to visible over time", arrivals.points, partial(times_of, found=arrivals)),
         ("sizes", "Output files by size", found.totals.output_files, partial(charts.sizes, found=found.sizes)),
         ("schema", "Columns of the schema over time", len(changes), columns),
     )
