@@ -13,12 +13,12 @@ _HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCost:
-    """Commits on record, and the price of the workers for the same time.
+    """The latest commits on record, and the price of the workers for the same time.
 
     Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
 
     Attributes:
-        commits: The number of commits; the latest on record are at most 64.
+        commits: The number of commits, at most 64.
         since: The start of the first commit.
         until: The end of the last commit.
         input_bytes: The stored length of the compacted files.

@@ -7,7 +7,6 @@ from datetime import datetime
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
-from compactor.ops.redrive.selection import taken_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +39,5 @@ def with_redrives(files: Sequence[QuarantinedFile], redrive_log: RedriveLog) -> 
         redrives = taken_from(manifest_id, redrive_log.entries_about(manifest_id))
     except (ObjectNotFound, StuckError):
         return list(files)
-    taken = taken_files(redrives)
+    taken = {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
     return [replace(each, redriven=each.uri in taken) for each in files]

@@ -59,17 +59,12 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redri
 
 def files_left(scope: Scope, commit: Commit, own: Sequence[Redrive]) -> list[FileReport]:
     """The quarantined files of a commit that were not redriven yet."""
-    taken = taken_files(own)
+    taken = {file.uri for each in own if each.kind == "files" for file in each.manifest.files}
     return [
         report
         for report in commit.files
         if report.status in NEEDS_OPERATOR and report.uri not in taken and scope.covers(report.status)
     ]
-
-
-def taken_files(redrives: Iterable[Redrive]) -> frozenset[str]:
-    """The URIs of the quarantined files that some redrives took."""
-    return frozenset(file.uri for each in redrives if each.kind == "files" for file in each.manifest.files)
 
 
 def nothing_because(scope: Scope, outcome: Commit | DeadLetter) -> str:

@@ -22,7 +22,7 @@ class ServiceCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending(MeasuredCost):
-    """The cost of the commits of a period, from its start to its end, on the workers to price."""
+    """The cost of all commits of a period, however many, from its start to its end, on the workers to price."""
 
     job: JobSize  # the workers to price
     is_job_named: bool  # whether the user named them; the ledger does not record workers
