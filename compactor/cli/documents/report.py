@@ -5,11 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
-from compactor.cli.documents.cost import MEASURED
 from compactor.control import health
 from compactor.cost.prices import JobSize
 from compactor.ops.report import figures, verdict
-from compactor.ops.report.spending import Spending
+from compactor.ops.report.spending import DOLLARS, Spending
 
 
 class Point(Document, of=health.Finding, shown=["severity"], without=["subject"]):
@@ -34,7 +33,7 @@ class ComparedJob(Document, of=JobSize):
 class Cost(
     Document,
     of=Spending,
-    shown=MEASURED,
+    shown=DOLLARS,
     without=["classic", "commits", "since", "until", "input_files", "input_bytes", "dollars_per_hour"],
 ):
     """Cost of the period, at list prices."""

@@ -5,17 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.spending import Spending
+from compactor.ops.report.spending import DOLLARS, Spending
 from compactor.ops.report.verdict import Verdict
 
 _POINT = ("condition", "severity", "reason", "next_move")
-_TIMES = ("at_work", "elapsed")
-_COST = (
-    *("job", "is_job_named", "is_local", "services"),
-    *(f"{time}_seconds" for time in _TIMES),
-    *(f"dollars_{time}" for time in _TIMES),
-    *(f"dollars_per_terabyte_{time}" for time in _TIMES),
-)
+_COST = ("job", "is_job_named", "is_local", "services", "at_work_seconds", "elapsed_seconds", *DOLLARS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from compactor.cost.measured_cost import MeasuredCost
 from compactor.cost.prices import JobSize
 from compactor.ops.report.figures import Figures
 
+DOLLARS = [f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed")]
+"""The properties of a spending that are its dollars."""
+
 _HOUR_SECONDS = 3600.0
 
 
