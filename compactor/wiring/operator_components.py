@@ -18,6 +18,7 @@ from compactor.ops.redrive.redriver import Redriver
 from compactor.ops.redrive.scan import RedriveScan
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
+from compactor.ops.trace.histories import Histories
 from compactor.ops.trace.tracer import Tracer
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.verifier import DeepCheck, Verifier
@@ -116,11 +117,12 @@ class OperatorComponents(Components):
 
     @cached_property
     def tracer(self) -> Tracer:
+        allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(
             state=self.state,
-            redrive_log=self.redrive_log,
+            histories=Histories(state=self.state, redrive_log=self.redrive_log),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
-            allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 
     @cached_property
