@@ -20,7 +20,7 @@ from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.tracer import Tracer
 from compactor.ops.verify.contents import DeepVerifier
-from compactor.ops.verify.verifier import DeepCheck, Verifier
+from compactor.ops.verify.verifier import DeepCheck, OnManifest, Verifier, ignore_manifest
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -69,9 +69,10 @@ class OperatorComponents(Components):
             max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
         )
 
-    @cached_property
-    def verifier(self) -> Verifier:
-        return Verifier(state=self.state, registry=self.registry)
+    def verifier(self, *, deep: bool = False, on_manifest: OnManifest = ignore_manifest) -> Verifier:
+        """Make what verifies the output; with `deep` it compares values as well."""
+        deep_check = self.deep_check if deep else None
+        return Verifier(state=self.state, registry=self.registry, deep_check=deep_check, on_manifest=on_manifest)
 
     @cached_property
     def deep_check(self) -> DeepCheck:

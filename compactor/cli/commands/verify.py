@@ -60,16 +60,12 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
 
 def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
-    deep_check = app.deep_check if deep else None
     # It shows nothing unless stderr is a terminal.
     with Console(stderr=True).status("verifying") as progress:
-        on_manifest = counter(progress.update)
+        verifier = app.verifier(deep=deep, on_manifest=counter(progress.update))
         if manifest_id is not None:
-            found = _found(app, manifest_id)
-            return app.verifier.verify([found], whole_dates=False, deep_check=deep_check, on_manifest=on_manifest)
-        if day is not None:
-            return app.verifier.verify_date(day, deep_check=deep_check, on_manifest=on_manifest)
-        return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
+            return verifier.verify_manifest(_found(app, manifest_id))
+        return verifier.verify_date(day) if day is not None else verifier.verify_all()
 
 
 def _found(app: App, manifest_id: str) -> ManifestKey:

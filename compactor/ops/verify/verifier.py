@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from operator import attrgetter
 
 from compactor.core.errors import OperatorError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
@@ -17,8 +15,6 @@ from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.surplus import SurplusFinder
 from compactor.schema.registry import SchemaRegistry
 
-__all__ = ["DeepCheck", "Discrepancy", "Verifier", "VerifyReport"]
-
 _SHOWN_CHARACTERS = 500
 
 DeepCheck = Callable[[Commit, VerifyReport], None]
@@ -27,61 +23,37 @@ DeepCheck = Callable[[Commit, VerifyReport], None]
 OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
 
 
-def _ignore_manifest(_manifest_id: str) -> None:
-    pass
+def ignore_manifest(_manifest_id: str) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
-    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests.
-
-    Every method takes a `deep_check`, which compares values as well, and `on_manifest` to report progress.
-    """
+    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests."""
 
     state: State
     registry: SchemaRegistry
+    deep_check: DeepCheck | None = None  # compares values as well
+    on_manifest: OnManifest = ignore_manifest
 
-    def verify(
-        self,
-        manifests: Iterable[ManifestKey],
-        *,
-        whole_dates: bool,
-        deep_check: DeepCheck | None = None,
-        on_manifest: OnManifest = _ignore_manifest,
-    ) -> VerifyReport:
-        """Verify manifests, which come date by date.
-
-        With `whole_dates` they are all of their dates, so that every other file in the folders is surplus.
-        """
-        report = VerifyReport()
-        for date, of_date in groupby(manifests, key=attrgetter("date")):
-            if whole_dates:
-                self._add_manifests(report, of_date, deep_check, on_manifest)
-                self._add_folders(report, date)
-            else:
-                named = list(of_date)
-                self._add_manifests(report, named, deep_check, on_manifest)
-                for key in named:
-                    report.discrepancies.extend(self._surplus.of_manifest(key))
+    def verify_manifest(self, key: ManifestKey) -> VerifyReport:
+        """Verify one manifest, and that no file that is named after it is surplus."""
+        report = self._verified_manifests([key])
+        report.discrepancies += self._surplus.of_manifest(key)
         return report
 
-    def verify_date(
-        self, date: str, *, deep_check: DeepCheck | None = None, on_manifest: OnManifest = _ignore_manifest
-    ) -> VerifyReport:
+    def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
-        report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(date), deep_check, on_manifest)
-        self._add_folders(report, date)
+        report = self._verified_manifests(self.state.ledger.manifests(date))
+        report.discrepancies += self._surplus.of_date(date)
+        report.discrepancies += self._records.lost_of_archived(self.state.layout.archive_folder_of(date))
         return report
 
-    def verify_all(
-        self, *, deep_check: DeepCheck | None = None, on_manifest: OnManifest = _ignore_manifest
-    ) -> VerifyReport:
+    def verify_all(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
-        report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(), deep_check, on_manifest)
-        report.discrepancies.extend(self._surplus.everywhere())
-        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder))
+        report = self._verified_manifests(self.state.ledger.manifests())
+        report.discrepancies += self._surplus.everywhere()
+        report.discrepancies += self._records.lost_of_archived(self.state.layout.archive_folder)
         for lost in self._records.lost_of_accepted():
             if lost is None:
                 report.unfinished += 1
@@ -101,20 +73,12 @@ class Verifier:
     def _files(self) -> CommitFiles:
         return CommitFiles(state=self.state, registry=self.registry)
 
-    def _add_folders(self, report: VerifyReport, date: str) -> None:
-        report.discrepancies.extend(self._surplus.of_date(date))
-        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder_of(date)))
-
-    def _add_manifests(
-        self,
-        report: VerifyReport,
-        manifests: Iterable[ManifestKey],
-        deep_check: DeepCheck | None,
-        on_manifest: OnManifest,
-    ) -> None:
+    def _verified_manifests(self, manifests: Iterable[ManifestKey]) -> VerifyReport:
+        report = VerifyReport()
         for manifest_id, records, files in map_ordered(self._verified, manifests):
-            _add(report, records, files, deep_check)
-            on_manifest(manifest_id)
+            self._add(report, records, files)
+            self.on_manifest(manifest_id)
+        return report
 
     def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
@@ -125,20 +89,19 @@ class Verifier:
             files = check(records.outcome)
         return key.id, records, files
 
-
-def _add(report: VerifyReport, records: RecordFindings, files: CommitFindings, deep_check: DeepCheck | None) -> None:
-    outcome = records.outcome
-    report.discrepancies += [*records.discrepancies, *files.discrepancies]
-    if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
-        report.discrepancies.append(files.lost_schema)
-    if not records.is_done:
-        report.unfinished += 1
-    elif isinstance(outcome, DeadLetter):
-        report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
-    elif outcome is not None:
-        report.add_commit(outcome, redriven=records.redriven)
-        if deep_check is not None and files.lost_schema is None:
-            _compare(outcome, report, deep_check)
+    def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings) -> None:
+        outcome = records.outcome
+        report.discrepancies += [*records.discrepancies, *files.discrepancies]
+        if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
+            report.discrepancies.append(files.lost_schema)
+        if not records.is_done:
+            report.unfinished += 1
+        elif isinstance(outcome, DeadLetter):
+            report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
+        elif outcome is not None:
+            report.add_commit(outcome, redriven=records.redriven)
+            if self.deep_check is not None and files.lost_schema is None:
+                _compare(outcome, report, self.deep_check)
 
 
 def _compare(commit: Commit, report: VerifyReport, deep_check: DeepCheck) -> None:
