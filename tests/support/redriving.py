@@ -80,9 +80,9 @@ def rows_of(harness: Harness) -> Counter[str]:
 def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
     """All files of redriven lines in the lineage of a manifest."""
     redrive_log = harness.app().redrive_log
-    lineage = redrive_log.lineage_of(manifest_id)
-    assert lineage is not None
-    return [file for entry in redrive_log.entries(lineage) for file in entry.redrive.manifest.files]
+    root = redrive_log.root_of(manifest_id)
+    assert root is not None
+    return [file for entry in redrive_log.entries(root) for file in entry.redrive.manifest.files]
 
 
 def dead_letter(harness: Harness) -> str:

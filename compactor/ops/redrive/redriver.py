@@ -39,7 +39,7 @@ class _NextRedrive:
 
     def check_id(self, source: Source) -> None:
         if not MANIFEST_ID.fullmatch(self.manifest_id):
-            ending = self.manifest_id.removeprefix(source.lineage.root.id)
+            ending = self.manifest_id.removeprefix(source.root.id)
             raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")
 
 
@@ -91,7 +91,7 @@ class Redriver:
 
     def _heal(self, run: _Run, source: Source) -> None:
         """Write the manifests of earlier redrives that were interrupted before they wrote them."""
-        for entry in self.redrive_log.entries(source.lineage):
+        for entry in self.redrive_log.entries(source.root):
             manifest_id = entry.redrive.manifest.manifest_id
             if entry.fate != "unwritten" or manifest_id in run.report.healed:
                 continue
@@ -102,12 +102,12 @@ class Redriver:
 
     def _next(self, scope: Scope, source: Source, outcome: Commit | DeadLetter) -> _NextRedrive:
         while True:
-            entries = self.redrive_log.entries(source.lineage)
-            number = self.redrive_log.next_number(source.lineage, entries)
+            entries = self.redrive_log.entries(source.root)
+            number = self.redrive_log.next_number(source.root, entries)
             if number is not None:
                 in_effect = [entry.redrive for entry in entries if entry.in_effect]
                 left = left_of(scope, outcome, in_effect)
-                return _NextRedrive(left, in_effect, number, redriven_id(source.lineage.root.id, number))
+                return _NextRedrive(left, in_effect, number, redriven_id(source.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
         drafts: list[tuple[Source, Draft]] = []
@@ -118,7 +118,7 @@ class Redriver:
                 found = self._next(run.scope, source, outcome)
                 if found.left:
                     found.check_id(source)
-                    draft = self.redrive_planner.draft(run.scope, source.lineage, outcome, found.in_effect)
+                    draft = self.redrive_planner.draft(run.scope, source.root, outcome, found.in_effect)
                     drafts.append((source, draft))
         self.redrive_planner.refuse_known([draft for _, draft in drafts])
         for source, draft in drafts:
@@ -208,7 +208,7 @@ class Redriver:
             run_id=self.state.ledger.run_id,
             redriven_at=now,
         )
-        if not self.redrive_log.record(source.lineage, redrive):
+        if not self.redrive_log.record(source.root, redrive):
             return False
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
         self.redrive_log.deliver(redrive)

@@ -10,7 +10,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import Lineage, RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
 
@@ -22,7 +22,7 @@ class Source:
     """A manifest that can be redriven, or a part of it."""
 
     key: ManifestKey
-    lineage: Lineage
+    root: ManifestKey  # of its lineage
     things: int  # how much can be redriven: one dead letter, or this many files or lines
 
 
@@ -87,16 +87,16 @@ class RedriveScan:
             return found
         if scope.date not in {None, found.date}:
             return f"its date is {found.date}, not {scope.date}"
-        lineage = self.redrive_log.lineage_of(manifest_id) if left_of(scope, found, []) else None
-        if lineage is None:
+        root = self.redrive_log.root_of(manifest_id) if left_of(scope, found, []) else None
+        if root is None:
             return nothing_because(scope, found)
-        entries = self.redrive_log.entries(lineage)
+        entries = self.redrive_log.entries(root)
         things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
         if not things and all(each.fate != "unwritten" for each in entries):
             return nothing_because(scope, found)
         if not self.state.ledger.is_done(found.key):
             return "it is decided but not done; expected the job to finish it first"
-        return Source(found.key, lineage, things)
+        return Source(found.key, root, things)
 
     def _outcome(self, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
         """The outcome of a manifest, or why there is none."""

@@ -28,13 +28,13 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.rawjson import texts
+from compactor.ops.redrive.lines import reject_rows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
 
 BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
-_REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
 _DIGEST_BYTES = 16
 _MODULUS = 1 << (8 * _DIGEST_BYTES)
 
@@ -131,7 +131,7 @@ class DeepVerifier:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for uri, line_number, byte_offset, reason, raw in _rows(self.store, file.final, _REJECT_COLUMNS):
+            for uri, line_number, byte_offset, reason, raw in reject_rows(self.store, file.final):
                 sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
                 if reason == "parsers_disagree":
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
@@ -182,11 +182,10 @@ def _rows(
     store: ObjectStore,
     uri: str,
     names: Sequence[str],
-    types: Mapping[str, ColumnType] | None = None,
-    later: frozenset[str] = frozenset(),
+    types: Mapping[str, ColumnType],
+    later: frozenset[str],
 ) -> Iterator[tuple[Any, ...]]:
     """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
-    types = types or {}
     file, _ = open_parquet(store, uri)
     missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
     if missing:
