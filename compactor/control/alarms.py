@@ -23,9 +23,7 @@ def alarms(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[Findin
 def _of_runs(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[Finding]:
     living = snapshot.living_runs
     if snapshot.runs is not None:
-        closed_at = snapshot.breaker_closed_at
-        history = RunHistory(runs=snapshot.runs, breaker_closed_at=closed_at, policy=policy, now=now)
-        breaker = history.breaker()
+        breaker = RunHistory(snapshot, policy, now).breaker()
         if breaker.opened_at:
             every = shown_seconds(policy.breaker_cooldown_seconds)
             failed = f"{breaker.failures} runs failed in a row, so only one run is tried every {every}"

@@ -88,8 +88,7 @@ def _drain(run: JobRun, reason: str, snapshot: Snapshot, policy: Policy, now: da
 
 
 def _about_no_run(snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
-    closed_at = snapshot.breaker_closed_at
-    history = RunHistory(runs=snapshot.runs or (), breaker_closed_at=closed_at, policy=policy, now=now)
+    history = RunHistory(snapshot, policy, now)
     if reason := next(_reasons_not_to_start(snapshot, history, policy, now), ""):
         return _wait(reason)
     last = _last_end(snapshot, now)

@@ -59,12 +59,13 @@ class Sources:
                 return None
 
         depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
+        letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         return Snapshot(
             runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
-            dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
+            dead_letters=letters.messages if letters else None,
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
             recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
             breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
@@ -75,14 +76,8 @@ class Sources:
         if self.queue is None:
             return None
         measured = self.queue.oldest_seconds(now)
-        is_empty = depth is not None and depth.waiting + depth.in_flight == 0
+        is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
-
-    def _dead_letters(self) -> int | None:
-        if self.dead_letter_queue is None:
-            return None
-        depth = self.dead_letter_queue.depth()
-        return depth.waiting + depth.in_flight
 
     def _backlog(self, now: datetime) -> Backlog:
         listed = self.state.store.list(self.state.layout.manifests_folder)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, has_successor
+from compactor.control.snapshot import Snapshot
 from compactor.core.backoff import pause_seconds
 from compactor.settings.control_policy import Policy
 
@@ -24,14 +25,17 @@ class Breaker:
     opened_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunHistory:
-    """Glue's runs, judged by a policy."""
+    """Glue's runs, judged by a policy, which says what counts as a failure. Unknown runs count as none."""
 
-    runs: Sequence[JobRun]  # the newest first
-    breaker_closed_at: datetime | None  # when an operator closed the breaker; failures before that do not count
-    policy: Policy  # says what counts as a failure
+    snapshot: Snapshot
+    policy: Policy
     now: datetime
+
+    @property
+    def runs(self) -> Sequence[JobRun]:
+        return self.snapshot.runs or ()
 
     def is_failed(self, run: JobRun) -> bool:
         """Whether a run failed.
@@ -46,7 +50,7 @@ class RunHistory:
         if run.state in _GLUES_OWN and self.policy.is_maintenance(_end(run)):
             return False
         if run.state is JobState.EXPIRED:
-            return not has_successor(run, self.runs) and self._waited_for_successor(run)
+            return not has_successor(run, self.runs) and self.awaits_restart_until(run) is None
         return self._is_short(run)
 
     def awaits_restart_until(self, run: JobRun) -> datetime | None:
@@ -103,7 +107,9 @@ class RunHistory:
         return Breaker(len(failures), opened_at)
 
     def _counts(self, run: JobRun) -> bool:
-        return self.is_failed(run) and (self.breaker_closed_at is None or _end(run) > self.breaker_closed_at)
+        """Whether a run failed, and no operator has closed the breaker since."""
+        closed_at = self.snapshot.breaker_closed_at
+        return self.is_failed(run) and (closed_at is None or _end(run) > closed_at)
 
     def _worked(self, run: JobRun) -> bool:
         """Whether a run showed that the job can work: it was up for long, or ended because nothing was left to do."""
@@ -114,9 +120,6 @@ class RunHistory:
     def _is_short(self, run: JobRun) -> bool:
         by_itself = run.state is JobState.SUCCEEDED
         return self.policy.is_short(run.lived_seconds(self.now), ended_by_itself=by_itself)
-
-    def _waited_for_successor(self, run: JobRun) -> bool:
-        return (self.now - _end(run)).total_seconds() >= self.policy.expired_grace_seconds
 
 
 def _end(run: JobRun) -> datetime:

@@ -52,7 +52,7 @@ def runs_without_commit(snapshot: Snapshot) -> int:
 def is_idle(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> bool:
     """Whether there has been nothing to do for a while, and no event is on its way."""
     backlog, queue, recent = snapshot.backlog, snapshot.queue, snapshot.recent
-    if backlog is None or recent is None or backlog.manifests or (queue and queue.waiting + queue.in_flight):
+    if backlog is None or recent is None or backlog.manifests or (queue and queue.messages):
         return False
     if Source.QUEUE in snapshot.unknown:
         return False

@@ -37,7 +37,7 @@ CONTROL = (
     Guard(
         "an expired run that Glue restarted is no failure",
         "control/history.py",
-        "            return not has_successor(run, self.runs) and self._waited_for_successor(run)",
+        "            return not has_successor(run, self.runs) and self.awaits_restart_until(run) is None",
         "            return True",
         (_CONTROL,),
     ),
