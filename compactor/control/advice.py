@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from compactor.control.health import Condition, Finding, finding
-from compactor.control.snapshot import Snapshot
+from compactor.control.symptoms import Case
 from compactor.core.formatting import shown_seconds
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.settings.control_policy import Policy
 
 MIN_COMMITS = 8  # fewer commits than this do not show a pace
 
@@ -18,9 +17,9 @@ LEAST_BUSY_SHARE = 0.2
 LEAST_SPAN_SECONDS = 3600.0
 
 
-def advice(snapshot: Snapshot, policy: Policy) -> Iterator[Finding]:
+def advice(case: Case) -> Iterator[Finding]:
     """What a person may want to change about the size of the job, by its pace over the latest commits."""
-    recent = snapshot.recent or ()
+    recent, policy = case.snapshot.recent or (), case.policy
     spans = work_spans(recent)
     busy_seconds = covered_seconds(spans)
     if len(recent) < MIN_COMMITS or busy_seconds <= 0:
@@ -31,7 +30,7 @@ def advice(snapshot: Snapshot, policy: Policy) -> Iterator[Finding]:
         yield finding(Condition.SLOW_MANIFESTS, f"a manifest takes {takes}, more than half of the SLA of {sla}")
     input_bytes = sum(each.input_bytes for each in recent)
     processed = input_bytes / busy_seconds
-    arriving = _arriving_bytes_per_second(input_bytes / len(recent), snapshot.backlog)
+    arriving = _arriving_bytes_per_second(input_bytes / len(recent), case.snapshot.backlog)
     if arriving is not None and arriving > processed:
         rates = f"{arriving / 1e6:,.1f} MB/s arrive and {processed / 1e6:,.1f} MB/s are processed"
         reason = f"{rates}: {arriving / processed:.1f} times the workers would keep up"
