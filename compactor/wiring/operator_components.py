@@ -15,7 +15,6 @@ from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
-from compactor.ops.redrive.scan import RedriveScan
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.tracer import Tracer
@@ -94,10 +93,6 @@ class OperatorComponents(Components):
     def redrive_log(self) -> RedriveLog:
         return RedriveLog(state=self.state)
 
-    @cached_property
-    def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(state=self.state, redrive_log=self.redrive_log)
-
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
         """Make what redrives dead letters, quarantined files and rejected lines."""
         allowed_prefixes = self.settings.input.allowed_prefixes
@@ -108,12 +103,7 @@ class OperatorComponents(Components):
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
-        return Redriver(
-            state=self.state,
-            redrive_log=self.redrive_log,
-            redrive_planner=redrive_planner,
-            on_crash_point=on_crash_point,
-        )
+        return Redriver(state=self.state, redrive_planner=redrive_planner, on_crash_point=on_crash_point)
 
     @cached_property
     def tracer(self) -> Tracer:

@@ -19,21 +19,16 @@ from compactor.wiring.app import App
 SHOWN = 20  # of each list; --json shows all
 
 
-class ManifestId(click.ParamType[str]):
-    """The id of a manifest."""
-
-    name = "manifest id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value, if it can be an id."""
-        if not MANIFEST_ID.fullmatch(value):
-            form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-            self.fail(f"{value!r} is not a manifest id; expected {form}", param, ctx)
-        return value
+def manifest_id_type(value: str) -> str:
+    """The value, if it can be the id of a manifest; a type for click."""
+    if not MANIFEST_ID.fullmatch(value):
+        form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
+        raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
+    return value
 
 
 @click.command("verify")
-@click.argument("manifest_id", required=False, type=ManifestId(), metavar="[MANIFEST_ID]")
+@click.argument("manifest_id", required=False, type=manifest_id_type, metavar="[MANIFEST_ID]")
 @date_option
 @click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option

@@ -71,9 +71,12 @@ class Redriver:
     """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job."""
 
     state: State
-    redrive_log: RedriveLog
     redrive_planner: RedrivePlanner
     on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
+
+    @property
+    def _log(self) -> RedriveLog:
+        return RedriveLog(state=self.state)
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
@@ -91,19 +94,19 @@ class Redriver:
 
     def _heal(self, run: _Run, source: Source) -> None:
         """Write the manifests of earlier redrives that were interrupted before they wrote them."""
-        for entry in self.redrive_log.entries(source.root):
+        for entry in self._log.entries(source.root):
             manifest_id = entry.redrive.manifest.manifest_id
             if entry.fate != "unwritten" or manifest_id in run.report.healed:
                 continue
             if not run.dry_run:
-                self.redrive_log.deliver(entry.redrive)
+                self._log.deliver(entry.redrive)
                 log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
             run.report.healed.append(manifest_id)
 
     def _next(self, scope: Scope, source: Source, outcome: Commit | DeadLetter) -> _NextRedrive:
         while True:
-            entries = self.redrive_log.entries(source.root)
-            number = self.redrive_log.next_number(source.root, entries)
+            entries = self._log.entries(source.root)
+            number = self._log.next_number(source.root, entries)
             if number is not None:
                 in_effect = [entry.redrive for entry in entries if entry.in_effect]
                 left = left_of(scope, outcome, in_effect)
@@ -208,10 +211,10 @@ class Redriver:
             run_id=self.state.ledger.run_id,
             redriven_at=now,
         )
-        if not self.redrive_log.record(source.root, redrive):
+        if not self._log.record(source.root, redrive):
             return False
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
-        self.redrive_log.deliver(redrive)
+        self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
         log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=scope.kind, counts=counts)
         return True

@@ -10,9 +10,9 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
-from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
+from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.surplus import SurplusFinder
+from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
 
 _SHOWN_CHARACTERS = 500
@@ -39,35 +39,27 @@ class Verifier:
     def verify_manifest(self, key: ManifestKey) -> VerifyReport:
         """Verify one manifest, and that no file that is named after it is surplus."""
         report = self._verified_manifests([key])
-        report.discrepancies += self._surplus.of_manifest(key)
+        report.discrepancies += surplus_of_manifest(self.state, key)
         return report
 
     def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         report = self._verified_manifests(self.state.ledger.manifests(date))
-        report.discrepancies += self._surplus.of_date(date)
-        report.discrepancies += self._records.lost_of_archived(self.state.layout.archive_folder_of(date))
+        report.discrepancies += surplus_of_date(self.state, date)
+        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
         return report
 
     def verify_all(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         report = self._verified_manifests(self.state.ledger.manifests())
-        report.discrepancies += self._surplus.everywhere()
-        report.discrepancies += self._records.lost_of_archived(self.state.layout.archive_folder)
-        for lost in self._records.lost_of_accepted():
+        report.discrepancies += surplus_everywhere(self.state)
+        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
+        for lost in lost_of_accepted(self.state):
             if lost is None:
                 report.unfinished += 1
             else:
                 report.discrepancies.append(lost)
         return report
-
-    @cached_property
-    def _records(self) -> RecordVerifier:
-        return RecordVerifier(state=self.state)
-
-    @cached_property
-    def _surplus(self) -> SurplusFinder:
-        return SurplusFinder(state=self.state)
 
     @cached_property
     def _files(self) -> CommitFiles:
@@ -82,7 +74,7 @@ class Verifier:
 
     def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
-        records = self._records.verify(key)
+        records = verify_records(self.state, key)
         files = CommitFindings()
         if isinstance(records.outcome, Commit):
             check = self._files.published if records.is_done else self._files.staged
