@@ -19,7 +19,7 @@ def alarms(case: Case) -> Iterator[Finding]:
 def _of_runs(case: Case) -> Iterator[Finding]:
     living = case.snapshot.living_runs
     if case.snapshot.runs is not None:
-        breaker = case.history.breaker()
+        breaker = case.breaker()
         if breaker.opened_at:
             every = shown_seconds(case.policy.breaker_cooldown_seconds)
             failed = f"{breaker.failures} runs failed in a row, so only one run is tried every {every}"

@@ -88,28 +88,28 @@ def _about_no_run(case: Case) -> Action:
     if reason := next(_reasons_not_to_start(case), ""):
         return _wait(reason)
     last = _last_end(case)
-    if opened_at := case.history.breaker().opened_at:
+    if opened_at := case.breaker().opened_at:
         return Action(ActionKind.START, f"one trial, {case.age(opened_at)} after the breaker opened: {last}")
     return Action(ActionKind.START, last)
 
 
 def _reasons_not_to_start(case: Case) -> Iterator[str]:
-    snapshot, policy, history = case.snapshot, case.policy, case.history
+    snapshot, policy = case.snapshot, case.policy
     if policy.mode == "never":
         yield 'no run, and control.mode is "never"'
     for each in snapshot.heartbeats.living if snapshot.heartbeats else ():
         age = case.age(each.heartbeat_at)
         yield f"Glue has no run, but run {each.run_id} of the compactor sent a heartbeat {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
-    if latest and (until := history.awaits_restart_until(latest)):
+    if latest and (until := case.awaits_restart_until(latest)):
         otherwise = f"otherwise a run is started {_in(until, case)}"
         yield f"run {latest.run_id} is {latest.state} and Glue may restart it; {otherwise}"
-    breaker = history.breaker()
+    breaker = case.breaker()
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
         failed = f"the breaker is open, as {breaker.failures} runs failed in a row"
         yield f"{failed}; one trial {_in(trial, case)}, or at once after `compactor control --close-breaker`"
-    next_start = history.next_start_at()
+    next_start = case.next_start_at()
     if next_start and case.now < next_start and not breaker.opened_at:
         yield f"{_last_end(case)}; the next start is {_in(next_start, case)}"
     if policy.mode == "on_work":

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from compactor.control.runs import JobRun, JobState, has_successor
 from compactor.control.snapshot import Snapshot
 from compactor.core.backoff import pause_seconds
+from compactor.core.formatting import shown_seconds
 from compactor.settings.control_policy import Policy
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
@@ -36,6 +37,13 @@ class RunHistory:
     @property
     def runs(self) -> Sequence[JobRun]:
         return self.snapshot.runs or ()
+
+    def seconds_since(self, moment: datetime) -> float:
+        return (self.now - moment).total_seconds()
+
+    def age(self, moment: datetime) -> str:
+        """The time since then, in words."""
+        return shown_seconds(self.seconds_since(moment))
 
     def is_failed(self, run: JobRun) -> bool:
         """Whether a run failed.

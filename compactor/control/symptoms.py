@@ -1,30 +1,16 @@
 """Tells from a snapshot whether a run is silent, stuck or idle. Decisions, no I/O; what is unknown is no symptom."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from compactor.control.health import lacks_progress, waiting_work
 from compactor.control.history import RunHistory
 from compactor.control.runs import JobRun
-from compactor.control.snapshot import Snapshot, Source
-from compactor.core.formatting import shown_seconds
-from compactor.settings.control_policy import Policy
+from compactor.control.snapshot import Source
 
 STALL_RESTARTS = 2
 """Restarts without one commit after which a stall is left to a person: another restart would not help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A snapshot, judged by a policy at one time."""
-
-    snapshot: Snapshot
-    policy: Policy
-    now: datetime
-
-    @property
-    def history(self) -> RunHistory:
-        return RunHistory(self.snapshot, self.policy, self.now)
+class Case(RunHistory):
+    """A snapshot, judged by a policy at one time: the history of its runs, and the symptoms of the run that is up."""
 
     @property
     def work(self) -> str:
@@ -35,7 +21,7 @@ class Case:
     def runs_without_commit(self) -> int:
         """How many runs were started since the latest commit."""
         last = self.snapshot.last_commit_at
-        return sum(last is None or run.started_at > last for run in self.snapshot.runs or ())
+        return sum(last is None or run.started_at > last for run in self.runs)
 
     @property
     def is_worth_a_start(self) -> bool:
@@ -45,13 +31,6 @@ class Case:
             return False
         is_half_late = backlog.oldest_seconds >= policy.sla_seconds / 2
         return backlog.manifests >= policy.backlog_start_manifests or bool(backlog.manifests and is_half_late)
-
-    def seconds_since(self, moment: datetime) -> float:
-        return (self.now - moment).total_seconds()
-
-    def age(self, moment: datetime) -> str:
-        """The time since then, in words."""
-        return shown_seconds(self.seconds_since(moment))
 
     def is_silent(self, run: JobRun) -> bool:
         """Whether a run that should send heartbeats has sent none for too long."""

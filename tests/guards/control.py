@@ -30,8 +30,8 @@ CONTROL = (
     Guard(
         "while Glue may restart a run by itself none is started",
         "control/decisions.py",
-        "    if latest and (until := history.awaits_restart_until(latest)):\n",
-        "    if latest and (until := now) and False:\n",
+        "    if latest and (until := case.awaits_restart_until(latest)):\n",
+        "    if latest and (until := case.now) and False:\n",
         (_CONTROL,),
     ),
     Guard(
