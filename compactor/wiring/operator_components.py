@@ -19,7 +19,7 @@ from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.tracer import Tracer
 from compactor.ops.verify.contents import DeepVerifier
-from compactor.ops.verify.verifier import DeepCheck, OnManifest, Verifier, ignore_manifest
+from compactor.ops.verify.verifier import DeepCheck, OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -68,7 +68,7 @@ class OperatorComponents(Components):
             max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
         )
 
-    def verifier(self, *, deep: bool = False, on_manifest: OnManifest = ignore_manifest) -> Verifier:
+    def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:
         """Make what verifies the output; with `deep` it compares values as well."""
         deep_check = self.deep_check if deep else None
         return Verifier(state=self.state, registry=self.registry, deep_check=deep_check, on_manifest=on_manifest)

@@ -58,8 +58,7 @@ class Draft:
         """The files that were not redriven meanwhile."""
         if isinstance(self.outcome, DeadLetter):
             return list(self.files)
-        own = [each for each in redrives if each.source == self.outcome.manifest_id]
-        left = {report.uri for report in files_left(scope, self.outcome, own)}
+        left = {report.uri for report in files_left(scope, self.outcome, redrives)}
         return [file for file in self.files if file.uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:

@@ -86,8 +86,7 @@ class RedrivePlanner:
 
     def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
         draft = Draft(commit, root, commit.date)
-        own = [each for each in redrives if each.source == commit.manifest_id]
-        for report in files_left(scope, commit, own):
+        for report in files_left(scope, commit, redrives):
             draft.files.append(ManifestFile(uri=report.uri))
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.

@@ -11,7 +11,7 @@ from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, canonical, folder, is_data
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
@@ -38,10 +38,13 @@ def surplus_of_date(state: State, date: str) -> Iterator[Discrepancy]:
 def surplus_of_manifest(state: State, key: ManifestKey) -> Iterator[Discrepancy]:
     """Search the folders of a manifest's date for files that are named after it."""
     for place, owner_of in _places(state.layout, key.date):
-        beginning = f"{place}{key.id}-"
-        listed = state.store.list(place, start_after=beginning)
-        named_after = takewhile(lambda info, beginning=beginning: info.uri.startswith(beginning), listed)
+        named_after = _beginning_with(state.store, place, f"{key.id}-")
         yield from _surplus(state, [info for info in named_after if owner_of(info.uri) == key], owner_of)
+
+
+def _beginning_with(store: ObjectStore, place: str, beginning: str) -> Iterator[ObjectInfo]:
+    start = place + beginning
+    return takewhile(lambda info: info.uri.startswith(start), store.list(place, start_after=start))
 
 
 def _places(layout: Layout, date: str) -> list[tuple[str, OwnerOf]]:

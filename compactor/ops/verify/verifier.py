@@ -23,10 +23,6 @@ DeepCheck = Callable[[Commit, VerifyReport], None]
 OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
 
 
-def ignore_manifest(_manifest_id: str) -> None:
-    """Show no progress."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
     """Compares the ledger with output and rejects. Memory does not grow with the number of manifests."""
@@ -34,7 +30,7 @@ class Verifier:
     state: State
     registry: SchemaRegistry
     deep_check: DeepCheck | None = None  # compares values as well
-    on_manifest: OnManifest = ignore_manifest
+    on_manifest: OnManifest | None = None
 
     def verify_manifest(self, key: ManifestKey) -> VerifyReport:
         """Verify one manifest, and that no file that is named after it is surplus."""
@@ -69,7 +65,8 @@ class Verifier:
         report = VerifyReport()
         for manifest_id, records, files in map_ordered(self._verified, manifests):
             self._add(report, records, files)
-            self.on_manifest(manifest_id)
+            if self.on_manifest is not None:
+                self.on_manifest(manifest_id)
         return report
 
     def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
