@@ -32,7 +32,7 @@ class RedrivePlanner:
     def draft(
         self, scope: Scope, root: ManifestKey, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]
     ) -> Draft:
-        """Draft the redrive of a manifest, whose lineage has these redrives in effect.
+        """Draft the redrive of a manifest, which has these redrives in effect.
 
         Raises:
             ManifestError: The manifest is a dead letter and still wrong.

@@ -19,7 +19,7 @@ from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.lines import WrittenLines, write_lines
 from compactor.ops.redrive.planner import RedrivePlanner
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.ops.redrive.selection import Scope, left_of
@@ -33,7 +33,7 @@ class _NextRedrive:
     """The next redrive of a manifest, as the log has it now."""
 
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
-    in_effect: list[Redrive]  # the redrives so far that take effect
+    taken: list[Redrive]  # its redrives so far that take effect
     number: int
     manifest_id: str
 
@@ -108,9 +108,9 @@ class Redriver:
             entries = self._log.entries(source.root)
             number = self._log.next_number(source.root, entries)
             if number is not None:
-                in_effect = [entry.redrive for entry in entries if entry.in_effect]
-                left = left_of(scope, outcome, in_effect)
-                return _NextRedrive(left, in_effect, number, redriven_id(source.root.id, number))
+                taken = taken_from(source.key.id, entries)
+                left = left_of(scope, outcome, taken)
+                return _NextRedrive(left, taken, number, redriven_id(source.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
         drafts: list[tuple[Source, Draft]] = []
@@ -121,7 +121,7 @@ class Redriver:
                 found = self._next(run.scope, source, outcome)
                 if found.left:
                     found.check_id(source)
-                    draft = self.redrive_planner.draft(run.scope, source.root, outcome, found.in_effect)
+                    draft = self.redrive_planner.draft(run.scope, source.root, outcome, found.taken)
                     drafts.append((source, draft))
         self.redrive_planner.refuse_known([draft for _, draft in drafts])
         for source, draft in drafts:
@@ -132,7 +132,7 @@ class Redriver:
     def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
         """Redrive the files of a draft; False if another redrive took the number."""
         found = self._next(run.scope, source, draft.outcome)
-        left = draft.files_left(run.scope, found.in_effect) if found.left else []
+        left = draft.files_left(run.scope, found.taken) if found.left else []
         files = self.redrive_planner.free(draft, left)
         if files and not run.dry_run:
             files = self.redrive_planner.claim(draft, files, found.manifest_id)

@@ -10,7 +10,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
 
@@ -88,7 +88,7 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
     if root is None:
         return nothing_because(scope, found)
     entries = log.entries(root)
-    things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
+    things = left_of(scope, found, taken_from(manifest_id, entries)).total()
     if not things and all(each.fate != "unwritten" for each in entries):
         return nothing_because(scope, found)
     if not state.ledger.is_done(found.key):

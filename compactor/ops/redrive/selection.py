@@ -38,9 +38,9 @@ class Scope:
 def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Counter[str]:
     """How many manifests, files or lines can be redriven from a manifest, by reason.
 
-    `redrives` are all redrives in its lineage that are in effect.
+    `redrives` are those of this manifest that are in effect.
     """
-    own = [each for each in redrives if each.kind == scope.kind and each.source == outcome.manifest_id]
+    own = [each for each in redrives if each.kind == scope.kind]
     if isinstance(outcome, DeadLetter):
         is_asked = scope.kind == "manifests" and scope.covers(outcome.reason)
         return Counter({outcome.reason: 1} if is_asked and not own else {})
@@ -58,9 +58,8 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redri
 
 
 def files_left(scope: Scope, commit: Commit, redrives: Sequence[Redrive]) -> list[FileReport]:
-    """The quarantined files of a commit that none of the redrives in its lineage has taken from it."""
-    own = [each for each in redrives if each.kind == "files" and each.source == commit.manifest_id]
-    taken = {file.uri for each in own for file in each.manifest.files}
+    """The quarantined files of a commit that its redrives in effect have not taken."""
+    taken = {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
     return [
         report
         for report in commit.files
