@@ -74,7 +74,7 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total = Sum()
+        total, gone_before = Sum(), report.inputs_gone
         limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
@@ -89,7 +89,7 @@ class DeepVerifier:
             if by_source:
                 _compare(commit, report, file.uri, "rows", rows, written.get(file.uri, Sum()))
             _compare(commit, report, file.uri, "rejects", rejects, rejected.get(file.uri, Sum()))
-        if not by_source and not report.inputs_gone:
+        if not by_source and report.inputs_gone == gone_before:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
     def _input_sums(
@@ -179,11 +179,7 @@ def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
 
 
 def _rows(
-    store: ObjectStore,
-    uri: str,
-    names: Sequence[str],
-    types: Mapping[str, ColumnType],
-    later: frozenset[str],
+    store: ObjectStore, uri: str, names: Sequence[str], types: Mapping[str, ColumnType], later: frozenset[str]
 ) -> Iterator[tuple[Any, ...]]:
     """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
     file, _ = open_parquet(store, uri)

@@ -183,6 +183,19 @@ def test_input_gone(metadata: tuple[str, ...], replaced: bool) -> None:
     assert (report.inputs_gone, report.inputs_compared, report.discrepancies) == (1, 1, [])
 
 
+def test_input_gone_hides_no_other_manifest() -> None:
+    """Rows that do not name their file are compared by manifest, also after a manifest whose input is gone."""
+    harness = compacted(metadata=())
+    harness.deliver("m2", GOOD)
+    harness.run_once()
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    [output] = harness.commit("m2").outputs
+    rewrite(harness, output.final, lambda table: pa.concat_tables([table.slice(0, 1)] * table.num_rows))
+    report = harness.verification()
+    assert report.inputs_gone == 1
+    assert "all inputs of the manifest" in {each.where for each in report.discrepancies if each.manifest_id == "m2"}
+
+
 def test_unfinished_and_dead() -> None:
     """Unfinished manifests and dead letters are counted and no discrepancies; only dead letters need an operator."""
     harness = compacted()
