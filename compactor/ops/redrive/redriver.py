@@ -140,9 +140,10 @@ class Redriver:
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        if not run.dry_run and not self._write(run.scope, source, found, draft.date, files, counts):
+        if run.dry_run:
+            run.add(source, found.manifest_id, counts, len(files))
+        elif not self._write(run, source, found, draft.date, files, counts):
             return False
-        run.add(source, found.manifest_id, counts, len(files))
         self.redrive_planner.remember(files, found.manifest_id)
         return True
 
@@ -169,13 +170,11 @@ class Redriver:
         try:
             lines = self._written_lines(commit, found.left, folder)
             self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
-            is_written = self._write(run.scope, source, found, source.key.date, lines.files, counts, lines.inputs)
+            is_written = self._write(run, source, found, source.key.date, lines.files, counts, lines.inputs)
         except StagingError:
             self._delete_lines(folder)
             raise
-        if is_written:
-            run.add(source, found.manifest_id, counts, len(lines.files))
-        else:
+        if not is_written:
             self._delete_lines(folder)
         return is_written
 
@@ -191,7 +190,7 @@ class Redriver:
 
     def _write(
         self,
-        scope: Scope,
+        run: _Run,
         source: Source,
         found: _NextRedrive,
         date: str,
@@ -202,7 +201,7 @@ class Redriver:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
         now, new_id = self.state.clock.now(), found.manifest_id
         redrive = Redrive(
-            kind=scope.kind,
+            kind=run.scope.kind,
             source=source.key.id,
             number=found.number,
             counts=counts,
@@ -216,5 +215,6 @@ class Redriver:
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
         self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=scope.kind, counts=counts)
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.scope.kind, counts=counts)
+        run.add(source, new_id, counts, len(files))
         return True
