@@ -18,8 +18,7 @@ from compactor.ops.redrive.redriver import Redriver
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.tracer import Tracer
-from compactor.ops.verify.contents import DeepVerifier
-from compactor.ops.verify.verifier import DeepCheck, OnManifest, Verifier
+from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -65,12 +64,7 @@ class OperatorComponents(Components):
 
     def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:
         """Make what verifies the output; with `deep` it compares values as well."""
-        deep_check = self.deep_check if deep else None
-        return Verifier(state=self.state, registry=self.registry, deep_check=deep_check, on_manifest=on_manifest)
-
-    @cached_property
-    def deep_check(self) -> DeepCheck:
-        return DeepVerifier(store=self.store, registry=self.registry).check
+        return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
 
     @cached_property
     def cleaner(self) -> Cleaner:

@@ -10,15 +10,13 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
+from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
 
 _SHOWN_CHARACTERS = 500
-
-DeepCheck = Callable[[Commit, VerifyReport], None]
-"""Compares the values of a commit's inputs and outputs, and adds to the report."""
 
 OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
 
@@ -29,7 +27,7 @@ class Verifier:
 
     state: State
     registry: SchemaRegistry
-    deep_check: DeepCheck | None = None  # compares values as well
+    deep: bool = False  # compare values as well
     on_manifest: OnManifest | None = None
 
     def verify_manifest(self, key: ManifestKey) -> VerifyReport:
@@ -89,15 +87,14 @@ class Verifier:
             report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
         elif outcome is not None:
             report.add_commit(outcome, redriven=records.redriven)
-            if self.deep_check is not None and files.lost_schema is None:
-                _compare(outcome, report, self.deep_check)
+            if self.deep and files.lost_schema is None:
+                self._compare(outcome, report)
 
-
-def _compare(commit: Commit, report: VerifyReport, deep_check: DeepCheck) -> None:
-    try:
-        deep_check(commit, report)
-    except (OperatorError, StoreUnavailable):
-        raise
-    except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
-        found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
-        report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))
+    def _compare(self, commit: Commit, report: VerifyReport) -> None:
+        try:
+            DeepVerifier(store=self.state.store, registry=self.registry).check(commit, report)
+        except (OperatorError, StoreUnavailable):
+            raise
+        except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
+            found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
+            report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))

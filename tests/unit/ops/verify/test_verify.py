@@ -18,7 +18,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, Redrive
-from compactor.ops.verify.contents import Sum
+from compactor.ops.verify.contents import DeepVerifier, Sum
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -41,7 +41,8 @@ def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
 def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
     report = VerifyReport()
-    harness.app().deep_check(harness.commit("m1"), report)
+    app = harness.app()
+    DeepVerifier(store=app.store, registry=app.registry).check(harness.commit("m1"), report)
     return report.discrepancies
 
 
