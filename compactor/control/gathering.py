@@ -12,7 +12,7 @@ from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import is_delivery
-from compactor.core.records import Document, read_record
+from compactor.core.records import Document
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
@@ -85,13 +85,10 @@ class Sources:
         return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
 
     def _breaker_closed_at(self) -> datetime | None:
-        uri = self.state.layout.breaker_closed
         try:
-            data = self.state.store.read(uri)
+            return self.state.ledger.record(self.state.layout.breaker_closed, BreakerClosed).closed_at
         except ObjectNotFound:
             return None
-        found = read_record(BreakerClosed.model_validate_json, data, uri, expected="when the breaker was closed")
-        return found.closed_at
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:

@@ -37,8 +37,8 @@ REDRIVING = (
     Guard(
         "a surplus file is not ascribed to a manifest without an outcome",
         "ops/verify/surplus.py",
-        'owner.id if owner and outcome else "",',
-        'owner.id if owner else "",',
+        'owner.id if owner and outcome else ""',
+        'owner.id if owner else ""',
         ("tests/unit/ops/verify/test_verify.py::test_surplus_files",),
     ),
 )

@@ -1,5 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import click
@@ -80,14 +81,8 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
 
 def counter(show: Callable[[str], None]) -> Callable[[str], None]:
     """Shows how many manifests were verified, after each of them."""
-    checked = 0
-
-    def on_manifest(_manifest_id: str) -> None:
-        nonlocal checked
-        checked += 1
-        show(f"verified {count(checked, 'manifest')}")
-
-    return on_manifest
+    checked = itertools.count(1)
+    return lambda _manifest_id: show(f"verified {count(next(checked), 'manifest')}")
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

@@ -71,13 +71,9 @@ def _surplus_of(state: State, group: tuple[Owner, list[ObjectInfo]]) -> list[Dis
         return []  # the record itself is a discrepancy
     files = (*outcome.outputs, *outcome.rejects) if isinstance(outcome, Commit) else ()
     named = {canonical(file.final) for file in files}
+    manifest_id = owner.id if owner and outcome else ""
     return [
-        Discrepancy(
-            owner.id if owner and outcome else "",
-            info.uri,
-            "no such file: no commit names it",
-            f"{info.size_bytes} bytes",
-        )
+        Discrepancy(manifest_id, info.uri, "no such file: no commit names it", f"{info.size_bytes} bytes")
         for info in infos
         if canonical(info.uri) not in named
     ]
