@@ -79,10 +79,10 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")
 
 
-def counter(show: Callable[[str], None]) -> Callable[[str], None]:
+def counter(show: Callable[[str], None]) -> Callable[[], None]:
     """Shows how many manifests were verified, after each of them."""
     checked = itertools.count(1)
-    return lambda _manifest_id: show(f"verified {count(next(checked), 'manifest')}")
+    return lambda: show(f"verified {count(next(checked), 'manifest')}")
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

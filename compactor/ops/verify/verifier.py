@@ -18,7 +18,7 @@ from compactor.schema.registry import SchemaRegistry
 
 _SHOWN_CHARACTERS = 500
 
-OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
+OnManifest = Callable[[], None]  # called after each manifest that was verified
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +61,20 @@ class Verifier:
 
     def _verified_manifests(self, manifests: Iterable[ManifestKey]) -> VerifyReport:
         report = VerifyReport()
-        for manifest_id, records, files in map_ordered(self._verified, manifests):
+        for records, files in map_ordered(self._verified, manifests):
             self._add(report, records, files)
             if self.on_manifest is not None:
-                self.on_manifest(manifest_id)
+                self.on_manifest()
         return report
 
-    def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
+    def _verified(self, key: ManifestKey) -> tuple[RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
         records = verify_records(self.state, key)
         files = CommitFindings()
         if isinstance(records.outcome, Commit):
             check = self._files.published if records.is_done else self._files.staged
             files = check(records.outcome)
-        return key.id, records, files
+        return records, files
 
     def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings) -> None:
         outcome = records.outcome

@@ -220,7 +220,7 @@ def test_job_that_goes_on_meanwhile() -> None:
     harness = compacted()
     app = harness.app()
 
-    def compact_more(_manifest_id: str) -> None:
+    def compact_more() -> None:
         if harness.ledger.accepted("m2") is None:
             harness.deliver("m2", GOOD)
             harness.run_once()
@@ -383,7 +383,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     in_advance: list[int] = []
     done = count(1)
     monkeypatch.setattr(app.ledger, "manifests", manifests)
-    app.verifier(on_manifest=lambda _: in_advance.append(len(begun) - next(done))).verify_date(DAY)
+    app.verifier(on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
     assert len(begun) == len(in_advance) == 3 * THREADS
     assert max(in_advance) <= 2 * THREADS
 
