@@ -14,7 +14,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
@@ -186,8 +186,7 @@ class S3Lake:
 
     def verification(self) -> VerifyReport:
         """What `verify --deep` says."""
-        app = self.app(self.server.url, self.store)
-        return app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
+        return self.app(self.server.url, self.store).verifier(deep=True).verify_all()
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""

@@ -25,7 +25,7 @@ from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
 from compactor.demo.scene import BUCKETS, REGION, TABLE, in_buckets, in_folder
 from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}

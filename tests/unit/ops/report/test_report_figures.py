@@ -12,6 +12,7 @@ import pytest
 
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, Done, FileReport, FileStatus
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
@@ -296,7 +297,7 @@ def test_redriven_files_need_no_operator() -> None:
     assert [(each.uri, each.redriven) for each in before.figures.quarantined_files.latest] == [(gone.uri, False)]
     harness.store.put(gone.uri, GOOD)
     app = harness.app()
-    app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
     after = report_on(harness, period)
     assert after.verdict.severity == "in_order"
     assert [each.redriven for each in after.figures.quarantined_files.latest] == [True]
