@@ -4,7 +4,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """How to connect to the stores. Driver, executors and functions exchange this value instead of a store.
+    """How to connect to the stores and to AWS. Driver, executors and functions exchange this value instead of a store.
 
     Attributes:
         region: None to take it from the environment.
@@ -40,6 +40,13 @@ class StoreSpec:
     def of(cls, aws: Aws) -> Self:
         """The values of the settings, in which empty text stands for None."""
         return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds)
+
+    def client(self, service: str) -> Any:
+        """A new boto3 client, which is safe to share between threads, but not between processes."""
+        # boto3 takes a third of a second to import; runs on local folders need not wait for it.
+        from compactor.adapters.aws import aws_client  # noqa: PLC0415
+
+        return aws_client(service, **asdict(self))
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""
@@ -115,12 +122,7 @@ class RoutedStore:
             return self._local
         with self._lock:
             if self._s3 is None:
-                # boto3 takes a third of a second to import; runs on local folders need not wait for it.
-                from compactor.adapters.aws import S3Store, s3_client  # noqa: PLC0415
+                from compactor.adapters.aws import S3Store  # noqa: PLC0415 - boto3 is slow to load
 
-                spec = self._spec
-                attempts: dict[str, Any] = {} if spec.attempts is None else {"attempts": spec.attempts}
-                self._s3 = S3Store(
-                    s3_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, **attempts)
-                )
+                self._s3 = S3Store(self._spec.client("s3"))
             return self._s3

@@ -85,6 +85,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
     def account() -> Account:
         from compactor.adapters.aws.account import AwsAccount  # noqa: PLC0415 - boto3 is slow to load
 
-        return AwsAccount(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, attempts=ATTEMPTS)
+        return AwsAccount(spec)
 
     return Environment(account=account, store=RoutedStore(spec), clock=clock, trial_id=secrets.token_hex(4))
