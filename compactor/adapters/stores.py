@@ -4,6 +4,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
@@ -89,7 +90,7 @@ class RoutedStore:
     def upload(self, uri: str, path: Path) -> None:
         self._store(uri).upload(uri, path)
 
-    def writer(self, uri: str) -> ObjectWriter:
+    def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         return self._store(uri).writer(uri)
 
     def copy(self, source: str, target: str) -> None:

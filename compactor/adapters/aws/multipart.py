@@ -1,9 +1,9 @@
 """Writes objects to S3 as their bytes come, in a fixed amount of memory."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
-from types import TracebackType
 from typing import Any, Self
 
 from compactor.adapters.aws.errors import translated
@@ -37,9 +37,6 @@ class S3Writer:
         self._has_hole = False
         self._is_aborted = False
 
-    def __enter__(self) -> Self:
-        return self
-
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
@@ -53,12 +50,13 @@ class S3Writer:
     def abort(self) -> None:
         self._is_aborted = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    @contextmanager
+    def block(self) -> Iterator[Self]:
+        """The object is created when the block ends, unless the block raises or aborts."""
         with ExitStack() as abandoning:
             abandoning.callback(self._abandon)
-            if kind is None and not self._is_aborted:
+            yield self
+            if not self._is_aborted:
                 self._finish()
                 abandoning.pop_all()
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -112,8 +112,8 @@ class S3Store:
                     raise exc.__context__ from None
                 raise
 
-    def writer(self, uri: str) -> S3Writer:
-        return S3Writer(self._client, uri, *_split(uri))
+    def writer(self, uri: str) -> AbstractContextManager[S3Writer]:
+        return S3Writer(self._client, uri, *_split(uri)).block()
 
     def copy(self, source: str, target: str) -> None:
         from_bucket, from_key = _split(source)

@@ -1,14 +1,12 @@
 """A store, claims, metrics and a clock in memory."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from io import BytesIO
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local.clock import SystemClock
@@ -111,8 +109,12 @@ class MemoryStore:
     def upload(self, uri: str, path: Path) -> None:
         self.put(uri, path.read_bytes())
 
-    def writer(self, uri: str) -> "MemoryWriter":
-        return MemoryWriter(partial(self.put, uri))
+    @contextmanager
+    def writer(self, uri: str) -> Iterator["MemoryWriter"]:
+        writer = MemoryWriter()
+        yield writer
+        if not writer.is_aborted:
+            self.put(uri, bytes(writer.data))
 
     def copy(self, source: str, target: str) -> None:
         with self._lock:
@@ -124,28 +126,18 @@ class MemoryStore:
                 self._objects.pop(canonical(uri), None)
 
 
+@dataclass
 class MemoryWriter:
-    """Collects an object in memory, and puts it at the end."""
+    """An object that is being written."""
 
-    def __init__(self, put: Callable[[bytes], None]) -> None:
-        self._put = put
-        self._collected = BytesIO()
-        self._is_aborted = False
-
-    def __enter__(self) -> Self:
-        return self
+    data: bytearray = field(default_factory=bytearray)
+    is_aborted: bool = False
 
     def write(self, data: bytes) -> None:
-        self._collected.write(data)
+        self.data += data
 
     def abort(self) -> None:
-        self._is_aborted = True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and not self._is_aborted:
-            self._put(self._collected.getvalue())
+        self.is_aborted = True
 
 
 @dataclass(frozen=True, slots=True)
