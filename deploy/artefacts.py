@@ -20,9 +20,7 @@ class Artefact:
 
     Attributes:
         parameter: The template's parameter that contains the key.
-        path: The local file.
         key: The key in the artefact bucket.
-        size_bytes: The size of the file.
         sha256: Hexadecimal.
     """
 
@@ -34,13 +32,10 @@ class Artefact:
 
 
 def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Path) -> list[Artefact]:
-    """The artefacts of a deployment.
+    """The artefacts of a deployment, of which `make package` has written some to `dist`.
 
-    Args:
-        environment: The first part of each key: environments may share a bucket.
-        settings_file: The settings of the environment.
-        glue_version: Glue 5.1 takes wheels, later versions an archive of a virtual environment.
-        dist: The folder that `make package` writes to.
+    Keys begin with the environment, because environments may share a bucket. Glue 5.1 takes wheels, later versions an
+    archive of a virtual environment.
 
     Raises:
         SettingsError: With every file that is missing.

@@ -34,14 +34,9 @@ def has_cargo() -> bool:
 
 
 def build_native_wheel(folder: Path, log: Path) -> Path:
-    """Build the wheel. Compiled code is kept for the next build.
+    """Build the wheel, with the oldest manylinux tag that maturin finds it compatible with.
 
-    Args:
-        folder: Where the wheel is written; wheels of earlier builds there are deleted.
-        log: Receives the output of maturin and cargo.
-
-    Returns:
-        The wheel, with the oldest manylinux tag that maturin finds it compatible with.
+    Wheels of earlier builds in the folder are deleted. Compiled code is kept for the next build.
 
     Raises:
         PackagingError: The build failed; the message names the log.

@@ -40,12 +40,7 @@ def install_functions_packages(site: Path) -> None:
 def build_functions(
     target: Path, install: Callable[[Path], None] = install_functions_packages, root: Path = ROOT
 ) -> None:
-    """Build the zip of the functions.
-
-    Args:
-        target: Where the zip is written.
-        install: Installs third-party packages into a folder.
-        root: The folder of `lambdas` and `compactor`.
+    """Build the zip of the functions, from the folders `lambdas` and `compactor` and from what is installed.
 
     Raises:
         PackagingError: The functions import a package that they do not have, pip failed, or the zip is too large.

@@ -52,12 +52,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
 def stack_parameters(
     template: Mapping[str, Any], *parts: Mapping[str, str], settings: Settings | None = None
 ) -> dict[str, str]:
-    """All parameters, in the order of the template.
-
-    Args:
-        template: Declares the parameters.
-        parts: Values by parameter, one mapping for each source.
-        settings: If given, checked for contradictions with the values.
+    """All parameters, in the order of the template, from one mapping for each source.
 
     Raises:
         SettingsError: With every parameter that is missing, unknown, given twice or contradicts the settings.

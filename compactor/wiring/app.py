@@ -28,11 +28,7 @@ from compactor.wiring.engine_components import EngineComponents
 class App(EngineComponents):
     """All components of one process.
 
-    Args:
-        settings: All settings.
-        on_crash_point: Called at each crash point of each manifest.
-        on_result: Called when a manifest has ended.
-        leave_others: Leave manifests of other sources to their planners, as `Intake` has it.
+    `on_result` is called when a manifest has ended. `leave_others` leaves manifests of other sources to their planners.
     """
 
     def __init__(
@@ -73,10 +69,7 @@ class App(EngineComponents):
         return self.service_on(self.engine(), self._spark_source())
 
     def threaded_service(self, threads: int) -> Service:
-        """Make the job without Spark: the native engine in threads of this process.
-
-        Args:
-            threads: How many output files are written at once.
+        """Make the job without Spark: the native engine in threads of this process, each of which writes one file.
 
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema.

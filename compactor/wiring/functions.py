@@ -18,10 +18,7 @@ _KEPT: dict[type[Components], Components] = {}
 
 
 def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-    """Turn a batch of messages from the queue of S3 events into manifests and pending parts.
-
-    Args:
-        event: A batch of an SQS event source mapping with partial batch responses.
+    """Turn a batch of messages from an SQS event source mapping for S3 events into manifests and pending parts.
 
     Returns:
         The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
@@ -71,10 +68,7 @@ def seal_parts() -> dict[str, int]:
 
 
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one control-plane check.
-
-    Args:
-        event: From the schedule, or a `Glue Job State Change`. Both lead to the same check.
+    """Run one control-plane check, for an event of the schedule or a `Glue Job State Change`.
 
     Returns:
         What was decided, done and not done, for the log of the caller.

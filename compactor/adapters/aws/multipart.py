@@ -19,13 +19,8 @@ _CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent.
-
-    Args:
-        client: A boto3 client of S3, which retries transient errors by itself.
-        uri: The object, as errors name it.
-        bucket: Its bucket.
-        key: Its key.
+    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
+    errors by itself. Errors name the object by its `uri`.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:

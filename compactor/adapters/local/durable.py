@@ -119,10 +119,7 @@ def remove_empty_folders(folder: str, levels: int) -> None:
 def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
     """Write a file under a temporary name beside its target, then rename it. Missing folders are created.
 
-    Args:
-        target: Path of the file.
-        fill: Writes the file durably to the given path.
-        move: `os.replace`, or `os.link` to fail if the target exists.
+    `fill` writes the file durably to the path that it is given. `move` may be `os.link`, to fail if the target exists.
 
     Raises:
         OSError: From `fill` or `move`.

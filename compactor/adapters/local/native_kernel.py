@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from compactor.core.errors import StagingError
-from compactor.engines.kernel import RowPlan
+from compactor.engines.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import MAX_KEYS, too_many_keys
 from compactor.schema.schema import METADATA_COLUMNS, Column
 
@@ -47,20 +47,10 @@ class _Column:
     epoch: str | None = None
 
 
-class _Writer(Protocol):
-    """The parts of the module's class `BinWriter` that are used here. It raises the module's errors."""
+class _Writer(Kernel, Protocol):
+    """The module's class `BinWriter`, with its own errors, and with `seen_columns` instead of `seen_keys`."""
 
-    output_bytes: int
-    lacks_columns: bool
-    rescued_values: int
     seen_columns: list[int]
-
-    def begin_file(self, source_uri: str) -> None: ...
-    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]: ...
-    def withdraw_file(self) -> bool: ...
-    def end_file(self) -> list[str]: ...
-    def take(self) -> bytes: ...
-    def finish_output(self) -> bytes: ...
 
 
 class NativeKernel:

@@ -77,14 +77,9 @@ class MemoryGlue:
         self._set(run_id, state, error)
 
     def expire(self, run_id: str, *, restart_after_seconds: float | None = 0) -> str:
-        """Let a run expire, as Glue does after seven days.
+        """Let a living run expire, as Glue does after seven days; returns the id of its restart, made or not.
 
-        Args:
-            run_id: A run that is alive.
-            restart_after_seconds: Time until Glue restarts it; None for never.
-
-        Returns:
-            The id of the restart, made or not.
+        Glue never restarts it if `restart_after_seconds` is None.
         """
         self.end(run_id, JobState.EXPIRED)
         first, number = lineage(run_id)
