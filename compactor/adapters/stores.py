@@ -45,7 +45,7 @@ class StoreSpec:
     def client(self, service: str) -> Any:
         """A new boto3 client, which is safe to share between threads, but not between processes."""
         # boto3 takes a third of a second to import; runs on local folders need not wait for it.
-        from compactor.adapters.aws import aws_client  # noqa: PLC0415
+        from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
 
         return aws_client(service, **asdict(self))
 
@@ -123,7 +123,7 @@ class RoutedStore:
             return self._local
         with self._lock:
             if self._s3 is None:
-                from compactor.adapters.aws import S3Store  # noqa: PLC0415 - boto3 is slow to load
+                from compactor.adapters.aws.s3 import S3Store  # noqa: PLC0415 - boto3 is slow to load
 
                 self._s3 = S3Store(self._spec.client("s3"))
             return self._s3

@@ -98,7 +98,7 @@ class Components:
         if builder.claims == JOURNAL_CLAIMS:
             return JournalClaims(self.store, self.layout.claims_folder)
         if builder.claims:
-            from compactor.adapters.aws import DynamoClaims  # noqa: PLC0415 - boto3 is slow to load
+            from compactor.adapters.aws.dynamo_claims import DynamoClaims  # noqa: PLC0415 - boto3 is slow to load
 
             client = self.store_spec.client("dynamodb")
             return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)

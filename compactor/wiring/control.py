@@ -39,7 +39,7 @@ class ControlComponents(Components):
 
     @cached_property
     def job(self) -> JobRuns:
-        from compactor.adapters.aws import GlueJob  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(client=self._client("glue"), name=self.settings.control.job_name)
 
@@ -48,7 +48,7 @@ class ControlComponents(Components):
         arn = self.settings.control.topic_arn
         if not arn:
             return None
-        from compactor.adapters.aws import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.sns_topic import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
 
         return SnsTopic(client=self._client("sns"), arn=arn)
 
@@ -76,7 +76,7 @@ class ControlComponents(Components):
     def _queue(self, url: str) -> Queue | None:
         if not url:
             return None
-        from compactor.adapters.aws import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.sqs_queue import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
 
         return SqsQueue(sqs=self._client("sqs"), cloudwatch=self._client("cloudwatch"), url=url)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.layout import KEEP_MARKER, base_name
