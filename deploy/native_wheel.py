@@ -62,11 +62,7 @@ def delete_wheels(folder: Path) -> None:
 
 
 def glibc_of(wheel: Path) -> tuple[int, int]:
-    """The oldest glibc that a wheel works with, from its tag.
-
-    Raises:
-        PackagingError: The tag is not manylinux on x86_64.
-    """
+    """The oldest glibc that a wheel works with, from its tag; a `PackagingError` if that is not manylinux on x86_64."""
     found = _MANYLINUX.search(wheel.name)
     if found is None:
         raise PackagingError(f"{wheel.name}: expected a manylinux tag for x86_64, as Glue needs")
@@ -74,11 +70,7 @@ def glibc_of(wheel: Path) -> tuple[int, int]:
 
 
 def glibc_line(wheel: Path) -> str:
-    """The glibc that a wheel needs, compared with Glue's.
-
-    Raises:
-        PackagingError: Glue's glibc is older.
-    """
+    """The glibc that a wheel needs, compared with Glue's; a `PackagingError` if Glue's is older."""
     needed, given = (".".join(map(str, version)) for version in (glibc_of(wheel), GLUE_GLIBC))
     if glibc_of(wheel) > GLUE_GLIBC:
         raise PackagingError(
@@ -101,11 +93,7 @@ def build_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build the engine and install it beside this Python. If that fails, uninstall an older one.
-
-    Returns:
-        0 if the engine is installed, 1 if not.
-    """
+    """Build the engine and install it beside this Python, or uninstall an older one; returns the exit code."""
     try:
         _install()
     except PackagingError as exc:

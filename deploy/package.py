@@ -29,11 +29,7 @@ _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_u
 
 
 def install_functions_packages(site: Path) -> None:
-    """Install the packages that functions need into a folder, for Lambda's platform.
-
-    Raises:
-        PackagingError: pip failed.
-    """
+    """Install the packages that functions need for Lambda's platform; a `PackagingError` if pip fails."""
     pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
 
 
@@ -65,11 +61,7 @@ def build_functions(
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the wheel of the job.
-
-    Raises:
-        PackagingError: pip failed.
-    """
+    """Build the wheel of the job; a `PackagingError` if pip fails."""
     shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
     for old in folder.glob("compactor-*.whl"):
         old.unlink()
@@ -79,10 +71,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_native(folder: Path) -> str:
-    """Build the wheel of the native engine if this machine can.
-
-    Returns:
-        One line that says what was built, or why nothing was.
+    """Build the wheel of the native engine if this machine can; returns a line that says what was built, or why not.
 
     Raises:
         PackagingError: The build failed, or the wheel needs a newer glibc than Glue's and was deleted.

@@ -21,12 +21,7 @@ class DeploymentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack, which may not exist yet.
-
-    Attributes:
-        client: A boto3 client of CloudFormation.
-        poll: The `WaiterConfig` of waiters.
-    """
+    """A stack, which may not exist yet, with a boto3 client of CloudFormation and the `WaiterConfig` of its waiters."""
 
     client: Any
     name: str
@@ -42,10 +37,7 @@ class Stack:
             raise
 
     def propose(self, change_set: str, template_url: str, parameters: Mapping[str, str]) -> list[Change] | None:
-        """Create a change set.
-
-        Returns:
-            Its changes; None if it has none and was deleted.
+        """Create a change set; returns its changes, or None if it has none and was deleted.
 
         Raises:
             DeploymentError: CloudFormation refused the template or a parameter.

@@ -13,11 +13,7 @@ _FEWEST_STARTS = 2  # a single start is normal
 
 
 def settings_parameters(settings: Settings) -> dict[str, str]:
-    """The parameters that follow from the settings.
-
-    Raises:
-        SettingsError: With every setting that this stack does not support.
-    """
+    """The parameters that follow from the settings; a `SettingsError` has all that this stack does not support."""
     paths = settings.paths
     control = settings.control
     faults = list(_faults(settings))

@@ -4,11 +4,7 @@ from collections.abc import Mapping
 
 
 def with_tables(document: str, command: str, tables: Mapping[str, str]) -> str:
-    """A document with new tables, each between the marks that have its name.
-
-    Raises:
-        ValueError: A mark is missing.
-    """
+    """A document with new tables, each between the marks that have its name; a `ValueError` if a mark is missing."""
     for name, table in tables.items():
         begin, end = f"<!-- {name}: made by python -m {command} -->", f"<!-- {name} end -->"
         before, found_begin, rest = document.partition(begin)

@@ -22,11 +22,7 @@ _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
 
 def with_reference(document: str) -> str:
-    """A document with every section as a heading, a sentence and a table, between its marks.
-
-    Raises:
-        ValueError: A mark is missing.
-    """
+    """A document with every section as a heading, a sentence and a table; a `ValueError` if their mark is missing."""
     reference = "\n\n".join(
         "\n".join(
             [f"## {name}\n\n{(model.__doc__ or '').strip()}\n\n{_HEAD}"]
@@ -38,11 +34,7 @@ def with_reference(document: str) -> str:
 
 
 def with_comments(text: str) -> str:
-    """A settings file with the current description after every key. Each key and its value must be on one line.
-
-    Raises:
-        ValueError: The text is not valid TOML.
-    """
+    """A settings file in TOML with the current description after each key, which is on one line with its value."""
     values = tomllib.loads(text)
     return "\n".join(_commented(text.split("\n"), values))
 

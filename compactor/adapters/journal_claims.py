@@ -23,11 +23,7 @@ _NAME = re.compile(r"(\d{12})\.json")
 
 @dataclass(slots=True)
 class JournalClaims:
-    """`compactor.core.ports.ClaimTable` in a folder of objects.
-
-    Attributes:
-        folder: Folder of the entries; ends with `/`.
-    """
+    """`compactor.core.ports.ClaimTable` in a folder of objects, which ends with `/`."""
 
     store: ObjectStore
     folder: str

@@ -31,16 +31,13 @@ def new_run_id(clock: Clock) -> str:
 
 
 class Replacements(TypedDict, total=False):
-    """Components to use in place of the system's clock and of what the settings name. None replaces nothing.
-
-    Only the control plane has `job` and `notifier`.
-    """
+    """Components to use in place of the system's clock and of what the settings name. None replaces nothing."""
 
     clock: Clock | None
     store: ObjectStore | None
     claims: ClaimTable | None
     metrics: MetricsSink | None
-    job: JobRuns | None
+    job: JobRuns | None  # of the control plane, as the notifier
     notifier: Notifier | None
 
 

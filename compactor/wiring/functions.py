@@ -41,11 +41,7 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
 
 
 def seal_parts() -> dict[str, int]:
-    """Seal the pending parts that are large enough or have waited long enough into manifests.
-
-    Returns:
-        Counts, for the log of the caller.
-    """
+    """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log."""
     components = function_components()
     report = components.sealer().seal()
     log_event(
@@ -70,8 +66,7 @@ def seal_parts() -> dict[str, int]:
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
     """Run one control-plane check, for an event of the schedule or a `Glue Job State Change`.
 
-    Returns:
-        What was decided, done and not done, for the log of the caller.
+    Returns what was decided, done and not done, for the caller's log.
     """
     components = _lasting_components(ControlComponents)
     job_name = components.settings.control.job_name

@@ -53,14 +53,10 @@ class _Answer(Enum):
 
 @dataclass(kw_only=True)
 class CloudWatchMetrics:
-    """Sends measurements to CloudWatch in order.
+    """Sends measurements to CloudWatch in order, with a boto3 client as `cloudwatch_client` makes it.
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
     counted, in the log and in the metric `MetricsDropped`.
-
-    Attributes:
-        client: A boto3 client of CloudWatch, as `cloudwatch_client` makes it.
-        max_queued: The length of the queue.
     """
 
     client: Any

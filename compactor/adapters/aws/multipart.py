@@ -93,11 +93,7 @@ class _Upload:
         self._parts: list[Future[dict[str, Any]]] = []
 
     def send(self, body: bytes) -> None:
-        """Start to send the next part, as soon as fewer than the limit are being sent.
-
-        Raises:
-            CompactorError: An earlier part failed.
-        """
+        """Send the next part, as soon as fewer than the limit are being sent; raises the error of an earlier part."""
         if len(self._parts) >= _PARTS_UNDER_WAY:
             self._parts[-_PARTS_UNDER_WAY].result()
         self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))

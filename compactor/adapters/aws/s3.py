@@ -214,11 +214,7 @@ def _split_prefix(uri: str) -> tuple[str, str]:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """The bucket and key of an object.
-
-    Raises:
-        ObjectNotFound: No object can have this name.
-    """
+    """The bucket and key of an object; raises `ObjectNotFound` if no object can have this name."""
     bucket, key = _split_prefix(uri)
     try:
         key.encode()

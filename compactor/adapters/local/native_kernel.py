@@ -54,10 +54,9 @@ class _Writer(Kernel, Protocol):
 
 
 class NativeKernel:
-    """`compactor.engines.kernel.Kernel` in Rust. It releases Python's global lock while it works.
+    """`compactor.engines.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
 
-    Raises:
-        StagingError: The module rejects the plan.
+    It releases Python's global lock while it works.
     """
 
     def __init__(self, plan: RowPlan) -> None:

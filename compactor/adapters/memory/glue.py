@@ -24,11 +24,7 @@ class _Change:
 class MemoryGlue:
     """One Glue job, whose runs change their states in the time of a clock.
 
-    Attributes:
-        max_concurrent_runs: As in the definition of the job.
-        waiting_seconds: Time of a new run in state WAITING.
-        starting_seconds: Time of it in state STARTING.
-        stopping_seconds: Time of a stopped run in state STOPPING.
+    New runs spend some seconds in the states WAITING and STARTING, stopped ones in STOPPING.
     """
 
     clock: Clock

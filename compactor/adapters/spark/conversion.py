@@ -130,10 +130,7 @@ def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
-    """Find the lines that Spark's JSON reader cannot parse.
-
-    Returns:
-        For each source with such lines: the lines, stripped of white space.
+    """Find, by source, the lines that Spark's JSON reader cannot parse. They are stripped of white space.
 
     Raises:
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.

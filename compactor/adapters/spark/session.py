@@ -77,11 +77,7 @@ def _locale_is_plain() -> bool:
 
 @contextmanager
 def loss_reported() -> Iterator[None]:
-    """Distinguish the loss of the JVM from other errors of Spark, which pass through.
-
-    Raises:
-        EngineLost: The JVM is gone.
-    """
+    """Turn an error of Spark into `EngineLost` if the JVM is gone; other errors pass through."""
     try:
         yield
     except (Py4JError, PySparkException, OSError, EOFError) as exc:
