@@ -1,6 +1,5 @@
 """Sends measurements to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
 
-import random
 import threading
 import time
 from collections import deque
@@ -14,8 +13,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from compactor.adapters.aws.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
-from compactor.adapters.aws.errors import error_code, own_error
-from compactor.core.backoff import pause_seconds
+from compactor.adapters.aws.errors import error_code, own_error, pause_before_try
 from compactor.core.distributions import Distribution
 from compactor.core.ports import Clock
 from compactor.telemetry.logs import log_event
@@ -169,10 +167,7 @@ class CloudWatchMetrics:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _pause(self, failures: int) -> None:
-        chance = random.random()  # noqa: S311 - only spreads pauses
-        seconds = pause_seconds(
-            failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
-        )
+        seconds = pause_before_try(failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
         with self._changed:
             is_hurried = self._changed.wait_for(lambda: self._flushing > 0, seconds)
         if is_hurried:
