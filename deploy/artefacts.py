@@ -40,18 +40,16 @@ def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Pa
     Raises:
         SettingsError: With every file that is missing.
     """
-    found: list[Artefact] = []
-    faults: list[str] = []
-    for parameter, path, suffix, expected in _wanted(settings_file, glue_version, dist):
-        if path.is_file():
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            key = artefact_key(environment, parameter, sha256, suffix)
-            found.append(Artefact(parameter, path, key, path.stat().st_size, sha256))
-        else:
-            faults.append(f"{path}: no such file -> expected {expected}")
+    wanted = list(_wanted(settings_file, glue_version, dist))
+    faults = [f"{path}: no such file -> expected {expected}" for _, path, _, expected in wanted if not path.is_file()]
     if faults:
         raise SettingsError(faults)
+    found: list[Artefact] = []
+    for parameter, path, suffix, _ in wanted:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        key = artefact_key(environment, parameter, sha256, suffix)
+        found.append(Artefact(parameter, path, key, path.stat().st_size, sha256))
     return found
 
 

@@ -16,8 +16,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     """The parameters that follow from the settings; a `SettingsError` has all that this stack does not support."""
     paths = settings.paths
     control = settings.control
-    faults = list(_faults(settings))
-    if faults:
+    if faults := _faults(settings):
         raise SettingsError(faults)
     work, manifests = _bucket_and_key(paths.manifests)
     lake, output = _bucket_and_key(paths.output)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +17,6 @@ from compactor.core.layout import is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.settings.sections import Aws
 
-_DELETE_BATCH = 1000
 _CHUNK_BYTES = 16 * 1024 * 1024
 
 
@@ -103,11 +102,8 @@ class RoutedStore:
             self.upload(target, path)
 
     def delete(self, uris: Iterable[str]) -> None:
-        remaining = iter(uris)
-        while batch := list(islice(remaining, _DELETE_BATCH)):
-            for in_s3 in (True, False):
-                if of_store := [uri for uri in batch if is_s3(uri) is in_s3]:
-                    self._store(of_store[0]).delete(of_store)
+        for in_s3, of_store in groupby(uris, is_s3):
+            self._store("s3://" if in_s3 else "/").delete(of_store)
 
     def _download(self, uri: str, path: Path) -> None:
         """Download one version of an object to a local file in pieces."""

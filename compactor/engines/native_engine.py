@@ -59,10 +59,7 @@ class NativeEngine:
     workers: BinWorkers
     rules: EngineRules
     store: ObjectStore
-
-    @property
-    def name(self) -> str:
-        return "native"
+    name = "native"
 
     def is_healthy(self) -> bool:
         return self.workers.are_healthy()

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ParamValidationError
 
@@ -40,13 +39,8 @@ _WRONG = {
 }
 """Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
 
-
-class _Answer(Enum):
-    """The answer to a request."""
-
-    TAKEN = auto()
-    REFUSED = auto()
-    NONE = auto()
+_Answer = Literal["taken", "refused", "none"]
+"""The answer to a request."""
 
 
 @dataclass(kw_only=True)
@@ -109,7 +103,7 @@ class CloudWatchMetrics:
             batch, untold = self._next_batch()
             answer = self._send(batch, untold)
             self._settle(batch, untold, answer)
-            failures = failures + 1 if answer is _Answer.NONE else 0
+            failures = failures + 1 if answer == "none" else 0
             if failures:
                 self._pause(failures)
 
@@ -138,15 +132,15 @@ class CloudWatchMetrics:
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
             log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
-            return _Answer.REFUSED if refused else _Answer.NONE
-        return _Answer.TAKEN
+            return "refused" if refused else "none"
+        return "taken"
 
     def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
         with self._changed:
             self._in_flight = 0
-            if answer is _Answer.TAKEN:
+            if answer == "taken":
                 self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])
-            elif answer is _Answer.REFUSED:
+            elif answer == "refused":
                 self._lost_values += sum(map(_values_of, batch))
             else:
                 self._queue.extendleft(reversed(batch))

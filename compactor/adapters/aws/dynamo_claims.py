@@ -30,7 +30,6 @@ class DynamoClaims:
     An item counts until DynamoDB has removed it, which may be days after its time to live.
 
     Attributes:
-        client: A boto3 client of DynamoDB, as `dynamodb_client` makes it.
         table: A table with the string partition key `pk`, and `expires_at` as its time-to-live attribute.
         ttl_days: The time to live of a claim, which has to be longer than an event may be late or repeated.
         sleep: Waits before a retry that the client does not make by itself.

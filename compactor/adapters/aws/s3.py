@@ -34,9 +34,7 @@ _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 *
 class S3Store:
     """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
 
-    Attributes:
-        client: A boto3 client of S3, as `s3_client` makes it. It retries transient errors by itself.
-        sleep: Waits before a retry that the client does not make.
+    The boto3 client retries transient errors by itself; `sleep` waits before other retries.
     """
 
     client: Any

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -52,11 +52,7 @@ class MemoryMetrics:
 
 class _Object(NamedTuple):
     data: bytes
-    etag: str
-    modified_at: datetime
-
-    def info(self, uri: str) -> ObjectInfo:
-        return ObjectInfo(uri, len(self.data), self.etag, self.modified_at)
+    info: ObjectInfo
 
 
 class MemoryStore:
@@ -70,14 +66,14 @@ class MemoryStore:
 
     def stat(self, uri: str) -> ObjectInfo | None:
         found = self._objects.get(canonical(uri))
-        return found.info(uri) if found else None
+        return replace(found.info, uri=uri) if found else None
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         found = self._objects.get(canonical(uri))
         if found is None:
             raise ObjectNotFound(f"{uri}: there is no such object")
-        if etag is not None and found.etag != etag:
-            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.etag}")
+        if etag is not None and found.info.etag != etag:
+            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.info.etag}")
         return found.data
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
@@ -92,7 +88,7 @@ class MemoryStore:
         for name in sorted(names, key=sort_key):
             found = self._objects.get(base + name)
             if found and (not start or sort_key(name) > sort_key(start)):
-                yield found.info(prefix + name)
+                yield replace(found.info, uri=prefix + name)
 
     def create(self, uri: str, data: bytes) -> bool:
         with self._lock:
@@ -104,7 +100,8 @@ class MemoryStore:
     def put(self, uri: str, data: bytes) -> None:
         with self._lock:
             self._writes += 1
-            self._objects[canonical(uri)] = _Object(bytes(data), f"{self._writes:x}", self._clock.now())
+            info = ObjectInfo(uri, len(data), f"{self._writes:x}", self._clock.now())
+            self._objects[canonical(uri)] = _Object(bytes(data), info)
 
     def upload(self, uri: str, path: Path) -> None:
         self.put(uri, path.read_bytes())

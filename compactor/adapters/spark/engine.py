@@ -52,14 +52,11 @@ class SparkEngine:
     store_spec: StoreSpec
     rules: EngineRules
     discovery: Discovery
+    name = "spark"
 
     def __post_init__(self) -> None:
         for name, value in _WRITE_CONF.items():
             self.session.conf.set(name, value)
-
-    @property
-    def name(self) -> str:
-        return "spark"
 
     def is_healthy(self) -> bool:
         return runs_tasks(self.session) and runs_queries(self.session)
