@@ -1,7 +1,6 @@
 """Routes each URI to its store: S3 or the local disk."""
 
 import os
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -96,23 +95,16 @@ class RoutedStore:
         if is_s3(source) == is_s3(target):
             self._store(source).copy(source, target)
             return
-        with tempfile.TemporaryDirectory(prefix="compactor-") as folder:
-            path = Path(folder) / "copy"
-            self._download(source, path)
-            self.upload(target, path)
+        found = self.stat(source)
+        if found is None:
+            raise ObjectNotFound(f"{source}: there is no such object")
+        with self.writer(target) as writer:
+            for start in range(0, found.size_bytes, _CHUNK_BYTES):
+                writer.write(self.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
 
     def delete(self, uris: Iterable[str]) -> None:
         for in_s3, of_store in groupby(uris, is_s3):
             self._store("s3://" if in_s3 else "/").delete(of_store)
-
-    def _download(self, uri: str, path: Path) -> None:
-        """Download one version of an object to a local file in pieces."""
-        found = self.stat(uri)
-        if found is None:
-            raise ObjectNotFound(f"{uri}: there is no such object")
-        with path.open("wb") as file:
-            for start in range(0, found.size_bytes, _CHUNK_BYTES):
-                file.write(self.read_range(uri, start, _CHUNK_BYTES, etag=found.etag))
 
     def _store(self, uri: str) -> ObjectStore:
         if not is_s3(uri):

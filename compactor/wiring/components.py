@@ -25,11 +25,6 @@ from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 
 
-def new_run_id(clock: Clock) -> str:
-    """Make a unique id that sorts by time."""
-    return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-
-
 class Replacements(TypedDict, total=False):
     """Components to use in place of the system's clock and of what the settings name. None replaces nothing."""
 
@@ -55,7 +50,8 @@ class Components:
 
     @cached_property
     def run_id(self) -> str:
-        return new_run_id(self.clock)
+        """A unique id that sorts by time."""
+        return f"{self.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
     @cached_property
     def layout(self) -> Layout:

@@ -135,35 +135,30 @@ class S3Store:
             for bucket, of_bucket in keys.items():
                 unlistable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
                 for key in unlistable:
-                    self._delete_key(bucket, key)
+                    with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
+                        self.client.delete_object(Bucket=bucket, Key=key)
                 if of_bucket > unlistable:
                     self._delete_keys(bucket, of_bucket - unlistable)
 
-    def _delete_key(self, bucket: str, key: str) -> None:
-        with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
-            self.client.delete_object(Bucket=bucket, Key=key)
-
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
         """Delete up to 1,000 keys; keys with a transient error are tried again."""
-        failure: CompactorError | None = None
         for tried in range(_TRIES):
             wanted = {"Objects": [{"Key": key} for key in sorted(keys)], "Quiet": True}
             with translated(f"s3://{bucket}/"):
                 answer = self.client.delete_objects(Bucket=bucket, Delete=wanted)
-            keys, failure = set(), None
+            failures: dict[str, StoreUnavailable] = {}
             for error in answer.get("Errors", ()):
                 place = f"s3://{bucket}/{error['Key']}"
                 what = error_for(error["Code"], f"{place}: not deleted: {error['Code']}: {error.get('Message')}", 0)
                 if isinstance(what, AccessError):
                     raise what
                 if isinstance(what, StoreUnavailable):
-                    keys.add(error["Key"])
-                    failure = what
-            if failure is None:
+                    failures[error["Key"]] = what
+            if not failures:
                 return
+            keys = set(failures)
             self._pause(tried)
-        if failure:
-            raise failure
+        raise failures.popitem()[1]
 
     def _get(self, uri: str, etag: str | None, more: dict[str, str]) -> bytes:
         bucket, key = _split(uri)

@@ -32,11 +32,9 @@ class ConvertTask:
     """One conversion.
 
     Attributes:
-        manifest_id: The value of the column `_manifest_id`.
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
         overflow_keys: Keys without a column, which go to the rescued data.
         target: The folder to write to; ends with `/`.
-        files: Number of files to write.
     """
 
     manifest_id: str
