@@ -72,12 +72,8 @@ def _faults(settings: Settings) -> list[str]:
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
     inputs = {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
-    local = [
-        f'{key}: "{place}" -> expected a place on S3'
-        for key, place in (places | inputs | schema).items()
-        if not is_s3(place)
-    ]
-    if local:
+    everything = (places | inputs | schema).items()
+    if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state, settings.layout().pending_folder)}
     return _unmet(

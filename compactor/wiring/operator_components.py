@@ -44,12 +44,7 @@ class OperatorComponents(Components):
     def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
         schema = self.settings.schema
         return SchemaRegistry(
-            self.store,
-            self.layout,
-            self.clock,
-            names=schema.names,
-            max_columns=schema.max_columns,
-            declared=declared,
+            self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns, declared=declared
         )
 
     def _declared_columns(self) -> tuple[DeclaredColumn, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from compactor.core.errors import StagingError
 from compactor.engines.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import MAX_KEYS, too_many_keys
-from compactor.schema.schema import METADATA_COLUMNS, Column
+from compactor.schema.schema import Column
 
 T = TypeVar("T")
 
@@ -114,14 +114,12 @@ class NativeKernel:
 
 
 def _columns(plan: RowPlan) -> list[_Column]:
-    metadata = {
-        "_source_file": _Column("_source_file", "source"),
-        "_processed_at": _Column(
-            "_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)
-        ),
-        "_manifest_id": _Column("_manifest_id", "text", text=plan.manifest_id),
-    }
-    chosen = [metadata[name] for name in METADATA_COLUMNS if name in plan.metadata_columns]
+    metadata = [
+        _Column("_source_file", "source"),
+        _Column("_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)),
+        _Column("_manifest_id", "text", text=plan.manifest_id),
+    ]
+    chosen = [column for column in metadata if column.name in plan.metadata_columns]
     return [*chosen, *map(_column, plan.schema.columns)]
 
 

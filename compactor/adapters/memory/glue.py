@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, lineage, newest_first
@@ -147,11 +147,11 @@ class MemoryQueue:
         return self.age_seconds
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryNotifier:
     """Keeps every message."""
 
-    def __init__(self) -> None:
-        self.messages: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = field(default_factory=list)
 
     def tell(self, subject: str, text: str) -> None:
         self.messages.append((subject, text))
