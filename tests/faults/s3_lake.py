@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.layout import KEEP_MARKER, base_name
@@ -35,7 +35,7 @@ SAMPLE_BYTES = 150
 def uploads(store: S3Store, root: str) -> list[object]:
     """The unfinished uploads below a prefix."""
     bucket, _, prefix = root.removeprefix("s3://").partition("/")
-    found: list[object] = store._client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", [])
+    found: list[object] = store.client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", [])
     return found
 
 
