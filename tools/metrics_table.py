@@ -12,7 +12,7 @@ END = "<!-- metrics end -->"
 
 def table() -> str:
     """The catalogue in Markdown."""
-    rows = (f"| {each.name} | {each.unit} | {each.meaning} | {each.advice} |" for each in CATALOGUE.values())
+    rows = (f"| {name} | {each.unit} | {each.meaning} | {each.advice} |" for name, each in CATALOGUE.items())
     return "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
 
 
