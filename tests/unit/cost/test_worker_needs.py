@@ -50,5 +50,5 @@ def test_one_worker_less_is_not_enough(files: float, size: int, speed: float, wo
 def test_every_worker_that_has_a_price() -> None:
     """Each type of worker is there, on each version of Glue that was asked for."""
     assert set(VCPU_PER_WORKER) == set(DPU_PER_WORKER)
-    found = {(need.job.worker_type, need.job.glue_version) for need in worker_needs(REFERENCE, 86e6, GLUE_VERSIONS)}
+    found = {(need.job.worker_type, need.job.glue_version) for need in worker_needs(REFERENCE, 86e6)}
     assert found == {(worker_type, version) for worker_type in DPU_PER_WORKER for version in GLUE_VERSIONS}
