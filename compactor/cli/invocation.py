@@ -34,15 +34,10 @@ class _CurrentStderr:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The options that come before the name of a command.
-
-    Attributes:
-        config: Where the settings are; None if the option was not given.
-        log_format: Format of the log; `auto` is text on a terminal, else JSON lines.
-    """
+    """The options that come before the name of a command."""
 
     config: str | None = None
-    log_format: LogFormat = "auto"
+    log_format: LogFormat = "auto"  # text on a terminal, else JSON lines
 
     def start_log(self, *, level: Level = "info") -> None:
         """Send the log to stderr."""
@@ -60,10 +55,7 @@ class Invocation:
         return self.config or os.environ.get("COMPACTOR_CONFIG", "")
 
     def settings(self, **patience: Any) -> "Settings":
-        """Read the settings.
-
-        Args:
-            patience: How long to wait for S3, as `settings_at` takes it.
+        """Read the settings. `patience` is how long to wait for S3, as `settings_at` takes it.
 
         Raises:
             SettingsError: There are none, or they have faults; it names all of them.

@@ -36,14 +36,9 @@ class Terminated(KeyboardInterrupt):
 
 
 def run_demo(total_bytes: int, folder: Path | None) -> bool:
-    """Run the demo.
+    """Run the demo with input of this size; returns whether the output holds exactly what the input held.
 
-    Args:
-        total_bytes: Size of the input to make.
-        folder: A new or empty folder for all files; None for an AWS emulator that leaves nothing behind.
-
-    Returns:
-        Whether the output holds exactly what the input held.
+    All files go to the folder, which is new or empty; without one, to an AWS emulator that leaves nothing behind.
 
     Raises:
         SettingsError: The folder is not empty.
