@@ -176,19 +176,3 @@ class Spark(Section):
 
     master: str = _key("", "Spark master; empty: that of spark-submit or Glue, else local[*]")
     conf: SparkConf = Field(default_factory=dict, description="Spark properties, passed through; quote names with dots")
-
-
-SECTIONS: dict[str, type[Section]] = {
-    "paths": Paths,
-    "input": Input,
-    "schema": Schema,
-    "output": Output,
-    "convert": Convert,
-    "stream": Stream,
-    "builder": Builder,
-    "control": Control,
-    "retention": Retention,
-    "aws": Aws,
-    "metrics": Metrics,
-    "spark": Spark,
-}

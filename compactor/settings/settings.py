@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.settings import places, sections
-from compactor.settings.sections import SECTIONS
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
 
@@ -56,6 +55,10 @@ class Settings:
             raise SettingsError(
                 [f'builder.claims: "" -> expected a DynamoDB table, or "@journal" for back-fills only, because {where}']
             )
+
+
+SECTIONS: dict[str, type[sections.Section]] = get_type_hints(Settings)
+"""The sections by name."""
 
 
 def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
