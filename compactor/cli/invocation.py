@@ -70,11 +70,11 @@ class Invocation:
         raise SettingsError(["no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`"])
 
 
-def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
+def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
     """Make a function the body of a command.
 
-    The function takes the invocation and its own options, and returns the exit code; its errors become exit codes.
-    `--config` works after the command's name as well as before it.
+    The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
+    errors become exit codes. `--config` works after the command's name as well as before it.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -84,7 +84,7 @@ def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)
-        context.exit(exit_code_of(lambda: function(invocation, **options)))
+        context.exit(exit_code_of(lambda: function(invocation, **options) or ExitCode.DONE))
 
     return cast("Callable[..., None]", run)
 

@@ -19,10 +19,6 @@ class BenchResult(Document):
     machine: str
     measured_at: AwareDatetime
 
-    def bytes_per_second_per_core(self, engine: str) -> float:
-        """Stored input bytes per second of one core."""
-        return self.megabytes_per_second[engine] * 1e6 / self.cores
-
 
 def read_bench_result(path: Path) -> BenchResult:
     """Read the result that `python -m bench` wrote.

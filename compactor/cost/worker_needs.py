@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from compactor.cost.cost import Load
-from compactor.cost.prices import GLUE_VERSIONS, HOUR_SECONDS, VCPU_PER_WORKER, JobSize
+from compactor.cost.prices import HOUR_SECONDS, VCPU_PER_WORKER, JobSize
 
 BUSY_SHARE = 0.5
 """The largest share of their time that workers are planned to be busy. The rest is for peaks and restarts. A batch then
@@ -29,12 +29,3 @@ def worker_need(load: Load, bytes_per_second_per_core: float, worker_type: str, 
     job = JobSize(worker_type, executors + 1, glue_version)
     busy_share = bytes_per_second / (of_one_worker * executors)
     return WorkerNeed(job, busy_share, job.dollars_per_hour / load.terabytes_per_hour)
-
-
-def worker_needs(load: Load, bytes_per_second_per_core: float) -> list[WorkerNeed]:
-    """The smallest job of each worker type on each version of Glue."""
-    return [
-        worker_need(load, bytes_per_second_per_core, worker_type, glue_version)
-        for glue_version in GLUE_VERSIONS
-        for worker_type in VCPU_PER_WORKER
-    ]

@@ -29,9 +29,9 @@ class Scene:
 
     raw: str  # the folder of the input; it ends with `/`
     lake: str  # the folder of everything else; it ends with `/`
-    endpoint_url: str
-    queue_url: str
     total_bytes: int  # size of the input before compression
+    endpoint_url: str = ""
+    queue_url: str = ""
 
     def settings_toml(self) -> str:
         """The settings file. A small demo has small manifests and files, so that there are several of each."""
@@ -69,13 +69,3 @@ class Scene:
         return write_day(
             lambda name, data: store.put(self.raw + name, data), seed=_SEED, total_bytes=self.total_bytes, flaws=flaws
         )
-
-
-def in_folder(folder: Path, total_bytes: int) -> Scene:
-    """A scene in local folders."""
-    return Scene(raw=f"{folder}/raw/", lake=f"{folder}/lake/", endpoint_url="", queue_url="", total_bytes=total_bytes)
-
-
-def in_buckets(endpoint_url: str, queue_url: str, total_bytes: int) -> Scene:
-    """A scene on the AWS emulator."""
-    return Scene(f"s3://{RAW_BUCKET}/", "s3://lake/", endpoint_url, queue_url, total_bytes)

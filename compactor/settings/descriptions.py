@@ -36,7 +36,8 @@ def type_in_words(key: str, field: FieldInfo) -> str:
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
-        return _either([f"`{choice}`" for choice in typing.get_args(field.annotation)])
+        *choices, last = (f"`{choice}`" for choice in typing.get_args(field.annotation))
+        return f"{', '.join(choices)} or {last}"
     if kind in {int, float}:
         bounds = _bounds(key, field)
         return f"whole number, {bounds}" if kind is int else bounds
@@ -67,14 +68,6 @@ def _bounds(key: str, field: FieldInfo) -> str:
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()
     }
-    highest = shown["le"] + _years(key, field, found["le"])
+    years = found["le"] / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
+    highest = shown["le"] + (f" ({years:g} years)" if years >= 1 else "")
     return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"
-
-
-def _years(key: str, field: FieldInfo, bound: float) -> str:
-    years = bound / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
-    return f" ({years:g} years)" if years >= 1 else ""
-
-
-def _either(choices: list[str]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"

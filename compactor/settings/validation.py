@@ -53,11 +53,9 @@ class Source:
 
     def fault(self, key: str, value: object, expected: str) -> None:
         """Record an invalid value."""
-        self.faults.append(f"{key}: {shown(value)}{self._origin(key)} -> expected {expected}")
-
-    def _origin(self, key: str) -> str:
         variable = self.origins.get(key.partition("[")[0])
-        return f" (from {variable})" if variable else ""
+        origin = f" (from {variable})" if variable else ""
+        self.faults.append(f"{key}: {shown(value)}{origin} -> expected {expected}")
 
 
 def read_document(document: Mapping[str, object], sections: Sections) -> Source:

@@ -167,11 +167,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
     ),
     "retention.finished": _info(
         "the daily clean-up finished",
-        {
-            "removed": "deleted objects by kind",
-            "removed_bytes": "their size",
-            "kept": "kept objects by reason",
-        },
+        {"removed": "deleted objects by kind", "removed_bytes": "their size", "kept": "kept objects by reason"},
     ),
     "retention.failed": _warning(
         "the daily clean-up failed; the job retries it later",

@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import click
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, print_table, shallow
 from compactor.cli.ui.worker_needs import needs_document, show_needs
@@ -70,7 +69,7 @@ def cost(
     bench: Path | None,
     as_json: bool,
     **workers: Any,
-) -> ExitCode:
+) -> None:
     """Estimate the cost of a load; with settings, also show that of the latest commits.
 
     Prices are list prices of us-east-1: check them before quoting. The named workers are taken to be enough. With the
@@ -88,7 +87,6 @@ def cost(
     else:
         _show(found, shape, measured, common)
         show_needs(needed, job.glue_version)
-    return ExitCode.DONE
 
 
 def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:

@@ -13,19 +13,20 @@ T = TypeVar("T")
 _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
 
 
-def print_json(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, Any], *, on_one_line: bool = False) -> None:
     """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
-    click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS | orjson.OPT_INDENT_2).decode())
-
-
-def print_json_line(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on one line of stdout."""
-    click.echo(orjson.dumps(document, default=_plain, option=_JSON_OPTIONS).decode())
+    options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
+    click.echo(orjson.dumps(document, default=_plain, option=options).decode())
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:
     """The fields of a dataclass by name, and these properties. `dataclasses.asdict` fails for counters."""
-    return {name: getattr(record, name) for name in (*(field.name for field in fields(record)), *properties)}
+    return picked(record, *(field.name for field in fields(record)), *properties)
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a value by name."""
+    return {name: getattr(value, name) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from compactor.cli.ui.output import print_json_line
+from compactor.cli.ui.output import print_json
 from compactor.cli.ui.status_screen import screen
 from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
@@ -100,10 +100,10 @@ class JsonWatch(Watch):
     document: Callable[[Status], Mapping[str, Any]]
 
     def show(self, found: Status) -> None:
-        print_json_line(self.document(found))
+        print_json(self.document(found), on_one_line=True)
 
     def fail(self, error: str) -> None:
-        print_json_line(failure(error, datetime.now(UTC)))
+        print_json(failure(error, datetime.now(UTC)), on_one_line=True)
 
 
 def failure(error: str, now: datetime) -> dict[str, Any]:

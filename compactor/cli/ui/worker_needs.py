@@ -10,8 +10,8 @@ from compactor.cli.ui.output import print_fields, print_table, shallow
 from compactor.core.formatting import count, rate
 from compactor.cost.bench_result import BenchResult
 from compactor.cost.cost import Load
-from compactor.cost.prices import VCPU_PER_WORKER, JobSize
-from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed, worker_needs
+from compactor.cost.prices import GLUE_VERSIONS, VCPU_PER_WORKER, JobSize
+from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed, worker_need
 
 _FIGURES: dict[str, Callable[[dict[str, Any]], str]] = {
     "workers": "{workers:,}".format_map,
@@ -26,10 +26,10 @@ _FIGURES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 def needs_document(result: BenchResult, load: Load, common: JobSize) -> dict[str, Any]:
     """The speeds, and for each engine what the load needs on each version of Glue and worker type."""
-    per_core = {engine: result.bytes_per_second_per_core(engine) for engine in result.megabytes_per_second}
+    speeds = {engine: speed * 1e6 for engine, speed in result.megabytes_per_second.items()}
     return {
         "bench": {
-            "bytes_per_second": {engine: speed * 1e6 for engine, speed in result.megabytes_per_second.items()},
+            "bytes_per_second": speeds,
             "cores": result.cores,
             "machine": result.machine,
             "measured_at": result.measured_at.astimezone(UTC),
@@ -37,10 +37,14 @@ def needs_document(result: BenchResult, load: Load, common: JobSize) -> dict[str
         "busy_share_at_most": BUSY_SHARE,
         "engines": {
             engine: {
-                "bytes_per_second_per_core": speed,
-                "jobs": [_job(need, common) for need in worker_needs(load, speed)],
+                "bytes_per_second_per_core": speed / result.cores,
+                "jobs": [
+                    _job(worker_need(load, speed / result.cores, worker_type, glue_version), common)
+                    for glue_version in GLUE_VERSIONS
+                    for worker_type in VCPU_PER_WORKER
+                ],
             }
-            for engine, speed in per_core.items()
+            for engine, speed in speeds.items()
         },
     }
 
