@@ -12,8 +12,7 @@ from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import planned_files
 from compactor.telemetry.metrics import CATALOGUE
 
-REFERENCE_RATIO = 0.24
-"""Parquet bytes per input byte of the events that the benchmark uses."""
+REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
 
 Basis = Literal["given", "counted", "assumed"]
 """Where a quantity comes from: options, the code (tests hold the two together), or judgement without a measurement."""

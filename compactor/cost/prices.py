@@ -57,8 +57,7 @@ DPU_PER_WORKER = {
 VCPU_PER_WORKER = {name: max(2, round(4 * dpu)) for name, dpu in DPU_PER_WORKER.items()}
 """Virtual CPUs of one worker, by its type: 4 for each DPU, at least 2 [Glue developer guide, worker types]."""
 
-GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
-"""The versions of Glue with a known price."""
+GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
 
 
 class HourlyCost(Protocol):
