@@ -41,9 +41,7 @@ MEASURED = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time 
 
 
 @click.command("cost", context_settings={"show_default": True})
-@click.option(
-    "--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, help="Input files an hour."
-)
+@click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
 @click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=COMMON_WORKER_TYPE, help="Glue worker type.")
 @click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
