@@ -23,13 +23,13 @@ def _events_table() -> str:
     """The catalogue in Markdown: a table for each level, errors first."""
     tables = []
     for level in ("error", "warning", "info", "debug"):
-        events = sorted((each for each in CATALOGUE.values() if each.level == level), key=lambda event: event.name)
+        events = {name: CATALOGUE[name] for name in sorted(CATALOGUE) if CATALOGUE[name].level == level}
         if not events:
             continue
-        columns, rule = ("| next action |", "---|") if events[0].next_move else ("|", "")
+        columns, rule = ("| next action |", "---|") if level in {"error", "warning"} else ("|", "")
         rows = [
-            f"| `{each.name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
-            for each in events
+            f"| `{name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
+            for name, each in events.items()
         ]
         head = [f"### {level.capitalize()}", "", f"| event | meaning | fields {columns}", f"|---|---|---|{rule}"]
         tables.append("\n".join([*head, *rows]))

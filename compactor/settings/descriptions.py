@@ -27,11 +27,12 @@ def unit(key: str, field: FieldInfo) -> str:
 
 
 def type_in_words(key: str, field: FieldInfo) -> str:
-    """Type, choices and bounds of a key, such as `1 to 1,000` or `up to 10 years`."""
+    """Type, choices and bounds of a key, such as `1 to 1,000` or `> 0, up to 316,224,000 (10 years)`."""
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
-        return _either([f"`{choice}`" for choice in typing.get_args(field.annotation)])
+        *choices, last = (f"`{choice}`" for choice in typing.get_args(field.annotation))
+        return f"{', '.join(choices)} or {last}"
     if kind in {int, float}:
         return _bounds(key, field)
     return said or "text"
@@ -59,14 +60,6 @@ def _bounds(key: str, field: FieldInfo) -> str:
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()
     }
-    highest = _years(key, field, found["le"]) or shown["le"]
-    return f"{shown['ge']} to {highest}" if "ge" in shown else f"up to {highest}"
-
-
-def _years(key: str, field: FieldInfo, bound: float) -> str:
-    years = bound / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
-    return f"{years:g} years" if years >= 1 else ""
-
-
-def _either(choices: list[str]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    years = found["le"] / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
+    highest = shown["le"] + (f" ({years:g} years)" if years >= 1 else "")
+    return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"

@@ -1,6 +1,6 @@
 """Puts the control plane together from the settings."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -9,8 +9,7 @@ from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.ports import JobRuns, Notifier, Queue
-from compactor.settings.control_policy import MaintenanceWindow, Policy
-from compactor.settings.sections import Control
+from compactor.settings.control_policy import Policy
 from compactor.wiring.components import Components
 
 ATTEMPTS = 3
@@ -20,13 +19,6 @@ _client = lru_cache(maxsize=8)(StoreSpec.client)  # making one is slow
 
 LONGEST_TIMEOUT_SECONDS = 10.0
 """The longest wait for an answer, whatever the job may wait: a check has to end before the next one starts."""
-
-
-def policy_of(control: Control) -> Policy:
-    """The policy as set in section `control`."""
-    values: dict[str, Any] = control.model_dump(include={field.name for field in fields(Policy)})
-    window = values["maintenance_window"]
-    return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
 
 
 class ControlComponents(Components):
@@ -69,8 +61,9 @@ class ControlComponents(Components):
         """The control plane."""
         control = self.settings.control
         notices = Notices(notifier=self.notifier, store=self.store, uri=self.layout.notices, job_name=control.job_name)
+        policy = Policy(**control.model_dump())
         return ControlPlane(
-            sources=self.sources, policy=policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock
+            sources=self.sources, policy=policy, notices=notices, metrics=self.metrics, clock=self.clock
         )
 
     def _queue(self, url: str) -> Queue | None:

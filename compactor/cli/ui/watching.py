@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from compactor.cli.ui.output import print_json_line
+from compactor.cli.ui.output import print_json
 from compactor.cli.ui.status_screen import screen
 from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
@@ -60,7 +60,7 @@ def as_json_lines(document: Callable[[Status], Mapping[str, Any]]) -> Show:
     """Show one JSON document a line."""
 
     def show(found: Status | None, error: str) -> None:
-        print_json_line(document(found) if found else failure(error, datetime.now(UTC)))
+        print_json(document(found) if found else failure(error, datetime.now(UTC)), on_one_line=True)
 
     return show
 
