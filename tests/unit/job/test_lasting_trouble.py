@@ -77,7 +77,7 @@ class BrownOut(FaultyStore):
         super().__init__(harness.store)
         self._share, self._random, self._chance_lock = share, random.Random(seed), threading.Lock()
 
-    def _call(self, method: str, uri: str, work):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+    def _call(self, method: str, uri: str, work):  # type: ignore[no-untyped-def]
         with self._chance_lock:
             refused = self._random.random() < self._share
         if refused:
