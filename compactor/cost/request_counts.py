@@ -30,7 +30,7 @@ def of_manifest(staged: int) -> Requests:
     The first attempt succeeds, and one read finds the whole footer of each staged file, of rows or of rejects.
     """
     stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
-    records, listings, summaries = 5, 3, 1
+    records, listings, summaries = 6, 3, 1
     # Before it copies, boto3 asks for the size of the source.
     return Requests(gets=stats + reads + footers + copies, puts=records + listings + summaries + copies)
 
@@ -46,7 +46,7 @@ def of_inspected_file(file_bytes: int) -> Requests:
 
 def of_heartbeat() -> Requests:
     """An hour of one run's heartbeats. Counted."""
-    return Requests(gets=1, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
+    return Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
 
 
 def of_streamed_output(size_bytes: int) -> Requests:

@@ -79,8 +79,10 @@ class Intake:
         """The object and its content; None if it is gone. An object that is too large is not read."""
         try:
             info = self.state.store.stat(uri)
-            if info is None or info.size_bytes > MAX_MANIFEST_BYTES:
-                return info and (info, b"")
+            if info is None:
+                return None
+            if info.size_bytes > MAX_MANIFEST_BYTES:
+                return info, b""
             return info, self.state.store.read(uri, etag=info.etag)
         except ObjectNotFound:
             return None

@@ -66,13 +66,13 @@ class WorkQueue:
             if work.manifest_id not in seen:  # of several deliveries of one manifest, the first goes first
                 seen.add(work.manifest_id)
                 startable.setdefault(work.lane, work)
-        work = self._chosen(startable)
-        if work is not None:
-            self.waiting.remove(work)
-            self.in_flight[work.manifest_id] = work
-            self._last = work.lane
-            self._begun_since_isolated = 0 if work.lane is Lane.ISOLATED else self._begun_since_isolated + 1
-        return work
+        chosen = self._chosen(startable)
+        if chosen is not None:
+            self.waiting.remove(chosen)
+            self.in_flight[chosen.manifest_id] = chosen
+            self._last = chosen.lane
+            self._begun_since_isolated = 0 if chosen.lane is Lane.ISOLATED else self._begun_since_isolated + 1
+        return chosen
 
     def done(self, work: Work) -> None:
         """Note that the work on a manifest ended, whatever came of it."""

@@ -24,7 +24,7 @@ SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
 def new_harness() -> Harness:
     """A harness in which a manifest becomes a dead letter after one attempt."""
     return Harness(
-        stream={"max_attempts": 1}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
+        stream={"max_attempts": 2}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
     )
 
 

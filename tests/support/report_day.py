@@ -16,6 +16,7 @@ from compactor.cost.prices import JobSize
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
+from tests.support.attempt_failures import attempt_failure
 from tests.support.harness import Harness
 
 MIDNIGHT = datetime(2025, 12, 21, tzinfo=UTC)
@@ -200,7 +201,8 @@ class ReportDay:
         """An attempt that ended without an outcome."""
         self.harness.clock.set(MIDNIGHT + timedelta(hours=hour))
         attempt = self.ledger.begin(ManifestKey(DAY, manifest_id), after=1, alone=False)
-        self.ledger.fail(ManifestKey(DAY, manifest_id), attempt, error="StoreUnavailable: throttled", passing=True)
+        failure = attempt_failure(attempt, "StoreUnavailable: throttled", self.harness.clock.now())
+        self.ledger.fail(ManifestKey(DAY, manifest_id), failure)
 
     def _columns(self, keys: list[str], *, at: float) -> None:
         self.harness.clock.set(MIDNIGHT + timedelta(hours=at))

@@ -103,7 +103,7 @@ def test_an_inspected_file(size: int) -> None:
 
 
 def test_a_heartbeat() -> None:
-    """A heartbeat takes one call to write and one to read whether the run is asked to stop."""
+    """A heartbeat takes one call to write, one to learn the store's time, and one to read whether to stop."""
     harness = Harness()
     store = FaultyStore(harness.store)
     with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):

@@ -69,7 +69,7 @@ def test_rescued_values_of_a_batch() -> None:
     """The metric sums the values of all manifests of a batch."""
     harness = typed_world()
     results = harness.runner().run([harness.deliver("m1", LINES), harness.deliver("m2", LINES)]).results
-    values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=1000)
+    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=1000)
     assert values["ValuesRescued"] == 10
 
 

@@ -5,6 +5,7 @@ import pytest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
+from tests.support.attempt_failures import attempt_failure
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.recent_commits import recent_commit
 
@@ -48,7 +49,7 @@ def test_attempts_are_numbered_across_drivers(harness: Harness) -> None:
     numbers = [each.begin(M1, after=0, alone=True).number for each in (harness.ledger, other(harness), harness.ledger)]
     assert numbers == [1, 2, 3]
     state = harness.ledger.state(M1)
-    assert [each.attempt.number for each in state.attempts] == [1, 2, 3]
+    assert [each.attempt.number for each in state.attempts.states] == [1, 2, 3]
     assert (state.outcome, state.is_done) == (None, False)
 
 
@@ -57,18 +58,18 @@ def test_ten_attempts_stay_in_order(harness: Harness) -> None:
     ledger = harness.ledger
     for number in range(11):
         attempt = ledger.begin(M1, after=number, alone=False)
-        ledger.fail(M1, attempt, error=f"e{attempt.number}", passing=False)
-    errors = [each.failure.error for each in ledger.state(M1).attempts if each.failure]
+        ledger.fail(M1, attempt_failure(attempt, f"e{attempt.number}", harness.clock.now()))
+    errors = [each.failure.error for each in ledger.state(M1).attempts.states if each.failure]
     assert errors == [f"e{number}" for number in range(1, 12)]
 
 
 def test_first_word_about_an_end_holds(harness: Harness) -> None:
     """How an attempt ended is on record once."""
     attempt = harness.ledger.begin(M1, after=0, alone=True)
-    harness.ledger.fail(M1, attempt, error="first", passing=True)
+    harness.ledger.fail(M1, attempt_failure(attempt, "first", harness.clock.now()))
     harness.clock.advance(1)
-    harness.ledger.fail(M1, attempt, error="second", passing=False)
-    [state] = harness.ledger.state(M1).attempts
+    harness.ledger.fail(M1, attempt_failure(attempt, "second", harness.clock.now(), passing=False))
+    [state] = harness.ledger.state(M1).attempts.states
     assert state.failure is not None
     assert (state.failure.error, state.failure.passing) == ("first", True)
 

@@ -55,7 +55,7 @@ def test_figures_of_a_batch() -> None:
     uris = [harness.deliver("m1", GOOD, FLAWED), harness.deliver("m2", GOOD), harness.put_manifest("bad.json", b"{")]
     harness.store.delete(["/w/raw/m2-0.ndjson"])
     results = harness.runner().run(uris).results
-    values = batch_metrics(results, failed=1, stuck=2, seconds=2.0, target_file_bytes=TARGET)
+    values = batch_metrics(results, failed=1, stuck=2, retrying=0, seconds=2.0, target_file_bytes=TARGET)
     assert set(values) <= set(CATALOGUE)
     output_bytes = sum(info.size_bytes for info in harness.store.list("/w/output/"))
     expected = {
@@ -82,7 +82,7 @@ def test_hit_rate(target: int, rate: float | None) -> None:
     """The hit rate is told only where files could have been right-sized."""
     harness = Harness()
     results = harness.runner().run([harness.deliver("m1", GOOD)]).results
-    values = batch_metrics(results, failed=0, stuck=0, seconds=0.0, target_file_bytes=target)
+    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=0.0, target_file_bytes=target)
     assert values.get("OutputFileSizeHitRate") == rate
     assert "InputBytesPerSecond" not in values
 
@@ -96,7 +96,7 @@ def test_repeats_count_nothing() -> None:
     harness.put_manifest("bad.json", b"{")
     results = harness.runner().run(uris).results
     assert len(results) == 2
-    values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
+    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
     assert {name for name, value in values.items() if value} == {"BatchDurationSeconds", "Heartbeat"}
 
 
@@ -104,7 +104,9 @@ def test_rolled_forward_counts_once() -> None:
     """A commit that an earlier driver decided, and did not live to count, is counted when it becomes visible."""
     harness = Harness()
     [result] = harness.runner().run([harness.deliver("m1", GOOD)]).results
-    values = batch_metrics([replace(result, attempts=0)], failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
+    values = batch_metrics(
+        [replace(result, attempts=0)], failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET
+    )
     assert (values["ManifestsCommitted"], values["RecordsOut"], values["Attempts"]) == (1, 2, 0)
 
 
@@ -166,7 +168,7 @@ def test_arrivals_of_many_files() -> None:
 
 
 def latencies(results: Sequence[CompactionResult]) -> dict[float, int] | None:
-    values = batch_metrics(results, failed=0, stuck=0, seconds=1.0, target_file_bytes=TARGET)
+    values = batch_metrics(results, failed=0, stuck=0, retrying=0, seconds=1.0, target_file_bytes=TARGET)
     found = values.get("ArrivalToVisibleSeconds")
     assert found is None or isinstance(found, Distribution)
     return None if found is None else dict(found.counts)

@@ -134,7 +134,7 @@ def test_a_watch_does_not_grow() -> None:
 
 def test_what_was_redriven_is_not_open() -> None:
     """Only dead letters and files that were not redriven are open, in a second reading as well."""
-    harness = Harness(stream={"max_attempts": 1})
+    harness = Harness(stream={"max_attempts": 2})
     committed = harness.deliver("m", GOOD, GOOD)
     harness.store.delete(["/w/raw/m-1.ndjson"])
     harness.runner().run([committed])

@@ -19,7 +19,7 @@ from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 @pytest.fixture
 def harness() -> Harness:
-    return Harness(stream={"max_attempts": 1})
+    return Harness(stream={"max_attempts": 2})
 
 
 def trace(harness: Harness, uri: str, *, with_claims: bool = False, days: int = 31) -> Trace:
