@@ -48,6 +48,10 @@ class AttemptFailures:
         """Note that a manifest got through: the surroundings work."""
         self._failed_since_commit = set()
 
+    def note_failing(self, manifest_id: str) -> None:
+        """Note a manifest that failed in an earlier run, with no commit since."""
+        self._failed_since_commit.add(manifest_id)
+
     def add(self, key: ManifestKey, attempt: Attempt, error: Exception, *, passing: bool = False) -> None:
         """Keep a failure until it is recorded. Makes no call to the store, because the store may be what failed.
 

@@ -20,12 +20,14 @@ class Review:
         lane: What may run beside the next attempt.
         due_at: The earliest time of the next attempt; None for at once.
         after_progress: Whether another manifest was committed since the last attempt failed.
+        is_failing: Whether the last attempt failed for a reason that is not passing, and none was committed since.
     """
 
     verdict: ManifestError | None = None
     lane: Lane = Lane.FRESH
     due_at: datetime | None = None
     after_progress: bool = False
+    is_failing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class AttemptReviewer:
             lane=lane(attempts, held, self.rules),
             due_at=due_at(manifest_id, attempts, self.rules),
             after_progress=progress,
+            is_failing=not progress and failure is not None and (not failure.passing or failure.undecided),
         )
 
     def review_of(self, accepted: Accepted) -> Review:

@@ -233,6 +233,8 @@ class BatchRunner:
                 if accepted.manifest_id in batch.failures:
                     batch.postponed[accepted.manifest_id] = Postponed(delivery, None)
                 return None
+            if review.is_failing:
+                self.compactor.failures.note_failing(accepted.manifest_id)
             if postpones and review.due_at is not None and review.due_at > self._clock.now():
                 batch.postponed[accepted.manifest_id] = Postponed(delivery, review.due_at)
                 return None

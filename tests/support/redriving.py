@@ -56,8 +56,8 @@ def whys(report: RedriveReport) -> list[str]:
 
 def exhaust(harness: Harness) -> None:
     """Run until every manifest that waits is a dead letter."""
-    for _ in range(3):  # together, then each alone, and the third run finds that the attempts are used up
-        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(harness.waiting())
+    for uri in harness.waiting() * 3:  # each alone, and the third run finds that the attempts are used up
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run([uri])
     assert harness.waiting() == []
 
 

@@ -43,8 +43,8 @@ Item = tuple[str, str, float, float]
 # service, item, quantity, dollars an hour
 FIRST: list[Item] = [
     ("Glue", "DPU-hours", 20, 6.16),
-    ("S3", "GET, compactor", 100 * 11 + 1_000_000 + 360, 0.400584),
-    ("S3", "PUT, compactor", 100 * 11 + 360, 0.0073),
+    ("S3", "GET, compactor", 100 * 11 + 1_000_000 + 720, 0.400728),
+    ("S3", "PUT, compactor", 100 * 12 + 360, 0.0078),
 ]
 OF_ENGINE: dict[EngineName, list[Item]] = {
     "spark": [

@@ -108,7 +108,7 @@ def test_workers_that_fail_for_a_while_make_no_dead_letter() -> None:
 
     class Sick(PlainEngine):
         def stage(self, request: StageRequest) -> Staged:
-            raise EngineFailed("no worker lives long")
+            raise EngineFailed(f"no worker lives long: {request.manifest.manifest_id}")
 
     harness = Harness(stream={"manifests_in_flight": 4})
     for number in range(12):

@@ -64,7 +64,7 @@ def test_every_key_has_its_words(section: str, key: str) -> None:
     [
         ("input", "max_line_bytes", "1 to 1 GiB"),
         ("output", "target_file_bytes", "1 MiB to 1 TiB"),
-        ("stream", "max_attempts", "1 to 1,000"),
+        ("stream", "max_attempts", "2 to 1,000"),
         ("builder", "max_wait_seconds", "> 0, up to 316,224,000 (10 years)"),
         ("control", "hang_seconds", "60 to 604,800"),
         ("control", "mode", "`always`, `on_work` or `never`"),

@@ -139,8 +139,8 @@ def test_what_was_redriven_is_not_open() -> None:
     harness.store.delete(["/w/raw/m-1.ndjson"])
     harness.runner().run([committed])
     letters = [harness.deliver(name, GOOD) for name in ("bad", "worse")]
-    for _ in range(3):
-        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run(letters)
+    for letter in letters * 3:
+        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"))).run([letter])
     reader = harness.app().status_reader
     found = reader.read()
     assert (found.dead_letters.open, found.quarantined_files.open, found.state.word) == (2, 1, "needs_you")
