@@ -53,9 +53,15 @@ def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
 
 def test_killers_become_dead_letters_beside_commits() -> None:
     """Once others get through, manifests that always fail run out of attempts."""
+
+    class Ticking(FailingEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            harness.clock.advance(1)
+            return super().stage(request)
+
     harness = Harness(stream={"manifests_in_flight": 2})
     bad = [f"bad{number}" for number in range(4)]
-    engine = FailingEngine(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    engine = Ticking(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
     for name in bad:
         harness.deliver(name, GOOD)
     for number in range(12):
