@@ -139,7 +139,7 @@ class AttemptFailure(Document):
 
     Attributes:
         passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
-        undecided: The surroundings may be to blame: it counts only if others get through before the next attempt.
+        undecided: The environment may be to blame: it counts only if others get through before the next attempt.
         died: The driver or the engine died; a later run recorded it.
         refused: The store refused all input of the manifest.
         needs_isolation: The next attempt has to run with nothing else in flight.

@@ -21,7 +21,7 @@ from compactor.ledger.ledger import Ledger
 from compactor.telemetry.error_text import described
 
 COMMON_FAILURES = 3
-"""If so many manifests failed one after the other and none was committed since, the surroundings may be to blame."""
+"""If so many manifests failed one after the other and none was committed since, the environment may be to blame."""
 
 _ERROR_MAX_CHARACTERS = 2_000  # an error is truncated in its record; its beginning says what happened
 
@@ -45,7 +45,7 @@ class AttemptFailures:
     _failed_since_commit: set[str] = field(default_factory=set)
 
     def note_commit(self) -> None:
-        """Note that a manifest got through: the surroundings work."""
+        """Note that a manifest got through: the environment work."""
         self._failed_since_commit = set()
 
     def note_failing(self, manifest_id: str) -> None:
@@ -92,7 +92,7 @@ class AttemptFailures:
         return not isinstance(error, CompactorError) and not self.is_engine_healthy()
 
     def _may_be_common(self, manifest_id: str) -> bool:
-        """Whether it takes more than this failure to tell the manifest from its surroundings."""
+        """Whether it takes more than this failure to tell the manifest from its environment."""
         self._failed_since_commit.add(manifest_id)
         beside = any(each != manifest_id for each in tuple(self.in_flight))
         return beside or len(self._failed_since_commit) >= COMMON_FAILURES

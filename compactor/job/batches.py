@@ -121,7 +121,7 @@ class BatchRunner:
             OperatorError: A person must act. Manifests in flight were finished, others were not begun.
             EngineLost: The engine is gone.
         """
-        return self._awaited(partial(self._received, dict.fromkeys(uris)))
+        return self._awaited(partial(self._received, uris))
 
     def resume(self, manifest_ids: Iterable[str]) -> BatchResult:
         """Resume open manifests now, and wait for them; see `run`."""
@@ -136,7 +136,7 @@ class BatchRunner:
             uris: The objects.
             is_stopping: Asked while there is no room; if true, this call returns.
         """
-        self._begin(partial(self._received, dict.fromkeys(uris)), postpones=True)
+        self._begin(partial(self._received, uris), postpones=True)
         with self._changed:
             while self._is_full() and not is_stopping():
                 self._changed.wait(_ROOM_CHECK_SECONDS)
@@ -214,7 +214,10 @@ class BatchRunner:
 
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         # The id inside is not known yet; most manifests are named after their id.
-        return self._each(lambda uri: _tried(partial(self.intake.receive, uri), id_from_name(uri), batch), uris)
+        def delivery(uri: str) -> Delivery | None:
+            return _tried(partial(self.intake.receive, uri), id_from_name(uri), batch)
+
+        return self._each(delivery, dict.fromkeys(uris))
 
     def _resumed(self, manifest_ids: Iterable[str], batch: BatchResult) -> list[Delivery]:
         def delivery(manifest_id: str) -> Delivery | None:

@@ -76,17 +76,17 @@ VERIFICATION = (
 ONCE = (
     Guard(
         "a URI that comes twice in a batch is worked on once",
-        "job/batches.py",
-        "dict.fromkeys(uris)",
-        "list(uris)",
-        (_BATCHES,),
+        "job/work_queue.py",
+        "        if any(each.manifest_id == work.manifest_id and each.delivery.uri == work.delivery.uri for each in known):\n",
+        "        if False:\n",
+        ("tests/unit/job/test_work_queue.py",),
     ),
     Guard(
         "a manifest that comes under two names in a batch is worked on once",
-        "job/batches.py",
-        "            if accepted.manifest_id in seen:\n",
-        "            if False:\n",
-        (_BATCHES,),
+        "job/work_queue.py",
+        "        seen = set(self.in_flight)\n",
+        "        seen: set[str] = set()\n",
+        ("tests/unit/job/test_work_queue.py",),
     ),
     Guard(
         "a file that a manifest names twice is not compacted twice",

@@ -399,6 +399,23 @@ def test_a_commit_that_could_not_be_written_is_decided_without_a_second_conversi
     harness.check_exact()
 
 
+def test_a_commit_that_could_not_be_written_leaves_a_passing_failure(harness: Harness) -> None:
+    """The attempt has an end on record, so that no later run takes it for a death."""
+
+    class Refusing(FaultyStore):
+        def create(self, uri: str, data: bytes) -> bool:
+            if uri.endswith("outcome.json"):
+                raise StoreUnavailable(f"{uri}: 503")
+            return super().create(uri, data)
+
+    uri = harness.deliver("m1", GOOD)
+    batch = harness.runner(store=Refusing(harness.store)).run([uri])
+    assert list(batch.failures) == ["m1"]
+    [state] = harness.ledger.state(M1).attempts.states
+    assert state.failure is not None
+    assert (state.failure.passing, state.failure.undecided) == (True, False)
+
+
 def test_verified_work_whose_staging_is_gone_is_done_again(harness: Harness) -> None:
     """A verified commit is only decided while all its staged files are there."""
     uri = harness.deliver("m1", GOOD, FLAWED)
