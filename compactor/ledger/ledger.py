@@ -114,12 +114,12 @@ class Ledger:
 
         Called before the next attempt at the manifest. An attempt without a recorded end is never folded.
         """
-        first = attempts.states[:-1]
-        if len(attempts.states) < FOLD_AT or any(state.failure is None for state in first):
+        first = attempts.unfolded[:-1]
+        if len(attempts.unfolded) < FOLD_AT or any(state.failure is None for state in first):
             return
         earlier = Attempts(first, attempts.folded)
         upto = earlier.last_number
-        after = attempts.states[-1].attempt.after_progress
+        after = attempts.unfolded[-1].attempt.after_progress
         folded = AttemptsFolded(
             manifest_id=key.id,
             upto=upto,
