@@ -44,16 +44,14 @@ def of_inspected_file(file_bytes: int) -> Requests:
     return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
 
 
-def of_heartbeat() -> Requests:
-    """An hour of one run's heartbeats. Counted."""
-    return Requests(gets=1, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
-
-
 def of_streamed_output(size_bytes: int) -> Requests:
     """One output of the native engine: a PUT, or a multipart upload with its start and end. Counted."""
     parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
     return Requests(puts=1 if parts <= 1 else parts + 2)
 
+
+OF_HEARTBEATS = Requests(gets=1, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
+"""An hour of one run. Counted."""
 
 OF_CONVERTED_FILE = Requests(gets=5, puts=1)
 """One input file of the Spark engine and S3A, from their sources: looked up (HEAD), listed as a folder (LIST, HEAD),

@@ -30,10 +30,10 @@ def test_the_smallest_job_that_is_enough(
 ) -> None:
     """Workers beside the driver are busy at most half of their time, and each costs the same as the driver."""
     need = worker_need(load, speed * 1e6, worker_type, version)
-    assert need.job.workers == workers
+    assert need.workers == workers
     assert need.busy_share == pytest.approx(busy, rel=1e-4)
-    assert need.job.dollars_per_hour == pytest.approx(dollars)
-    assert need.job.dollars_per_month == pytest.approx(dollars * 730)
+    assert need.dollars_per_hour == pytest.approx(dollars)
+    assert need.dollars_per_month == pytest.approx(dollars * 730)
     assert need.dollars_per_terabyte == pytest.approx(dollars / (load.files_per_hour * load.file_bytes / 1e12))
 
 
@@ -41,7 +41,7 @@ def test_the_smallest_job_that_is_enough(
 def test_one_worker_less_is_not_enough(files: float, size: int, speed: float, worker_type: str) -> None:
     """No worker is planned to be busy for more than its share of the time, and none is there for nothing."""
     need = worker_need(Load(files, size), speed, worker_type, "6.0")
-    executors = need.job.workers - 1
+    executors = need.workers - 1
     assert executors >= 1
     assert need.busy_share <= BUSY_SHARE * (1 + 1e-6)
     assert executors == 1 or need.busy_share * executors / (executors - 1) > BUSY_SHARE
