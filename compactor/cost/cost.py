@@ -13,7 +13,6 @@ from compactor.ledger.sizing import planned_files
 from compactor.telemetry.metrics import CATALOGUE
 
 REFERENCE_RATIO = 0.24  # Parquet bytes per input byte of the events that the benchmark uses
-
 NOT_COUNTED = "storage, logs, requests of producers and readers, KMS, failed attempts, free tiers and discounts"
 
 Basis = Literal["given", "counted", "assumed"]
@@ -40,10 +39,6 @@ class Load:
     @property
     def bytes_per_hour(self) -> float:
         return self.files_per_hour * self.file_bytes
-
-    @property
-    def terabytes_per_hour(self) -> float:
-        return self.bytes_per_hour / TERABYTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ class Estimate(HourlyCost):
 
     @property
     def dollars_per_terabyte(self) -> float:
-        return self.dollars_per_hour / self.load.terabytes_per_hour
+        return self.dollars_per_hour / (self.load.bytes_per_hour / TERABYTE)
 
 
 def estimate(load: Load, job: JobSize, shape: Shape) -> Estimate:
@@ -133,8 +128,7 @@ def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tupl
     if shape.engine == "native":
         output_bytes = math.ceil(load.bytes_per_hour / manifests * shape.ratio / outputs)
         return "native", "counted", request_counts.of_streamed_output(output_bytes) * (outputs * manifests)
-    converted = request_counts.OF_CONVERTED_FILE * load.files_per_hour
-    return "Spark", "assumed", request_counts.of_conversion(outputs) * manifests + converted
+    return "Spark", "assumed", request_counts.of_conversion(manifests, outputs * manifests, load.files_per_hour)
 
 
 def _s3(who: str, basis: Basis, requests: Requests) -> Iterator[CostLine]:

@@ -54,9 +54,6 @@ DPU_PER_WORKER = {
 }
 """DPU of one worker, by its type. R types are memory-optimised [Glue developer guide, worker types]."""
 
-VCPU_PER_WORKER = {name: max(2, round(4 * dpu)) for name, dpu in DPU_PER_WORKER.items()}
-"""Virtual CPUs of one worker, by its type: 4 for each DPU, at least 2 [Glue developer guide, worker types]."""
-
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
 DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of a cost by the hour
 

@@ -53,17 +53,17 @@ def of_streamed_output(size_bytes: int) -> Requests:
 OF_HEARTBEATS = Requests(gets=1, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
 """An hour of one run. Counted."""
 
-OF_CONVERTED_FILE = Requests(gets=5, puts=1)
-"""One input file of the Spark engine and S3A, from their sources: looked up (HEAD), listed as a folder (LIST, HEAD),
-opened (HEAD), read (GET), and checked for a replacement at the end (HEAD)."""
-
 OF_TRIGGER = Requests(gets=20, puts=15)
 """One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
 
 
-def of_conversion(outputs: int) -> Requests:
-    """One manifest in the Spark engine and S3A, and each file that they write. From their sources.
+def of_conversion(manifests: float, outputs: float, inputs: float) -> Requests:
+    """Manifests in the Spark engine and S3A, with the files that they write and read. From their sources.
 
-    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between.
+    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between. An
+    input is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a replacement
+    at the end (HEAD).
     """
-    return Requests(gets=10, puts=8) + Requests(gets=8, puts=9) * outputs
+    return (
+        Requests(gets=10, puts=8) * manifests + Requests(gets=8, puts=9) * outputs + Requests(gets=5, puts=1) * inputs
+    )

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from compactor.core.records import Document
 from compactor.cost.cost import Load
-from compactor.cost.prices import HOUR_SECONDS, VCPU_PER_WORKER, JobSize
+from compactor.cost.prices import DPU_PER_WORKER, HOUR_SECONDS, TERABYTE, JobSize
 
 BUSY_SHARE = 0.5
 """The largest share of their time that workers are planned to be busy. The rest is for peaks and restarts. A batch then
@@ -27,10 +27,10 @@ class BenchResult(Document):
     measured_at: Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
 
     @property
-    def bytes_per_second(self) -> dict[str, float]:
-        """Stored input bytes per second on all cores, by the name of the engine, the fastest first."""
-        speeds = {engine: speed * 1e6 for engine, speed in self.megabytes_per_second.items()}
-        return dict(sorted(speeds.items(), key=lambda item: -item[1]))
+    def bytes_per_second_per_core(self) -> dict[str, float]:
+        """Stored input bytes per second on one core, by the name of the engine, the fastest first."""
+        fastest_first = sorted(self.megabytes_per_second.items(), key=lambda item: -item[1])
+        return {engine: speed * 1e6 / self.cores for engine, speed in fastest_first}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,10 @@ class WorkerNeed(JobSize):
 
 def worker_need(load: Load, bytes_per_second_per_core: float, worker_type: str, glue_version: str) -> WorkerNeed:
     """The smallest job of a worker type, such as `G.2X`, that is enough; a vCPU is assumed to do as much as a core."""
-    vcpu, bytes_per_second = VCPU_PER_WORKER[worker_type], load.bytes_per_hour / HOUR_SECONDS
-    needed = bytes_per_second / (bytes_per_second_per_core * vcpu)  # workers that are always busy
+    vcpu = max(2, round(4 * DPU_PER_WORKER[worker_type]))  # [Glue developer guide, worker types]
+    needed = load.bytes_per_hour / HOUR_SECONDS / (bytes_per_second_per_core * vcpu)  # workers that are always busy
     # Slightly less, so that the last bit of a fraction does not round a whole number of workers up.
     executors = max(1, math.ceil(needed / BUSY_SHARE - 1e-9))
     job = worker_type, executors + 1, glue_version
-    return WorkerNeed(*job, vcpu, needed / executors, JobSize(*job).dollars_per_hour / load.terabytes_per_hour)
+    dollars_per_terabyte = JobSize(*job).dollars_per_hour / (load.bytes_per_hour / TERABYTE)
+    return WorkerNeed(*job, vcpu, needed / executors, dollars_per_terabyte)

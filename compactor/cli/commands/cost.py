@@ -108,17 +108,18 @@ def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float 
 
 
 def _needed(result: BenchResult, load: Load) -> dict[str, Any]:
-    per_core = {engine: speed / result.cores for engine, speed in result.bytes_per_second.items()}
-    kinds = [(worker_type, version) for version in GLUE_VERSIONS for worker_type in DPU_PER_WORKER]
-    needs = {engine: [worker_need(load, speed, *kind) for kind in kinds] for engine, speed in per_core.items()}
     return {
-        "bench": picked(result, "bytes_per_second", "cores", "machine", "measured_at"),
+        "bench": picked(result, "cores", "machine", "measured_at"),
         "busy_share_at_most": BUSY_SHARE,
         "engines": {
             engine: {
-                "bytes_per_second_per_core": per_core[engine],
-                "jobs": [shallow(job, *DOLLARS, "share_of_compared") for job in jobs],
+                "bytes_per_second_per_core": speed,
+                "jobs": [
+                    shallow(worker_need(load, speed, worker_type, version), *DOLLARS, "share_of_compared")
+                    for version in GLUE_VERSIONS
+                    for worker_type in DPU_PER_WORKER
+                ],
             }
-            for engine, jobs in needs.items()
+            for engine, speed in result.bytes_per_second_per_core.items()
         },
     }

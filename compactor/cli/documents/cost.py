@@ -48,7 +48,6 @@ class EngineNeed(Document):
 class Bench(Document):
     """A result of the benchmark."""
 
-    bytes_per_second: dict[str, float] = Field(description="Stored input per second on all cores, by engine.")
     cores: int = Field(description="Number of cores.")
     machine: str = Field(description="Machine, in words.")
     measured_at: Time = Field(description="Time of the benchmark.")

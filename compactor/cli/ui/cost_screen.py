@@ -8,7 +8,7 @@ from compactor.cli.ui.output import print_fields, print_table
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.cost.cost import NOT_COUNTED, CostLine, Estimate
 from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import AS_OF, VCPU_PER_WORKER, HourlyCost, JobSize
+from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
 
 _PER = {1: "", 1000: " / k", 1_000_000: " / M"}
@@ -37,29 +37,27 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None) -> None:
     load, job, shape = found.load, found.job, found.shape
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
-    print_fields(
-        [
-            ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
-            ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
-            ("engine", f"{shape.engine}; choose the other one with --engine"),
-            ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
-        ]
-    )
+    fields = [
+        ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
+        ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
+        ("engine", f"{shape.engine}; choose the other one with --engine"),
+        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
+    ]
+    print_fields(fields)
     click.echo()
     print_table(_ITEMS, found.lines, names=3)
     click.echo()
     compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
-    print_fields(
-        [
-            ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
-            ("compared", f"{compared};\nthese workers cost {job.share_of_compared:.2f} of that"),
-            *(_measured_fields(measured, job) if measured else []),
-            ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
-            ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
-            ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
-            ("not counted", NOT_COUNTED),
-        ]
-    )
+    fields = [
+        ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
+        ("compared", f"{compared};\nthese workers cost {job.share_of_compared:.2f} of that"),
+        *(_measured_fields(measured, job) if measured else []),
+        ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
+        ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
+        ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
+        ("not counted", NOT_COUNTED),
+    ]
+    print_fields(fields)
 
 
 def _dollars(cost: HourlyCost) -> str:
@@ -93,14 +91,13 @@ def show_needs(result: BenchResult | None, found: Estimate) -> None:
     click.echo()
     version = found.job.glue_version
     where = f"{count(result.cores, 'core')} ({result.machine}), {result.measured_at:%Y-%m-%d}"
-    for engine, speed in result.bytes_per_second.items():
-        per_core = speed / result.cores
-        needs = [worker_need(found.load, per_core, worker_type, version) for worker_type in VCPU_PER_WORKER]
-        print_fields([("engine", f"{engine}, {rate(per_core, 1)} a core: {speed / 1e6:,.0f} MB/s on {where}")])
+    for engine, speed in result.bytes_per_second_per_core.items():
+        in_all = f"{result.megabytes_per_second[engine]:,.0f} MB/s on {where}"
+        print_fields([("engine", f"{engine}, {rate(speed, 1)} a core: {in_all}")])
+        needs = [worker_need(found.load, speed, worker_type, version) for worker_type in DPU_PER_WORKER]
         print_table({f"Glue {version}": "{0.worker_type}".format, **_NEEDS}, needs, names=1)
-    print_fields(
-        [
-            ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
-            ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),
-        ]
-    )
+    fields = [
+        ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
+        ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),
+    ]
+    print_fields(fields)
