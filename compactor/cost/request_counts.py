@@ -57,13 +57,11 @@ OF_TRIGGER = Requests(gets=20, puts=15)
 """One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
 
 
-def of_conversion(manifests: float, outputs: float, inputs: float) -> Requests:
-    """Manifests in the Spark engine and S3A, with the files that they write and read. From their sources.
+def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
+    """Manifests in the Spark engine and S3A, with all outputs and input files. From their sources.
 
-    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between. An
-    input is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a replacement
-    at the end (HEAD).
+    An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between.
+    A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
+    replacement at the end (HEAD).
     """
-    return (
-        Requests(gets=10, puts=8) * manifests + Requests(gets=8, puts=9) * outputs + Requests(gets=5, puts=1) * inputs
-    )
+    return Requests(gets=10, puts=8) * manifests + Requests(gets=8, puts=9) * outputs + Requests(gets=5, puts=1) * files
