@@ -8,10 +8,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compactor.core.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
+from compactor.core.manifest_parsing import MAX_MANIFEST_FILES
 from compactor.settings.types import (
     GIB,
     MIB,
     TIB,
+    CalendarDay,
     Dimension,
     Endpoint,
     FilePlace,
@@ -59,6 +62,22 @@ class Input(Section):
     )
     on_changed_file: Literal["skip", "read"] = Field(
         default="skip", description="what to do with a file that changed since its manifest was written"
+    )
+    max_manifest_files: int = Field(
+        default=MAX_MANIFEST_FILES,
+        ge=1,
+        le=300_000,
+        description="most files in one manifest; a manifest that names more becomes a dead letter",
+    )
+    earliest_date: CalendarDay = Field(
+        default=EARLIEST_DATE,
+        description="earliest date that a name may give; a file named after an earlier one gets the day of its arrival",
+    )
+    max_future_days: int = Field(
+        default=MAX_FUTURE_DAYS,
+        ge=0,
+        le=36_600,
+        description="days from a file's arrival to the latest date that its name may give; later ones do not count",
     )
 
 
@@ -125,6 +144,12 @@ class Builder(Section):
     )
     claim_lease_seconds: Seconds = Field(
         default=300, description="time after which a claim without a manifest may be taken over"
+    )
+    max_manifests_per_plan: int = Field(
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="most manifests that one `compactor plan` writes, the largest first; the next plan writes the rest",
     )
     claim_ttl_days: int = Field(default=30, ge=1, le=3660, description="days until a claim expires")
 

@@ -153,6 +153,12 @@ CATALOGUE = {
             "a few are normal, S3 repeats events; many: a queue's visibility timeout is too short",
         ),
         Metric(
+            "FilesMisdated",
+            "Count",
+            "announced files whose names give a date outside the window of `[input]`; the day of arrival counts",
+            "above 0: read files.misdated in the log; tell the producer, or widen the window",
+        ),
+        Metric(
             "MessagesFailed",
             "Count",
             "messages that the builder returned to the queue",

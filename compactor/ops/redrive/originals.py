@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from compactor.core.manifest import Manifest
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 
@@ -35,13 +36,14 @@ class Originals:
             modified_at=datetime.fromisoformat(letter.date).replace(tzinfo=UTC),
             allowed_prefixes=self.allowed_prefixes,
             redriven_folder=self.state.layout.redriven_folder,
+            rules=self.state.rules,
         )
 
     def _kept(self, letter: DeadLetter) -> bytes:
         uri = self.state.layout.failed_manifest(letter.manifest_id)
         info = self.state.store.stat(uri)
-        if info is not None and info.size_bytes > MAX_MANIFEST_BYTES:
-            raise ManifestError("too_big", f"{uri}: {info.size_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}")
+        if info is not None:
+            self.state.rules.check_length(uri, info.size_bytes)
         try:
             return self.state.store.read(uri)
         except ObjectNotFound as exc:

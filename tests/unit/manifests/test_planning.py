@@ -9,7 +9,8 @@ import pytest
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
-from compactor.core.manifest import ManifestFile, parse_manifest
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.records import Commit
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from tests.support.harness import DAY, DiedError, Harness
