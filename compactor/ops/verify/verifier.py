@@ -12,6 +12,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
+from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.surplus import SurplusFinder
@@ -54,15 +55,17 @@ class Verifier:
         With `whole_dates` they are all of their dates, so that every other file in the folders is surplus.
         """
         report = VerifyReport()
-        for date, of_date in groupby(manifests, key=attrgetter("date")):
-            if whole_dates:
-                self._add_manifests(report, of_date, deep_check, on_manifest)
-                self._add_folders(report, date)
-            else:
-                named = list(of_date)
-                self._add_manifests(report, named, deep_check, on_manifest)
-                for key in named:
-                    report.discrepancies.extend(self._surplus.of_manifest(key))
+        with DoubledFiles(self.state) as doubled:
+            for date, of_date in groupby(manifests, key=attrgetter("date")):
+                if whole_dates:
+                    self._add_manifests(report, of_date, doubled, deep_check, on_manifest)
+                    self._add_folders(report, date)
+                else:
+                    named = list(of_date)
+                    self._add_manifests(report, named, doubled, deep_check, on_manifest)
+                    for key in named:
+                        report.discrepancies.extend(self._surplus.of_manifest(key))
+            report.discrepancies.extend(doubled.found())
         return report
 
     def verify_date(
@@ -70,7 +73,9 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
         report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(date), deep_check, on_manifest)
+        with DoubledFiles(self.state) as doubled:
+            self._add_manifests(report, self.state.ledger.manifests(date), doubled, deep_check, on_manifest)
+            report.discrepancies.extend(doubled.found())
         self._add_folders(report, date)
         return report
 
@@ -79,7 +84,9 @@ class Verifier:
     ) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
         report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(), deep_check, on_manifest)
+        with DoubledFiles(self.state) as doubled:
+            self._add_manifests(report, self.state.ledger.manifests(), doubled, deep_check, on_manifest)
+            report.discrepancies.extend(doubled.found())
         report.discrepancies.extend(self._surplus.everywhere())
         report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder))
         for lost in self._records.lost_of_accepted():
@@ -109,11 +116,15 @@ class Verifier:
         self,
         report: VerifyReport,
         manifests: Iterable[ManifestKey],
+        doubled: DoubledFiles,
         deep_check: DeepCheck | None,
         on_manifest: OnManifest,
     ) -> None:
         for manifest_id, records, files in map_ordered(self._verified, manifests):
             _add(report, records, files, deep_check)
+            # An outcome in the wrong place is a discrepancy by itself.
+            if isinstance(records.outcome, Commit) and records.outcome.manifest_id == manifest_id:
+                doubled.add(records.outcome)
             on_manifest(manifest_id)
 
     def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
