@@ -11,7 +11,7 @@ from compactor.core.dates import FileDate, possible_dates
 from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_within
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
@@ -96,7 +96,8 @@ class Planner:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         target_bytes: Returns how many stored bytes a manifest should name.
-        on_crash_point: Called at each crash point, from several threads.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
     """
 
     state: State
@@ -104,6 +105,7 @@ class Planner:
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
     on_crash_point: OnCrashPoint = ignore_crash_point
+    groups_at_once: int = THREADS
 
     def plan(
         self,
@@ -137,7 +139,7 @@ class Planner:
         if dry_run:
             plan.manifests = [self._manifest(date, group.files) for date, group in groups]
         else:
-            for planned in map_ordered(self._plan_group, groups):
+            for planned in map_ordered(self._plan_group, groups, threads=self.groups_at_once):
                 plan.count_others(planned.others)
                 plan.manifests += [planned.manifest] if planned.manifest is not None else []
         self._note_misdated(plan, dry_run=dry_run)

@@ -22,7 +22,7 @@ class Plan(Document):
     planned_before: int = Field(description="Number of files that are in a manifest already.")
     skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
     misdated: int = Field(
-        description="Number of planned files whose names give a date outside the window; they have their arrival's day."
+        description="Planned files whose names give a date outside the window; they have the day of their arrival."
     )
     left_manifests: int = Field(description="Number of manifests beyond the bound, which the next plan writes.")
     left_files: int = Field(description="Number of files in those.")

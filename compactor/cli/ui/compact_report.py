@@ -77,6 +77,7 @@ class Closing:
             "new_bytes": _planned_bytes(self.plan),
             "planned_before": self.plan.planned_before,
             "replaced": self.plan.replaced,
+            "misdated": self.plan.misdated,
             "skipped": self.plan.skipped,
             "held": self.plan.held,
             "held_until": self.plan.held_until,
@@ -125,7 +126,13 @@ def _planned_bytes(plan: Plan) -> int:
 
 def _skipped(plan: Plan) -> list[tuple[str, str]]:
     found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
-    return [("skipped", "\n".join(found))] if found else []
+    fields = [("skipped", "\n".join(found))] if found else []
+    if plan.misdated:
+        files = (
+            f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated!r}"
+        )
+        fields.append(("wrong dates", f"{files};\nthe day of the last change counts"))
+    return fields
 
 
 def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, igno
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, claim_key
 from compactor.manifests.data_files import not_data_reason
@@ -79,7 +79,8 @@ class Builder:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         target_bytes: Returns how many stored bytes a manifest should name.
-        on_crash_point: Called at each crash point, from several threads.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
         read_body: Parses the body of a message; raises `EventError` if it cannot.
     """
 
@@ -88,6 +89,7 @@ class Builder:
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
     on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
+    groups_at_once: int = THREADS
     read_body: Callable[[str | bytes], Announcement] = parse_body
 
     def build(self, messages: Mapping[str, str | bytes]) -> BuildReport:
@@ -118,7 +120,7 @@ class Builder:
         rules = self.state.rules
         groups = [(day, each) for day, of_day in by_date.items() for each in grouped(of_day, target_bytes, rules)]
         build = partial(self._build, target_bytes, begins_until)
-        for built in map_ordered(build, largest_first(groups)):
+        for built in map_ordered(build, largest_first(groups), threads=self.groups_at_once):
             _add(report, built)
             for key, why in built.failed.items():
                 report.failed.update(dict.fromkeys(announced_by[key], why))

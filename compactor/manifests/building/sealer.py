@@ -12,7 +12,7 @@ from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, igno
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import base_name
 from compactor.core.manifest import Manifest
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import read_record
 from compactor.ledger.state import State
@@ -69,7 +69,8 @@ class Sealer:
     Attributes:
         target_bytes: Returns how many stored bytes a manifest should name.
         max_wait_seconds: How long a part may wait.
-        on_crash_point: Called at each crash point, from several threads.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
     """
 
     state: State
@@ -77,6 +78,7 @@ class Sealer:
     target_bytes: Callable[[], float]
     max_wait_seconds: float
     on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
+    groups_at_once: int = THREADS
 
     def seal(self) -> SealReport:
         """Seal the parts that are large enough together, or have waited long enough."""
@@ -95,7 +97,7 @@ class Sealer:
         ]
         # The oldest part has waited longest, whatever its date is.
         groups.sort(key=lambda group: min(part.created_at for part in group))
-        for sealed in map_ordered(self._tried, groups):
+        for sealed in map_ordered(self._tried, groups, threads=self.groups_at_once):
             _add(report, sealed)
             for part_id in sealed.settled:
                 del waiting[part_id]
