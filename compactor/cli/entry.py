@@ -4,13 +4,12 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import get_args
 
 import click
 
 from compactor import __version__
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
-
-LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 
 SUMMARIES = {
     "clean": "Delete expired archives, staging and checkpoints.",
@@ -60,7 +59,7 @@ class _Group(click.Group):
 @click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
     "--log-format",
-    type=click.Choice(LOG_FORMATS),
+    type=click.Choice(get_args(LogFormat)),
     default="auto",
     show_default=True,
     help="Format of the log on stderr. auto: text on a terminal, else JSON lines.",

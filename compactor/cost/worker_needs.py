@@ -1,11 +1,10 @@
 """Computes how many workers of each type a load needs at a measured speed of one core, and their cost. No I/O."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.cost.cost import Load
-from compactor.cost.prices import VCPU_PER_WORKER, JobSize
+from compactor.cost.prices import HOUR_SECONDS, VCPU_PER_WORKER, JobSize
 
 BUSY_SHARE = 0.5
 """The largest share of their time that workers are planned to be busy. The rest is for peaks and restarts. A batch then
@@ -14,39 +13,19 @@ takes half the time in which its input came, which leaves room within half the S
 
 @dataclass(frozen=True, slots=True)
 class WorkerNeed:
-    """The smallest job of one worker type that is enough for a load.
-
-    Attributes:
-        busy_share: The share of time for which the workers are busy, without the driver.
-    """
+    """The smallest job of one worker type that is enough for a load."""
 
     job: JobSize
-    busy_share: float
+    busy_share: float  # the share of time for which the workers are busy, without the driver
     dollars_per_terabyte: float
 
 
 def worker_need(load: Load, bytes_per_second_per_core: float, worker_type: str, glue_version: str) -> WorkerNeed:
-    """The smallest job of a worker type that is enough for a load.
-
-    Args:
-        load: The input.
-        bytes_per_second_per_core: Measured stored input; a vCPU is assumed to do as much as a core.
-        worker_type: Such as `G.2X`.
-        glue_version: Sets the price.
-    """
-    bytes_per_second = load.bytes_per_hour / 3600
+    """The smallest job of a worker type, such as `G.2X`, that is enough; a vCPU is assumed to do as much as a core."""
+    bytes_per_second = load.bytes_per_hour / HOUR_SECONDS
     of_one_worker = bytes_per_second_per_core * VCPU_PER_WORKER[worker_type]
     # Slightly less, so that the last bit of a fraction does not round a whole number of workers up.
     executors = max(1, math.ceil(bytes_per_second / (of_one_worker * BUSY_SHARE) - 1e-9))
     job = JobSize(worker_type, executors + 1, glue_version)
     busy_share = bytes_per_second / (of_one_worker * executors)
     return WorkerNeed(job, busy_share, job.dollars_per_hour / load.terabytes_per_hour)
-
-
-def worker_needs(load: Load, bytes_per_second_per_core: float, glue_versions: Sequence[str]) -> list[WorkerNeed]:
-    """The smallest job of each worker type on each of these versions of Glue."""
-    return [
-        worker_need(load, bytes_per_second_per_core, worker_type, glue_version)
-        for glue_version in glue_versions
-        for worker_type in VCPU_PER_WORKER
-    ]

@@ -16,8 +16,7 @@ EXPECTED = "s3://bucket/prefix, file:///folder or a path"
 def parse_place(text: str) -> str:
     """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
-    Args:
-        text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
+    A relative path starts at the current working directory.
 
     Raises:
         ValueError: The text does not name a folder. The message says what was expected.

@@ -5,7 +5,6 @@ from datetime import timedelta
 import click
 from rich.console import Console
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.core.formatting import by_name, count, size
@@ -36,7 +35,7 @@ NAMES = {
 @body
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
-) -> ExitCode:
+) -> None:
     """Delete expired archives, staging and checkpoints.
 
     Archived manifests and redriven lines expire after retention.archive_days, orphaned staging after a day, and
@@ -55,7 +54,6 @@ def clean(
         print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)
-    return ExitCode.DONE
 
 
 def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:

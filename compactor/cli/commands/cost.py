@@ -1,16 +1,15 @@
 """`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_fields, print_json, shallow
-from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, figures_table, needs_document, show_needs
+from compactor.cli.ui.output import print_fields, print_json, print_table, shallow
+from compactor.cli.ui.worker_needs import needs_document, show_needs
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.records import RecentCommit
 from compactor.cost.bench_result import read_bench_result
@@ -26,29 +25,25 @@ from compactor.wiring.engine_components import engine_of
 LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
 COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
-NOT_COUNTED = (
-    "storage",
-    "logs",
-    "requests of producers and readers",
-    "KMS",
-    "failed attempts",
-    "free tiers and discounts",
-)
+NOT_COUNTED = "storage, logs, requests of producers and readers, KMS, failed attempts, free tiers and discounts"
 _PER = {1: "", 1000: " / k", 1_000_000: " / M"}
-_NAMES, _FIGURES = ("service", "item", "basis"), ("quantity", "price", "$ an hour", "$ a month")
-_DOLLARS = ("dollars_per_hour", "dollars_per_month")
-_TIMES = ("at_work", "elapsed")
-_MEASURED = (*(f"dollars_{time}" for time in _TIMES), *(f"dollars_per_terabyte_{time}" for time in _TIMES))
+_COLUMNS: dict[str, Callable[[CostLine], str]] = {
+    "service": "{0.service}".format,
+    "item": "{0.item}".format,
+    "basis": "{0.basis}".format,
+    "quantity": lambda line: f"{line.quantity:,.0f} / {'month' if line.price.is_monthly else 'h'}",
+    "price": lambda line: f"{line.price.dollars:.6g}{_PER[line.price.per]}",
+    "$ an hour": "{0.dollars_per_hour:,.3f}".format,
+    "$ a month": "{0.dollars_per_month:,.2f}".format,
+}
+DOLLARS = ("dollars_per_hour", "dollars_per_month")
+MEASURED = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
 
 
 @click.command("cost", context_settings={"show_default": True})
-@click.option(
-    "--files-per-hour", type=click.FloatRange(min=0, min_open=True), default=200_000, help="Input files an hour."
-)
+@click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
-@click.option(
-    "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), default=COMMON_WORKER_TYPE, help="Glue worker type."
-)
+@click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=COMMON_WORKER_TYPE, help="Glue worker type.")
 @click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
 @click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Glue version.")
 @click.option(
@@ -68,38 +63,28 @@ def cost(
     *,
     files_per_hour: float,
     file_bytes: int,
-    worker_type: str,
-    workers: int,
-    glue_version: str,
     engine: EngineName | None,
     bench: Path | None,
     as_json: bool,
-) -> ExitCode:
+    **workers: Any,
+) -> None:
     """Estimate the cost of a load; with settings, also show that of the latest commits.
 
     Prices are list prices of us-east-1: check them before quoting. The named workers are taken to be enough. With the
     result of a benchmark, the command shows how many workers of each type the load needs at that speed.
     """
     result = read_bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
-    job, common = (
-        JobSize(*size, glue_version) for size in ((worker_type, workers), (COMMON_WORKER_TYPE, COMMON_WORKERS))
-    )
+    job = JobSize(**workers)
+    common = replace(job, worker_type=COMMON_WORKER_TYPE, workers=COMMON_WORKERS)
     recent, shape = _of_settings(invocation, engine)
-    found, measured = (
-        estimate(Load(files_per_hour, file_bytes), job, shape),
-        measured_cost(recent, job.dollars_per_hour),
-    )
+    found = estimate(Load(files_per_hour, file_bytes), job, shape)
+    measured = measured_cost(recent, job.dollars_per_hour)
+    needed = None if result is None else needs_document(result, found.load, common)
     if as_json:
-        needed = None if result is None else needs_document(result, found.load, common)
         print_json({**_document(found, shape, measured, common), "needed": needed})
     else:
         _show(found, shape, measured, common)
-        if result is None:
-            print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
-        else:
-            click.echo()
-            show_needs(result, found.load, common)
-    return ExitCode.DONE
+        show_needs(needed, job.glue_version)
 
 
 def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
@@ -127,13 +112,13 @@ def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Strea
 
 def _document(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> dict[str, Any]:
     return {
-        **shallow(found, *_DOLLARS, "dollars_per_terabyte"),
+        **shallow(found, *DOLLARS, "dollars_per_terabyte"),
         "job": shallow(found.job, "dpu"),
         "shape": shape,
-        "lines": [shallow(line, "quantity_per", *_DOLLARS) for line in found.lines],
-        "compared": shallow(common, *_DOLLARS),
-        "measured": measured and shallow(measured, "elapsed_seconds", *_MEASURED),
-        "not_counted": NOT_COUNTED,
+        "lines": [shallow(line, "quantity_per", *DOLLARS) for line in found.lines],
+        "compared": shallow(common, *DOLLARS),
+        "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED),
+        "not_counted": NOT_COUNTED.split(", "),
         "prices": PRICES,
     }
 
@@ -151,7 +136,7 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
         ]
     )
     click.echo()
-    Console(highlight=False).print(figures_table(_NAMES, _FIGURES, map(_row, found.lines)))
+    print_table(_COLUMNS, found.lines, names=3)
     click.echo()
     share = f"these workers cost {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
     print_fields(
@@ -162,26 +147,13 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
             ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
             ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
             ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
-            ("not counted", ", ".join(NOT_COUNTED)),
+            ("not counted", NOT_COUNTED),
         ]
     )
 
 
 def _a_month(dollars_per_hour: float) -> str:
     return f"{dollars(dollars_per_hour)} an hour, {dollars(dollars_per_hour * HOURS_A_MONTH)} a month"
-
-
-def _row(line: CostLine) -> tuple[str, ...]:
-    price = line.price
-    return (
-        line.service,
-        line.item,
-        line.basis,
-        f"{line.quantity:,.0f} / {'month' if price.is_monthly else 'h'}",
-        f"{price.dollars:.6g}{_PER[price.per]}",
-        f"{line.dollars_per_hour:,.3f}",
-        f"{line.dollars_per_month:,.2f}",
-    )
 
 
 def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:

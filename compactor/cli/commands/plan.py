@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
@@ -59,7 +58,7 @@ def plan(
     since: datetime | None,
     max_manifests: int | None,
     as_json: bool,
-) -> ExitCode:
+) -> None:
     """Write manifests for the files below PREFIX that are in none.
 
     Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
@@ -71,7 +70,6 @@ def plan(
         print_json(_document(made, dry_run=dry_run))
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
-    return ExitCode.DONE
 
 
 def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
@@ -81,8 +79,9 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
         {"manifest_id": manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
         for manifest_id, each in zip(ids, made.manifests, strict=True)
     ]
-    shown = ("skipped", "planned_before", "held", "held_until", "misdated", "left_manifests", "left_files")
-    return {"dry_run": dry_run, "manifests": manifests, **{name: getattr(made, name) for name in shown}}
+    planned = picked(made, "skipped", "planned_before", "held", "held_until")
+    further = picked(made, "misdated", "left_manifests", "left_files")
+    return {"dry_run": dry_run, "manifests": manifests, **planned, **further}
 
 
 def _bytes(manifest: Manifest) -> int:

@@ -6,13 +6,13 @@ import click
 from rich.console import Console
 
 from compactor.cli.commands.plan import date_option
-from compactor.cli.commands.verify import ManifestId
+from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json, shallow
 from compactor.core.formatting import by_name, count
 from compactor.ops.redrive.redrive_report import RedriveReport
-from compactor.ops.redrive.scan import ScanResult
+from compactor.ops.redrive.scan import ScanResult, find_redrivable
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
 from compactor.wiring.app import App
 
@@ -22,7 +22,7 @@ SHOWN = 20
 
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
-@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=ManifestId())
+@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=manifest_id_type)
 @click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
@@ -53,7 +53,7 @@ def redrive(
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
     with Console(stderr=True).status("searching"):
-        scan = app.redrive_scan.scan(Scope(kind, manifest_ids, reason, day))
+        scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
     with Console(stderr=True).status("redriving"):

@@ -1,7 +1,6 @@
 """`compactor report`: what a period came to, as one page of HTML."""
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import click
 
@@ -26,7 +25,7 @@ DEFAULT_OUT = "report.html"
 STDOUT = "-"
 
 
-@click.command("report")
+@click.command("report", context_settings={"show_default": True})
 @click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
 @click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
 @click.option(
@@ -39,18 +38,12 @@ STDOUT = "-"
     type=click.Path(dir_okay=False, allow_dash=True),
     help=f"Where the page is written; - is stdout. {DEFAULT_OUT} if not said, or nowhere with --json.",
 )
-@click.option("--samples/--no-samples", default=True, show_default=True, help="Show a few of the rejected lines.")
+@click.option("--samples/--no-samples", default=True, help="Show a few of the rejected lines.")
 @click.option(
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option(
-    "--glue-version",
-    type=click.Choice(GLUE_VERSIONS),
-    default="6.0",
-    show_default=True,
-    help="Assume this version of Glue.",
-)
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
 @json_option
 @body
 def report(
@@ -110,7 +103,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
-    reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     sla_seconds = app.settings.control.sla_seconds
@@ -126,28 +119,29 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 
 
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
-    settings, totals = app.settings, figures.totals
+    settings, period, totals = app.settings, figures.period, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
     shape = shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio)
     return Spending(
+        commits=totals.manifests,
+        since=period.since,
+        until=period.until,
+        input_files=totals.input_files,
+        input_bytes=totals.input_bytes,
+        at_work_seconds=totals.at_work_seconds,
+        dollars_per_hour=job.dollars_per_hour,
         job=job,
         is_job_named=is_job_named,
         classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
         is_local=not is_s3(app.layout.state),
-        elapsed_seconds=figures.period.seconds,
-        at_work_seconds=totals.at_work_seconds,
-        input_bytes=totals.input_bytes,
         services=service_costs(figures, job, shape),
     )
 
 
 def _write(text: str, target: str) -> None:
-    data = text.encode()
-    if target == STDOUT:
-        click.echo(data, nl=False)
-        return
     try:
-        Path(target).write_bytes(data)
+        with click.open_file(target, "wb") as file:
+            file.write(text.encode())
     except OSError as exc:
         raise click.UsageError(f"--out {target}: {exc.strerror}; expected a place for a file") from exc
 

@@ -2,14 +2,12 @@
 
 from pydantic import Field
 
+from compactor.cli.commands.cost import DOLLARS, MEASURED
 from compactor.cli.documents.common import Date, Document, Time
 from compactor.cost import cost, prices
 from compactor.cost.cost import CostLine
 from compactor.cost.measured_cost import MeasuredCost
 from compactor.cost.prices import JobSize
-
-DOLLARS = ("dollars_per_hour", "dollars_per_month")
-MEASURED = [f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed")]
 
 
 class SizedJob(Document, of=JobSize, shown=["dpu"]):

@@ -1,41 +1,35 @@
 """Shows how many workers a load needs at the speed of the last benchmark: a part of `compactor cost`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import click
 
-from compactor.cli.ui.output import print_fields, shallow
+from compactor.cli.ui.output import print_fields, print_table, shallow
 from compactor.core.formatting import count, rate
 from compactor.cost.bench_result import BenchResult
 from compactor.cost.cost import Load
 from compactor.cost.prices import GLUE_VERSIONS, VCPU_PER_WORKER, JobSize
-from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed, worker_needs
+from compactor.cost.worker_needs import BUSY_SHARE, WorkerNeed, worker_need
 
-HOW_TO_MEASURE = "run `make bench` here, or name its result by --bench FILE"
-_HEADINGS = ("workers", "vCPU", "busy", "$ an hour", "$ a month", "$ a TB", "of that job")
-
-
-def figures_table(names: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table with columns of names, then columns of figures, which are aligned to the right."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name, no_wrap=True)
-    for name in figures:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+_FIGURES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "workers": "{workers:,}".format_map,
+    "vCPU": "{vcpu_per_worker}".format_map,
+    "busy": "{busy_share:.0%}".format_map,
+    "$ an hour": "{dollars_per_hour:,.2f}".format_map,
+    "$ a month": "{dollars_per_month:,.0f}".format_map,
+    "$ a TB": "{dollars_per_terabyte:,.2f}".format_map,
+    "of that job": "{share_of_compared:.2f}".format_map,
+}
 
 
 def needs_document(result: BenchResult, load: Load, common: JobSize) -> dict[str, Any]:
     """The speeds, and for each engine what the load needs on each version of Glue and worker type."""
-    per_core = {engine: result.bytes_per_second_per_core(engine) for engine in result.megabytes_per_second}
+    speeds = {engine: speed * 1e6 for engine, speed in result.megabytes_per_second.items()}
     return {
         "bench": {
-            "bytes_per_second": {engine: speed * 1e6 for engine, speed in result.megabytes_per_second.items()},
+            "bytes_per_second": speeds,
             "cores": result.cores,
             "machine": result.machine,
             "measured_at": result.measured_at.astimezone(UTC),
@@ -43,15 +37,19 @@ def needs_document(result: BenchResult, load: Load, common: JobSize) -> dict[str
         "busy_share_at_most": BUSY_SHARE,
         "engines": {
             engine: {
-                "bytes_per_second_per_core": speed,
-                "jobs": [_entry(need, common) for need in worker_needs(load, speed, GLUE_VERSIONS)],
+                "bytes_per_second_per_core": speed / result.cores,
+                "jobs": [
+                    _job(worker_need(load, speed / result.cores, worker_type, glue_version), common)
+                    for glue_version in GLUE_VERSIONS
+                    for worker_type in VCPU_PER_WORKER
+                ],
             }
-            for engine, speed in per_core.items()
+            for engine, speed in speeds.items()
         },
     }
 
 
-def _entry(need: WorkerNeed, common: JobSize) -> dict[str, Any]:
+def _job(need: WorkerNeed, common: JobSize) -> dict[str, Any]:
     job = need.job
     same = JobSize(common.worker_type, common.workers, job.glue_version)
     return {
@@ -63,31 +61,24 @@ def _entry(need: WorkerNeed, common: JobSize) -> dict[str, Any]:
     }
 
 
-def show_needs(result: BenchResult, load: Load, common: JobSize) -> None:
-    """Print for each engine what the load needs of each worker type, on the Glue version of the common job."""
-    where = f"{count(result.cores, 'core')} ({result.machine}), {result.measured_at:%Y-%m-%d}"
-    for engine, speed in sorted(result.megabytes_per_second.items(), key=lambda item: -item[1]):
-        per_core = result.bytes_per_second_per_core(engine)
-        print_fields([("engine", f"{engine}, {rate(per_core, 1)} a core: {speed:,.0f} MB/s on {where}")])
-        needs = worker_needs(load, per_core, [common.glue_version])
-        rows = [_row(need, common) for need in needs]
-        Console(highlight=False).print(figures_table([f"Glue {common.glue_version}"], _HEADINGS, rows))
+def show_needs(document: dict[str, Any] | None, glue_version: str) -> None:
+    """Print for each engine, the fastest first, what the load needs of each worker type on a version of Glue."""
+    if document is None:
+        how = "run `make bench` here, or name its result by --bench FILE"
+        print_fields([("enough?", f"to see how many workers the load needs, {how}")])
+        return
+    click.echo()
+    bench = document["bench"]
+    where = f"{count(bench['cores'], 'core')} ({bench['machine']}), {bench['measured_at']:%Y-%m-%d}"
+    columns = {f"Glue {glue_version}": "{worker_type}".format_map, **_FIGURES}
+    for engine, speed in sorted(bench["bytes_per_second"].items(), key=lambda item: -item[1]):
+        found = document["engines"][engine]
+        per_core = rate(found["bytes_per_second_per_core"], 1)
+        print_fields([("engine", f"{engine}, {per_core} a core: {speed / 1e6:,.0f} MB/s on {where}")])
+        print_table(columns, [job for job in found["jobs"] if job["glue_version"] == glue_version], names=1)
     print_fields(
         [
             ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
             ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),
         ]
-    )
-
-
-def _row(need: WorkerNeed, common: JobSize) -> tuple[str, ...]:
-    return (
-        need.job.worker_type,
-        f"{need.job.workers:,}",
-        f"{VCPU_PER_WORKER[need.job.worker_type]}",
-        f"{need.busy_share:.0%}",
-        f"{need.job.dollars_per_hour:,.2f}",
-        f"{need.job.dollars_per_month:,.0f}",
-        f"{need.dollars_per_terabyte:,.2f}",
-        f"{need.job.dollars_per_hour / common.dollars_per_hour:.2f}",
     )

@@ -356,3 +356,23 @@ def test_asking_leaves_no_trace(workspace: Workspace) -> None:
     workspace.call("trace", workspace.raw(f"{DAY}-good.ndjson"))
     workspace.call("verify")
     assert sorted(workspace.root.rglob("*")) == before
+
+
+def test_verify_names_both_manifests_of_a_doubled_file(workspace: Workspace) -> None:
+    """A file that two manifests have compacted needs an operator, who is told both ids."""
+    first = workspace.plan()
+    planned = json.loads((workspace.root / "m" / f"{first}.json").read_bytes())
+    again = {**planned, "manifest_id": "by-hand", "files": planned["files"][:1]}
+    (workspace.root / "m" / "by-hand.json").write_text(json.dumps(again))
+    workspace.compact()
+    for option in ((), ("--date", DAY)):
+        report, code = workspace.json("verify", *option)
+        assert (code, report["needs_operator"]) == (3, True)
+        [doubled] = report["discrepancies"]
+        assert doubled["where"] == planned["files"][0]["uri"]
+        other = "by-hand" if doubled["manifest_id"] == first else first
+        assert doubled["found"] == f"compacted by manifest {other} as well"
+    shown = workspace.call("verify")
+    assert shown.exit_code == 3
+    assert first in shown.stdout
+    assert "by-hand" in shown.stdout

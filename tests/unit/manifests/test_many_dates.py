@@ -13,6 +13,7 @@ from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import BuildCrashPoint
 from compactor.core.layout import base_name
 from compactor.manifests.building.builder import BUILD_SECONDS
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from compactor.settings.settings import Settings
@@ -137,7 +138,7 @@ def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
     harness.run_once(store=closed)
     harness.claims = MemoryClaims()
     app = harness.app()
-    report = app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
     assert report.refused == []
     harness.run_once()
     harness.check_exact()

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from compactor.cli.failures import ExitCode
 from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.verify import doubled as doubled_module
 from compactor.ops.verify.doubled import DoubledFiles
@@ -44,7 +44,7 @@ def test_a_file_in_two_manifests(harness: Harness) -> None:
     deliver(harness, "m1", "a.ndjson", "b.ndjson", "c.ndjson")
     deliver(harness, "m2", "b.ndjson", "c.ndjson")
     deliver(harness, "m3", "c.ndjson", day=OTHER_DAY)
-    verifier = harness.app().verifier
+    verifier = harness.app().verifier()
     first, second = doubled(verifier.verify_all()), doubled(verifier.verify_date(DAY))
     assert [(each.manifest_id, each.found) for each in second] == [
         ("m2", "compacted by manifest m1 as well, and 1 more files of both")
@@ -58,8 +58,6 @@ def test_a_file_in_two_manifests(harness: Harness) -> None:
     }
     assert verifier.verify_date(DAY).needs_operator
     assert doubled(verifier.verify_date(OTHER_DAY)) == []
-    of_both = [key for key in harness.ledger.manifests() if key.id in {"m1", "m2"}]
-    assert len(doubled(verifier.verify(of_both, whole_dates=False))) == 1
 
 
 def test_another_version_is_another_file(harness: Harness) -> None:
@@ -88,7 +86,7 @@ def test_what_is_redriven_is_not_there_twice(harness: Harness, kind: Kind) -> No
         uri = harness.layout.failed_manifest("m1")
         harness.store.put(uri, harness.manifest("m1", files).to_json())
     app = harness.app()
-    app.redriver().redrive(app.redrive_scan.scan(Scope(kind)))
+    app.redriver().redrive(find_redrivable(app.state, Scope(kind)))
     harness.run_once()
     assert len(list(harness.ledger.manifests())) == 2
     assert doubled(harness.verification()) == []
@@ -146,10 +144,3 @@ def test_memory_does_not_grow_with_files(harness: Harness, monkeypatch: pytest.M
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 3 * peaks[0]
-
-
-def test_the_exit_code() -> None:
-    """An operator has to decide what becomes of the doubled rows."""
-    report = VerifyReport(discrepancies=[Discrepancy("m2", "/w/raw/a", "once", "twice")])
-    assert report.needs_operator
-    assert ExitCode.NEEDS_OPERATOR == 3
