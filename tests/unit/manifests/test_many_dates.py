@@ -194,10 +194,13 @@ def test_no_manifest_is_longer_than_intake_accepts() -> None:
     files = [ManifestFile(uri=name, size_bytes=1, etag="e" * 256) for name in names]
     groups = grouped(files, 10 * MIB, rules)
     assert sum(len(group.files) for group in groups) == 2_000
-    parts = [Manifest(manifest_id="p", date=DAY, created_at=NOW, files=tuple(group.files)) for group in groups]
+    # The largest parts that a sealer would put into one manifest if it counted files only.
+    parts = [
+        Manifest(manifest_id="p", date=DAY, created_at=NOW, files=tuple(each)) for each in (files[:250], files[250:740])
+    ]
     sealed = due(parts, 10 * MIB, rules, now=NOW, wait_seconds=0)
-    for files_of in [[part] for part in parts] + sealed:
-        named = tuple(file for part in files_of for file in part.files)
+    written = [group.files for group in groups] + [[file for part in each for file in part.files] for each in sealed]
+    for named in map(tuple, written):
         data = Manifest(manifest_id="m", date=DAY, created_at=NOW, files=named).to_json()
         found = parse_manifest(data, uri="/m.json", modified_at=NOW, allowed_prefixes=["s3://lake/raw"], rules=rules)
         assert found.files == named
