@@ -90,6 +90,22 @@ class Ledger:
             return record
         return _parsed(Accepted, uri, self._store.read(uri))
 
+    def begin_intake(self, place: str) -> int:
+        """Record that this run reads a large delivered object; return how many other runs began and did not end it.
+
+        Args:
+            place: Stands for the object and its version.
+        """
+        folder = self._layout.intake_folder(place)
+        own = f"{folder}{self.run_id}.json"
+        earlier = sum(info.uri != own for info in self._store.list(folder))
+        self._store.put(own, b"{}")
+        return earlier
+
+    def end_intake(self, place: str) -> None:
+        """Forget who read an object."""
+        self._store.delete([info.uri for info in self._store.list(self._layout.intake_folder(place))])
+
     def state(self, key: ManifestKey) -> LedgerState:
         """What is on record about a manifest."""
         names = self.record_names(key)
