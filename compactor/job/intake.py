@@ -81,7 +81,8 @@ class Intake:
             try:
                 return self._take_in(info, earlier=earlier)
             finally:  # a driver that dies meanwhile leaves its record
-                self._end_intake(place)
+                if earlier < MAX_INTAKES:  # else the object may be delivered again, and has to be refused again
+                    self._end_intake(place)
 
     def _end_intake(self, place: str) -> None:
         """Delete the record of this intake. What stays would count as a death, so it is tried a few times."""
