@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 
 import click
-from rich.console import Console
 
 from compactor.adapters.local.threads import usable_threads
 from compactor.cli.commands.run import check_java
@@ -14,6 +13,7 @@ from compactor.cli.commands.verify import counter
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.compact_report import Closing, show
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
@@ -163,6 +163,6 @@ def _service(app: App, stack: ExitStack) -> Service:
 
 
 def _verified(app: App, *, deep: bool) -> VerifyReport:
-    with Console(stderr=True).status("verifying") as status:
+    with SafeConsole(stderr=True).status("verifying") as status:
         deep_check = app.deep_check if deep else None
         return app.verifier.verify_all(deep_check=deep_check, on_manifest=counter(status.update))

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.worker_needs import HOW_TO_MEASURE, figures_table, needs_document, show_needs
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.core.records import RecentCommit
@@ -97,7 +98,7 @@ def cost(
         if result is None:
             print_fields([("enough?", f"to see how many workers the load needs, {HOW_TO_MEASURE}")])
         else:
-            click.echo()
+            echo()
             show_needs(result, found.load, common)
     return ExitCode.DONE
 
@@ -150,9 +151,9 @@ def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: 
             ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
         ]
     )
-    click.echo()
-    Console(highlight=False).print(figures_table(_NAMES, _FIGURES, map(_row, found.lines)))
-    click.echo()
+    echo()
+    SafeConsole().print(figures_table(_NAMES, _FIGURES, map(_row, found.lines)))
+    echo()
     share = f"these workers cost {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
     print_fields(
         [

@@ -8,6 +8,7 @@ import click
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
+from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
@@ -79,16 +80,16 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     files = count(sum(len(each.files) for each in made.manifests), "file")
     total = size(sum(map(_bytes, made.manifests)))
     verb = "Would write" if dry_run else "Wrote"
-    click.echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
+    echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
     for each in made.manifests[:SHOWN_MANIFESTS]:
         name = each.date if dry_run else each.manifest_id
-        click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
+        echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:
-        click.echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+        echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
     if made.planned_before:
-        click.echo(f"In a manifest already: {count(made.planned_before, 'file')}")
+        echo(f"In a manifest already: {count(made.planned_before, 'file')}")
     for reason, number in sorted(made.skipped.items()):
-        click.echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
+        echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
     if made.held:
         until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
-        click.echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")
+        echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

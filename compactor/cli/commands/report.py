@@ -153,7 +153,7 @@ def _write(text: str, target: str) -> None:
 
 
 def _show(made: Report, target: str) -> None:
-    period, points = made.figures.period, "\n".join(point.text for point in made.verdict.points)
+    period, points = made.figures.period, [point.text for point in made.verdict.points]
     print_fields(
         [
             ("report", target),

@@ -4,10 +4,10 @@ import sys
 from typing import Any
 
 import click
-from rich.console import Console
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status_screen import MOST_WIDTH, screen
 from compactor.cli.ui.watching import JsonWatch, LiveWatch, PlainWatch, watch
@@ -42,7 +42,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     elif as_json:
         print_json(document(reader.read()))
     else:
-        console = Console(highlight=False)
+        console = SafeConsole()
         height = console.height if console.is_terminal else 40
         console.print(screen(reader.read(), width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
     return ExitCode.DONE

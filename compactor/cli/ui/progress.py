@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.progress import (
     BarColumn,
@@ -23,6 +22,7 @@ from rich.text import Text
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
+from compactor.cli.ui.console import SafeConsole
 from compactor.core.crash_points import CrashPoint
 from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
@@ -77,7 +77,7 @@ class LiveLine:
     def __post_init__(self) -> None:
         self._spinner = Spinner("dots")
         self._live = Live(
-            get_renderable=self._renderable, console=Console(stderr=True), refresh_per_second=5, transient=True
+            get_renderable=self._renderable, console=SafeConsole(stderr=True), refresh_per_second=5, transient=True
         )
 
     def __enter__(self) -> Self:
@@ -169,7 +169,7 @@ def _byte_bar() -> Progress:
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(compact=True),
-        console=Console(stderr=True),
+        console=SafeConsole(stderr=True),
         transient=True,
         speed_estimate_period=30,
     )

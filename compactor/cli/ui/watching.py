@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-import click
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json_line
 from compactor.cli.ui.status_screen import screen
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
 
@@ -56,7 +57,7 @@ class LiveWatch(Watch):
     """One screen on a terminal, redrawn in place. The last one stays."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
+        self._console = console or SafeConsole()
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
         self._last: Status | None = None
 
@@ -87,10 +88,10 @@ class PlainWatch(Watch):
     """One screen after the other, for a pipe or a file."""
 
     def show(self, found: Status) -> None:
-        click.echo(screen(found).plain + "\n")
+        echo(*screen(found).plain.split("\n"), "")
 
     def fail(self, error: str) -> None:
-        click.echo(f"Cannot read the status: {error}\n")
+        echo(f"Cannot read the status: {error}", "")
 
 
 @dataclass(frozen=True)

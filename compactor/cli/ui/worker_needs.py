@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, shallow
 from compactor.core.formatting import count, rate
 from compactor.cost.bench_result import BenchResult
@@ -71,7 +71,7 @@ def show_needs(result: BenchResult, load: Load, common: JobSize) -> None:
         print_fields([("engine", f"{engine}, {rate(per_core, 1)} a core: {speed:,.0f} MB/s on {where}")])
         needs = worker_needs(load, per_core, [common.glue_version])
         rows = [_row(need, common) for need in needs]
-        Console(highlight=False).print(figures_table([f"Glue {common.glue_version}"], _HEADINGS, rows))
+        SafeConsole().print(figures_table([f"Glue {common.glue_version}"], _HEADINGS, rows))
     print_fields(
         [
             ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),

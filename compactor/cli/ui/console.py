@@ -1,0 +1,25 @@
+"""The console for tables, progress and screens, which shows text from outside as `echo` does."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from compactor.core.safe_text import visible
+
+
+class SafeConsole(Console):
+    """A console that escapes what acts on a terminal, except for its own styles and cursor movements."""
+
+    def __init__(self, *, stderr: bool = False, **options: Any) -> None:
+        super().__init__(stderr=stderr, highlight=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of a renderable. Line feeds separate its lines: names must be escaped before they get in."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                text = "\n".join(map(visible, segment.text.split("\n")))
+                yield Segment(text, segment.style)
