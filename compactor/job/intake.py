@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import base_name, canonical, date_of_file, digest, id_from_name, is_text
+from compactor.core.layout import base_name, canonical, date_of_file, digest, duplicate_id, id_from_name, is_text
 from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
@@ -141,4 +141,4 @@ class Intake:
 
 
 def _duplicate(key: ManifestKey, fingerprint: str) -> ManifestKey:
-    return ManifestKey(key.date, f"{key.id}-dup-{fingerprint[:12]}")
+    return ManifestKey(key.date, duplicate_id(key.id, fingerprint))

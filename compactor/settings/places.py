@@ -13,16 +13,17 @@ _GLOB = frozenset("*?[]{}\\")
 EXPECTED = "s3://bucket/prefix, file:///folder or a path"
 
 
-def parse_place(text: str) -> str:
+def parse_place(text: str, *, any_name: bool = False) -> str:
     """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
     Args:
         text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
+        any_name: Take control characters, too. Producers may use them in names, settings may not.
 
     Raises:
         ValueError: The text does not name a folder. The message says what was expected.
     """
-    if not text.strip() or _CONTROL.search(text):
+    if not text.strip() or (_CONTROL.search(text) and not any_name):
         raise ValueError(f"{EXPECTED}, without control characters")
     uri = layout.canonical(text)
     if layout.is_s3(uri):

@@ -28,7 +28,7 @@ def _date(_context: click.Context, _option: click.Parameter, value: str | None) 
 
 def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
     try:
-        return parse_place(value)
+        return parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 

@@ -86,7 +86,7 @@ def _absolute(uri: str) -> str:
     if canonical(uri).startswith(("s3://", "/")):
         return uri
     try:
-        return parse_place(uri)
+        return parse_place(uri, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})") from exc
 
@@ -98,7 +98,8 @@ def _meaning(found: Trace) -> str:
 def _unknown(found: Trace) -> str:
     there = "" if found.exists else "there is no such object, and "
     move = f"; to plan it: {found.next_moves[0]}" if found.next_moves else ""
-    return f"{found.uri}: {there}no record names it; searched: {found.searched}{move}"
+    why = f"; {found.message}" if found.message else ""
+    return f"{found.uri}: {there}no record names it; searched: {found.searched}{why}{move}"
 
 
 def _show(found: Trace) -> None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from compactor.core.attempts import AttemptState
+from compactor.core.layout import folder
 from compactor.core.records import NEEDS_OPERATOR, DeadLetter, FileReport
 from compactor.core.safe_text import quoted
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
@@ -137,7 +138,8 @@ def moves_of_file(history: History, report: FileReport) -> list[str]:
 
 def move_to_plan(uri: str) -> str:
     """The command that plans a file that is in no manifest."""
-    return f"compactor plan {quoted(uri.rpartition('/')[0])}"
+    place = uri.rpartition("/")[0]
+    return f"compactor plan {quoted(place if place.isprintable() else folder(place))}"
 
 
 def _traced(state: AttemptState) -> TracedAttempt:

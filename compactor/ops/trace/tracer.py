@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from compactor.core.layout import canonical, date_of_file, is_within, redriven_owner
+from compactor.core.layout import canonical, date_of_file, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import Commit, FileStatus, StagedFile
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
+from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
@@ -110,7 +111,7 @@ class Tracer:
             naming = self._found(trace, info, days)
             if naming is None:
                 if info is not None:
-                    trace.next_moves = [move_to_plan(uri)]
+                    self._add_way_in(trace, info)
                 return trace
             manifest_id = naming.manifest_id
         else:
@@ -125,8 +126,16 @@ class Tracer:
             self._add_file(trace, history, info)
         return trace
 
+    def _add_way_in(self, trace: Trace, info: ObjectInfo) -> None:
+        """Add how a file that is in no manifest gets into one, or why it cannot."""
+        reason = not_data_reason(info.uri, info.size_bytes, self.allowed_prefixes)
+        if reason is None:
+            trace.next_moves = [move_to_plan(info.uri)]
+        else:
+            trace.message = f"no plan takes it: {NOT_DATA[reason]}"
+
     def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
-        if info is None or self.claims is None:
+        if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
             return None
         key = claim_key(ManifestFile(uri=uri, etag=info.etag))
         claim = self.claims.get_many([key]).get(key)

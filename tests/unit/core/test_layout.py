@@ -179,7 +179,25 @@ def test_any_two_names_give_two_valid_ids(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "..", ".a", "_a", "-a", "a/b", "a\\b", "a b", "a\n", "a\0", "ü", "a" * 201, "a.reason", "٢"]
+    "text",
+    [
+        "",
+        ".",
+        "..",
+        ".a",
+        "_a",
+        "-a",
+        "a/b",
+        "a\\b",
+        "a b",
+        "a\n",
+        "a\0",
+        "ü",
+        "a" * 201,
+        "a.reason",
+        "٢",
+        "a" * 201 + "-r1",
+    ],
 )
 def test_what_cannot_be_an_id(text: str) -> None:
     """An id never leaves its folder, is never hidden, and never looks like another one's reason."""
@@ -263,6 +281,26 @@ def test_most_plain_templates_are_accepted() -> None:
 def test_the_last_resort_for_a_date_is_utc() -> None:
     """The last resort for a date is the day in UTC."""
     assert layout.date_of_file("s3://b/x", datetime(2025, 12, 31, 23, 59, tzinfo=UTC)) == "2025-12-31"
+
+
+LONGEST = "a" * 200
+
+
+@pytest.mark.parametrize("manifest_id", ["m1", LONGEST, f"{LONGEST}-r1", f"{LONGEST}-dup-0123456789ab", "a" * 184])
+def test_ids_made_from_others_are_ids(manifest_id: str) -> None:
+    """The id of a redrive or of a refused duplicate is an id as well, and its longest file name fits on a disk."""
+    twice = layout.duplicate_id(manifest_id, "f" * 64)
+    made = [
+        layout.redriven_id(manifest_id, 12),
+        layout.redriven_id(twice, 12),
+        twice,
+        layout.duplicate_id(twice, "e" * 64),
+    ]
+    for each in made:
+        assert layout.MANIFEST_ID.fullmatch(each)
+        assert len(layout.base_name(Layout("/w/m", "/w/o", "/w/s").output_file(ManifestKey(DAY, each), 99_999))) <= 255
+    assert len(set(made)) == len(made)
+    assert layout.duplicate_id(f"{LONGEST}-dup-0123456789ab", "f") != layout.duplicate_id(f"{LONGEST}-dup-0", "f")
 
 
 @given(root=IDS, number=st.integers(min_value=1, max_value=999_999_999))
