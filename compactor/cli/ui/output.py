@@ -6,11 +6,10 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-import click
 import orjson
 from pydantic import BaseModel
 
-from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.safe_text import visible_json
 
 Field = tuple[str, str | Sequence[str]]
@@ -35,7 +34,7 @@ def _print(document: Mapping[str, Any], indent: int) -> None:
     except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
         text = json.dumps(document, default=_plain, indent=2 if indent else None)
     # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
-    click.echo(visible_json(text).encode())
+    write_out(visible_json(text).encode())
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:

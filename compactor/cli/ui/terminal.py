@@ -7,6 +7,7 @@ from io import TextIOWrapper
 
 import click
 
+from compactor.core.errors import StoreUnavailable
 from compactor.core.safe_text import visible
 
 
@@ -17,13 +18,31 @@ def echo(*lines: str, err: bool = False, mark: str = "") -> None:
         lines: None prints an empty line.
         err: Print on stderr. A stderr that cannot be written to stops no command.
         mark: A styled word of the command's own before the first line.
+
+    Raises:
+        StoreUnavailable: Stdout cannot be written to.
     """
     text = mark + "\n".join(map(visible, lines))
     if not err:
-        click.echo(text)
+        write_out(text)
         return
     with suppress(OSError):
         click.echo(text, err=True)
+
+
+def write_out(data: str | bytes) -> None:
+    """Write text that is safe to show, or bytes, and a line feed to stdout.
+
+    Raises:
+        BrokenPipeError: The reader of stdout is gone.
+        StoreUnavailable: Stdout cannot be written to.
+    """
+    try:
+        click.echo(data)
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot write to stdout: {exc.strerror}") from exc
 
 
 def open_standard_streams() -> None:
