@@ -3,7 +3,7 @@
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -29,17 +29,20 @@ class StoreSpec:
         endpoint_url: Endpoint other than AWS; None for AWS.
         timeout_seconds: Time-out of one request to AWS.
         attempts: Most times that one request is sent; None for the default of the job.
+        confined: Local folders that symbolic links in them must not lead out of.
     """
 
     region: str | None = None
     endpoint_url: str | None = None
     timeout_seconds: float = 60
     attempts: int | None = None
+    confined: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, aws: Aws) -> Self:
+    def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = ()) -> Self:
         """The values of the settings, in which empty text stands for None."""
-        return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds)
+        confined = tuple(each for each in allowed_prefixes if not is_s3(each))
+        return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds, confined=confined)
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""
@@ -57,7 +60,7 @@ class RoutedStore:
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
-        self._local: ObjectStore = LocalStore()
+        self._local: ObjectStore = LocalStore(confined=spec.confined)
         self._s3: ObjectStore | None = None
         self._lock = threading.Lock()
 

@@ -60,7 +60,7 @@ class Components:
 
     @cached_property
     def store_spec(self) -> StoreSpec:
-        return StoreSpec.of(self.settings.aws)
+        return StoreSpec.of(self.settings.aws, self.settings.input.allowed_prefixes)
 
     @cached_property
     def store(self) -> ObjectStore:

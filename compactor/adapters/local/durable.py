@@ -63,8 +63,12 @@ def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
         raise ObjectNotFound(f"{uri!r}: no file can have this name ({exc})") from exc
 
 
-def open_file(path: str) -> tuple[int, os.stat_result]:
+def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
     """Open a file for reading.
+
+    Args:
+        path: A path; or a name in an opened folder, which is no link.
+        at: The descriptor of that folder.
 
     Returns:
         A file descriptor, for the caller to close, and its status.
@@ -73,7 +77,8 @@ def open_file(path: str) -> tuple[int, os.stat_result]:
         OSError: There is no such file, or it is not a regular one.
     """
     # O_NONBLOCK, because opening a named pipe would wait for a writer.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if at is None else os.O_NOFOLLOW)
+    handle = os.open(path, flags, dir_fd=at)
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)

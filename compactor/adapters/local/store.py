@@ -7,16 +7,17 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
-from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.adapters.local.beneath import beneath, root_of, status_of
+from compactor.core.errors import AccessError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
 
@@ -30,12 +31,19 @@ class LocalStore:
 
     Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
     never written in place. Deleting a file removes the folders that become empty.
+
+    Args:
+        confined: Folders with files of others. Links that lead out of them are left out of listings and refused by all
+            methods that read.
     """
+
+    def __init__(self, *, confined: Sequence[str] = ()) -> None:
+        self._confined = [canonical(each) for each in confined]
 
     def stat(self, uri: str) -> ObjectInfo | None:
         try:
             with durable.translated(uri):
-                status = os.stat(_path(uri))
+                status = self._status(_path(uri))
         except ObjectNotFound:
             return None
         return _info(uri, status) if stat.S_ISREG(status.st_mode) else None
@@ -49,7 +57,10 @@ class LocalStore:
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         after = start_within(prefix, start_after)
         if after is not None:
-            yield from _walk(prefix, sort_key(after))
+            if self._is_confined(_path(prefix)):
+                with suppress(ObjectNotFound), durable.translated(prefix):
+                    self._status(_path(prefix))  # a link may lead to it
+            yield from self._walk(prefix, sort_key(after))
 
     def create(self, uri: str, data: bytes) -> bool:
         path = _path(uri)
@@ -82,7 +93,12 @@ class LocalStore:
     def copy(self, source: str, target: str) -> None:
         with durable.translated(source):
             path = os.path.realpath(_path(source))
-            os.close(durable.open_file(path)[0])
+            handle, _ = self._open(_path(source))
+            if self._is_confined(_path(source)):
+                with os.fdopen(handle, "rb") as file, durable.translated(target, writing=True):
+                    durable.place(_path(target), lambda temporary: _write_from(temporary, file))
+                return
+            os.close(handle)
 
         def fill(temporary: str) -> None:
             try:
@@ -106,13 +122,48 @@ class LocalStore:
 
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
         with durable.translated(uri):
-            handle, status = durable.open_file(_path(uri))
+            handle, status = self._open(_path(uri))
             with os.fdopen(handle, "rb") as file:
                 _check(uri, status, etag)
                 file.seek(start)
                 data = file.read(length)
                 _check(uri, os.fstat(handle), etag)
                 return data
+
+    def _is_confined(self, path: str) -> bool:
+        return root_of(path, self._confined) is not None
+
+    def _status(self, path: str) -> os.stat_result:
+        return beneath(path, self._confined, status_of) if self._is_confined(path) else os.stat(path)
+
+    def _open(self, path: str) -> tuple[int, os.stat_result]:
+        if self._is_confined(path):
+            return beneath(path, self._confined, durable.open_file)
+        return durable.open_file(path)
+
+    def _walk(self, prefix: str, after: bytes) -> Iterator[ObjectInfo]:
+        """All files below a folder whose relative name sorts after `after`."""
+        # A stack of iterators, because folders may be deeper than Python's recursion limit.
+        stack = [_entries(prefix, "")]
+        while stack:
+            for name, entry in stack[-1]:
+                key = sort_key(name)
+                if name.endswith("/"):
+                    if key >= after or after.startswith(key):
+                        stack.append(_entries(prefix, name))
+                        break
+                elif key > after and (info := self._entry_info(prefix + name, entry)):
+                    yield info
+            else:
+                stack.pop()
+
+    def _entry_info(self, uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
+        """The file of an entry; None for other kinds, deleted files and links that may not be followed."""
+        with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
+            status = self._status(_path(uri)) if entry.is_symlink() else entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                return _info(uri, status)
+        return None
 
 
 class LocalWriter:
@@ -183,7 +234,12 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _write_file(path: str, source: str) -> None:
-    with open(source, "rb") as reader, durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+    with open(source, "rb") as reader:
+        _write_from(path, reader)
+
+
+def _write_from(path: str, reader: BinaryIO) -> None:
+    with durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         shutil.copyfileobj(reader, file, 1024 * 1024)
 
 
@@ -196,32 +252,6 @@ def _link_or_copy(source: str, target: str) -> None:
         _write_file(target, source)
     else:
         durable.sync(target)
-
-
-def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
-    """All files below a folder whose relative name sorts after `after`."""
-    # A stack of iterators, because folders may be deeper than Python's recursion limit.
-    stack = [_entries(prefix, "")]
-    while stack:
-        for name, entry in stack[-1]:
-            key = sort_key(name)
-            if name.endswith("/"):
-                if key >= after or after.startswith(key):
-                    stack.append(_entries(prefix, name))
-                    break
-            elif key > after and (info := _entry_info(prefix + name, entry)):
-                yield info
-        else:
-            stack.pop()
-
-
-def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
-    """The file of an entry; None for other kinds, deleted files and dangling links."""
-    with suppress(ObjectNotFound), durable.translated(uri):
-        status = entry.stat()
-        if stat.S_ISREG(status.st_mode):
-            return _info(uri, status)
-    return None
 
 
 def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from compactor.adapters.local.skipped_links import skipped_links
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
@@ -54,6 +55,7 @@ def plan(
     """
     app = App(invocation.settings())
     made = app.planner.plan(prefix, date=day, since=since, dry_run=dry_run)
+    made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
     if as_json:
         print_json(_document(made, dry_run=dry_run))
     else:

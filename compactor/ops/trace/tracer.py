@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
+from compactor.core.errors import AccessError
 from compactor.core.layout import canonical, date_of_file, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
@@ -104,8 +105,8 @@ class Tracer:
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
-        info = self.state.store.stat(uri)
-        trace = Trace(uri=uri, exists=info is not None)
+        trace = Trace(uri=uri)
+        info = self._info(trace)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is None:
             naming = self._found(trace, info, days)
@@ -125,6 +126,16 @@ class Tracer:
         if history is not None:
             self._add_file(trace, history, info)
         return trace
+
+    def _info(self, trace: Trace) -> ObjectInfo | None:
+        """The file itself; None if it is gone or may not be read, which the trace then says."""
+        try:
+            info = self.state.store.stat(trace.uri)
+        except AccessError as exc:
+            trace.exists, trace.message = True, str(exc)
+            return None
+        trace.exists = info is not None
+        return info
 
     def _add_way_in(self, trace: Trace, info: ObjectInfo) -> None:
         """Add how a file that is in no manifest gets into one, or why it cannot."""
