@@ -30,6 +30,7 @@ class StoreSpec:
         timeout_seconds: Time-out of one request to AWS.
         attempts: Most times that one request is sent; None for the default of the job.
         confined: Local folders that symbolic links in them must not lead out of.
+        state: The local folder of the state, below which files with lines of the input are private.
     """
 
     region: str | None = None
@@ -37,12 +38,14 @@ class StoreSpec:
     timeout_seconds: float = 60
     attempts: int | None = None
     confined: tuple[str, ...] = ()
+    state: str = ""
 
     @classmethod
-    def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = ()) -> Self:
+    def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = (), state: str = "") -> Self:
         """The values of the settings, in which empty text stands for None."""
         confined = tuple(each for each in allowed_prefixes if not is_s3(each))
-        return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds, confined=confined)
+        region, endpoint_url = aws.region or None, aws.endpoint_url or None
+        return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""
@@ -60,7 +63,7 @@ class RoutedStore:
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
-        self._local: ObjectStore = LocalStore(confined=spec.confined)
+        self._local: ObjectStore = LocalStore(confined=spec.confined, state=spec.state)
         self._s3: ObjectStore | None = None
         self._lock = threading.Lock()
 

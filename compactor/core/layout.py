@@ -406,6 +406,19 @@ class Layout:
         return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DATE_GROUP}/"))
 
 
+def holds_raw_lines(uri: str, state: str) -> bool:
+    """Return whether an object below the state holds lines of the input: rejects, redriven lines, repaired copies.
+
+    In staging, all but the engines' folder `out` may; what is in that becomes output, which has readers of its own.
+    """
+    place, base = canonical(uri), canonical(folder(state))
+    if not place.startswith(base):
+        return False
+    kind, *names = place.removeprefix(base).split("/")
+    is_raw = kind in {"rejects", "redriven"} or (kind == "staging" and "out" not in names[2:-1])
+    return is_raw and bool(names)
+
+
 def is_data(uri: str) -> bool:
     """Return whether readers take an object for data: it is no folder marker, and not hidden by `_` or `.`."""
     name = base_name(uri)

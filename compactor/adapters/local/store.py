@@ -1,7 +1,7 @@
 """Objects as files on a local disk or a disk that all machines of a cluster mount."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
+# ruff: noqa: PTH101, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
 
 import errno
 import os
@@ -18,7 +18,7 @@ from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
 from compactor.adapters.local.beneath import beneath, root_of, status_of
 from compactor.core.errors import AccessError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
-from compactor.core.layout import canonical
+from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
 
 _TRIES = 5  # for an object that others create and delete meanwhile
@@ -35,10 +35,12 @@ class LocalStore:
     Args:
         confined: Folders with files of others. Links that lead out of them are left out of listings and refused by all
             methods that read.
+        state: The folder of the state, below which only the owner may read files that hold lines of the input.
     """
 
-    def __init__(self, *, confined: Sequence[str] = ()) -> None:
+    def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
         self._confined = [canonical(each) for each in confined]
+        self._state = state
 
     def stat(self, uri: str) -> ObjectInfo | None:
         try:
@@ -67,7 +69,7 @@ class LocalStore:
         for _ in range(_TRIES):
             with durable.translated(uri, writing=True):
                 try:
-                    durable.place(path, lambda temporary: _write(temporary, data), os.link)
+                    durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)
                 except FileExistsError:
                     if os.path.isdir(path):
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
@@ -81,28 +83,31 @@ class LocalStore:
 
     def put(self, uri: str, data: bytes) -> None:
         with durable.translated(uri, writing=True):
-            durable.place(_path(uri), lambda temporary: _write(temporary, data))
+            path = _path(uri)
+            durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)))
 
     def upload(self, uri: str, path: Path) -> None:
         with path.open("rb"), durable.translated(uri, writing=True):
-            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
+            mode = self._mode(_path(uri))
+            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
 
     def writer(self, uri: str) -> "LocalWriter":
-        return LocalWriter(uri)
+        return LocalWriter(uri, self._mode(_path(uri)))
 
     def copy(self, source: str, target: str) -> None:
+        mode = self._mode(_path(target))
         with durable.translated(source):
             path = os.path.realpath(_path(source))
             handle, _ = self._open(_path(source))
             if self._is_confined(_path(source)):
                 with os.fdopen(handle, "rb") as file, durable.translated(target, writing=True):
-                    durable.place(_path(target), lambda temporary: _write_from(temporary, file))
+                    durable.place(_path(target), lambda temporary: _write_from(temporary, file, mode))
                 return
             os.close(handle)
 
         def fill(temporary: str) -> None:
             try:
-                _link_or_copy(path, temporary)
+                _link_or_copy(path, temporary, mode)
             except FileNotFoundError:
                 if not os.path.lexists(path):
                     raise ObjectNotFound(f"{source}: was deleted during the copy") from None
@@ -129,6 +134,9 @@ class LocalStore:
                 data = file.read(length)
                 _check(uri, os.fstat(handle), etag)
                 return data
+
+    def _mode(self, path: str) -> int:
+        return durable.PRIVATE if self._state and holds_raw_lines(path, self._state) else durable.SHARED
 
     def _is_confined(self, path: str) -> bool:
         return root_of(path, self._confined) is not None
@@ -169,9 +177,9 @@ class LocalStore:
 class LocalWriter:
     """Writes a new file under a temporary name beside its target and renames it at the end."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, mode: int) -> None:
         self._uri = uri
-        self._file = durable.placed(_path(uri))
+        self._file = durable.placed(_path(uri), mode)
         self._handle = -1
         self._has_hole = False
         self._is_aborted = False
@@ -228,29 +236,31 @@ def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
 
 
-def _write(path: str, data: bytes) -> None:
-    with durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+def _write(path: str, data: bytes, mode: int) -> None:
+    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         file.write(data)
 
 
-def _write_file(path: str, source: str) -> None:
+def _write_file(path: str, source: str, mode: int) -> None:
     with open(source, "rb") as reader:
-        _write_from(path, reader)
+        _write_from(path, reader, mode)
 
 
-def _write_from(path: str, reader: BinaryIO) -> None:
-    with durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+def _write_from(path: str, reader: BinaryIO, mode: int) -> None:
+    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         shutil.copyfileobj(reader, file, 1024 * 1024)
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def _link_or_copy(source: str, target: str, mode: int) -> None:
     try:
         os.link(source, target)
     except OSError as exc:
         if exc.errno not in _NO_LINK:
             raise
-        _write_file(target, source)
+        _write_file(target, source, mode)
     else:
+        if mode == durable.PRIVATE:  # an engine in another process may have written the source
+            os.chmod(target, mode)
         durable.sync(target)
 
 

@@ -30,15 +30,15 @@ def echo(*lines: str, err: bool = False, mark: str = "") -> None:
         click.echo(text, err=True)
 
 
-def write_out(data: str | bytes) -> None:
-    """Write text that is safe to show, or bytes, and a line feed to stdout.
+def write_out(data: str | bytes, *, nl: bool = True) -> None:
+    """Write text that is safe to show, or bytes, to stdout; with a line feed unless `nl` is false.
 
     Raises:
         BrokenPipeError: The reader of stdout is gone.
         StoreUnavailable: Stdout cannot be written to.
     """
     try:
-        click.echo(data)
+        click.echo(data, nl=nl)
     except BrokenPipeError:
         raise
     except OSError as exc:

@@ -364,3 +364,28 @@ def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, 
     second, code = document(other, out)
     assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
     assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_who_may_read_what_is_written(raw: Path, out: Path) -> None:
+    """Only the owner may read rejects, and a report with rejected lines; rows are for all whom the umask lets."""
+    write(raw / "a.ndjson", lines(1) + b"no json\n")
+    page = raw.parent / "report.html"
+    page.write_text("an older one")
+    page.chmod(0o644)
+    before = os.umask(0o022)
+    try:
+        assert call(raw, out).exit_code == 0
+        settings = f"{out}.compactor/compactor.toml"
+        for options, mode in (((), 0o600), (("--no-samples",), 0o644)):
+            CliRunner().invoke(command, ["--config", settings, "report", "--out", str(page), *options])
+            assert page.stat().st_mode & 0o777 == mode
+            page.unlink()
+        assert CliRunner().invoke(command, ["--config", settings, "redrive", "rejects", "--yes"]).exit_code == 0
+    finally:
+        os.umask(before)
+    modes = {
+        kind: {path.stat().st_mode & 0o777 for path in Path(place).rglob("*") if path.is_file()}
+        for kind, place in (("rows", out), ("rejects", f"{out}.compactor/state/rejects"))
+    }
+    redriven = {path.stat().st_mode & 0o777 for path in Path(f"{out}.compactor/state/redriven").rglob("*.ndjson*")}
+    assert (modes, redriven) == ({"rows": {0o644}, "rejects": {0o600}}, {0o600})

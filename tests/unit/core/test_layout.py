@@ -337,3 +337,26 @@ def test_redriven_owner(uri: str, owner: str | None) -> None:
     places = Layout("/w/m", "/w/o", "/w/s")
     assert layout.redriven_owner(uri, places.redriven_folder) == owner
     assert places.redriven_inputs("m1-r1", "run").startswith(f"{places.redriven_folder}m1-r1/")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rejects/date=2026-01-02/m1-00000.parquet", True),
+        ("redriven/m1-r1/run/00000.ndjson", True),
+        ("staging/m1/1/rejects/a.parquet", True),
+        ("staging/m1/1/2/repaired/a.ndjson", True),
+        ("staging/m1/1/2/sample-of-1.ndjson", True),
+        ("staging/out/1/rejects/a.parquet", True),
+        ("staging/m1/1/out/a.parquet", False),
+        ("staging/rejects/1/2/out/a.parquet", False),
+        ("ledger/2026-01-02/rejects/outcome.json", False),
+        ("accepted/m1.json", False),
+        ("rejects", False),
+    ],
+)
+def test_what_holds_raw_lines(name: str, expected: bool) -> None:
+    """Rejects, redriven lines and copies of input are told from output and records, whatever a manifest is called."""
+    assert layout.holds_raw_lines(f"/w/s/{name}", "/w/s") is expected
+    assert layout.holds_raw_lines(f"/w/rejects/s/{name}", "/w/rejects/s") is expected
+    assert not layout.holds_raw_lines(f"/w/o/{name}", "/w/s")
