@@ -166,7 +166,7 @@ class AccessError(OperatorError):
 class LinkRefused(AccessError):
     """A symbolic link leads out of the folders that input may be in."""
 
-    next_move = "replace the link by the file, or add the folder that it leads to to input.allowed_prefixes"
+    next_move = "replace the link by the file, or name the folder of the file in input.allowed_prefixes"
 
 
 class EngineFailed(Exception):
