@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from compactor.core.errors import LinkRefused
-from compactor.core.layout import is_within
 
 T = TypeVar("T")
 
@@ -30,8 +29,9 @@ class _Leads(Exception):
 
 
 def root_of(path: str, roots: Sequence[str]) -> str | None:
-    """The longest of some folders that a path is in or equal to; None if it is in none of them."""
-    return max((root for root in roots if path == root or is_within(path, root)), key=len, default=None)
+    """The longest of some folders that a path begins with; None if it does with none of them."""
+    found = [root for root in roots if path.startswith(root) and path[len(root) : len(root) + 1] in {"/", ""}]
+    return max(found, key=len, default=None)
 
 
 def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
@@ -95,8 +95,14 @@ def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
 
 
 def _names(path: str) -> list[str]:
-    """The names on a path. One that ends with a slash names a folder, and an empty one the folder that it starts at."""
+    """The names on a path. One that ends with a slash names a folder, and an empty one the folder that it starts at.
+
+    Raises:
+        OSError: A name is `..`, which would climb out of a folder.
+    """
     names = [name for name in path.split("/") if name]
+    if ".." in names:
+        raise OSError(errno.ENOENT, "a path with ..", path)
     return names if names and not path.endswith("/") else [*names, "."]
 
 
