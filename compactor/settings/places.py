@@ -18,13 +18,15 @@ def parse_place(text: str, *, any_name: bool = False) -> str:
 
     Args:
         text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
-        any_name: Take control characters, too. Producers may use them in names, settings may not.
+        any_name: Take control characters and bytes that are not UTF-8, too: producers use them, settings cannot.
 
     Raises:
         ValueError: The text does not name a folder. The message says what was expected.
     """
     if not text.strip() or (_CONTROL.search(text) and not any_name):
         raise ValueError(f"{EXPECTED}, without control characters")
+    if not any_name and not layout.is_text(text):
+        raise ValueError(f"{EXPECTED}, in UTF-8")
     uri = layout.canonical(text)
     if layout.is_s3(uri):
         return _s3_place(uri)

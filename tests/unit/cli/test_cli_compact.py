@@ -366,6 +366,17 @@ def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, 
     assert ids(out) == {"1": 1, "2": 1}
 
 
+@pytest.mark.parametrize("words", [("raw", "out\udcff"), ("raw\udcff", "out"), ("raw", "out", "--state", "s\udcff")])
+def test_places_are_text(raw: Path, words: tuple[str, ...]) -> None:
+    """A place that is not UTF-8 cannot be named in settings, so it is wrong usage, before anything is written."""
+    result = CliRunner().invoke(
+        command, ["compact", *(str(raw.parent / each) if each[0] != "-" else each for each in words)]
+    )
+    assert result.exit_code == 2
+    assert "in UTF-8" in result.stderr
+    assert list(raw.parent.iterdir()) == [raw]
+
+
 def test_who_may_read_what_is_written(raw: Path, out: Path) -> None:
     """Only the owner may read rejects, and a report with rejected lines; rows are for all whom the umask lets."""
     write(raw / "a.ndjson", lines(1) + b"no json\n")
