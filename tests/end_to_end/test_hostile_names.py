@@ -36,6 +36,8 @@ class Lake:
         for name in ALL.values():
             self.write(self.path(name), GOOD)
             self.write(self.path(name) + b".damaged" if len(name) < 240 else self.path(name)[:-1] + b"d", DAMAGED)
+        keys = json.dumps({name.decode(): 1 for name in NAMES.values()}).encode()
+        self.write(os.fsencode(self.raw / "keys" / "file"), keys + b"\n")
         (root / "rows.compactor" / "manifests").mkdir(parents=True)
         for number, name in enumerate(NAMES.values()):
             self.write_manifest(f"uri-{number}.json", {"uri": f"/elsewhere/{name.decode()}"})
