@@ -37,20 +37,14 @@ def main() -> None:
 
 def _run() -> ExitCode:
     try:
-        return _job()
+        arguments = job_arguments(sys.argv, resolve)
+        # Only names: the value of a setting may be a secret.
+        log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
+        app = App(settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)}), on_result=log_result)
+        return run_job(app, once=False, session_context=lambda app: _glue_job(app, arguments))
     except CompactorError as exc:
         log_event("job.failed", error=exc)
         raise
-
-
-def _job() -> ExitCode:
-    arguments = job_arguments(sys.argv, resolve)
-    # Only names: the value of a setting may be a secret.
-    log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
-    settings = settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)})
-    return run_job(
-        App(settings, on_result=log_result), once=False, session_context=lambda app: _glue_job(app, arguments)
-    )
 
 
 @contextmanager

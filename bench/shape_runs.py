@@ -158,8 +158,8 @@ def compare(settings: Settings, sample: Written) -> Compared:
         sample: The manifest of the sample.
     """
     app = App(settings)
-    deep = app.verifier.verify([ManifestKey(DAY, SAMPLE_ID)], whole_dates=False, deep_check=app.deep_check)
-    shallow = app.verifier.verify([ManifestKey(DAY, _TIMED_ID)], whole_dates=False)
+    deep = app.verifier(deep=True).verify_manifest(ManifestKey(DAY, SAMPLE_ID))
+    shallow = app.verifier().verify_manifest(ManifestKey(DAY, _TIMED_ID))
     found = [str(each) for report in (deep, shallow) for each in report.discrepancies]
     if deep.inputs_compared != sample.files:
         found.append(f"{deep.inputs_compared} files of the sample could be compared, expected {sample.files}")

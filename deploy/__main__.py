@@ -47,11 +47,7 @@ def deploy(
 ) -> None:
     """Show what deploying an environment changes, and apply it if that is confirmed.
 
-    Args:
-        environment: Such as `dev`.
-        new_session: Creates a boto3 session for a `region_name`.
-        confirm: Called after everything was shown.
-        root: The folder with config/, deploy/parameters/ and dist/.
+    `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
     """
     settings_file = root / "config" / f"{environment}.toml"
     settings = load_settings(settings_file, {})

@@ -20,9 +20,7 @@ class Artefact:
 
     Attributes:
         parameter: The template's parameter that contains the key.
-        path: The local file.
         key: The key in the artefact bucket.
-        size_bytes: The size of the file.
         sha256: Hexadecimal.
     """
 
@@ -34,29 +32,24 @@ class Artefact:
 
 
 def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Path) -> list[Artefact]:
-    """The artefacts of a deployment.
+    """The artefacts of a deployment, of which `make package` has written some to `dist`.
 
-    Args:
-        environment: The first part of each key: environments may share a bucket.
-        settings_file: The settings of the environment.
-        glue_version: Glue 5.1 takes wheels, later versions an archive of a virtual environment.
-        dist: The folder that `make package` writes to.
+    Keys begin with the environment, because environments may share a bucket. Glue 5.1 takes wheels, later versions an
+    archive of a virtual environment.
 
     Raises:
         SettingsError: With every file that is missing.
     """
-    found: list[Artefact] = []
-    faults: list[str] = []
-    for parameter, path, suffix, expected in _wanted(settings_file, glue_version, dist):
-        if path.is_file():
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            key = artefact_key(environment, parameter, sha256, suffix)
-            found.append(Artefact(parameter, path, key, path.stat().st_size, sha256))
-        else:
-            faults.append(f"{path}: no such file -> expected {expected}")
+    wanted = list(_wanted(settings_file, glue_version, dist))
+    faults = [f"{path}: no such file -> expected {expected}" for _, path, _, expected in wanted if not path.is_file()]
     if faults:
         raise SettingsError(faults)
+    found: list[Artefact] = []
+    for parameter, path, suffix, _ in wanted:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        key = artefact_key(environment, parameter, sha256, suffix)
+        found.append(Artefact(parameter, path, key, path.stat().st_size, sha256))
     return found
 
 

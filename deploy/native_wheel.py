@@ -34,14 +34,9 @@ def has_cargo() -> bool:
 
 
 def build_native_wheel(folder: Path, log: Path) -> Path:
-    """Build the wheel. Compiled code is kept for the next build.
+    """Build the wheel, with the oldest manylinux tag that maturin finds it compatible with.
 
-    Args:
-        folder: Where the wheel is written; wheels of earlier builds there are deleted.
-        log: Receives the output of maturin and cargo.
-
-    Returns:
-        The wheel, with the oldest manylinux tag that maturin finds it compatible with.
+    Wheels of earlier builds in the folder are deleted. Compiled code is kept for the next build.
 
     Raises:
         PackagingError: The build failed; the message names the log.
@@ -67,11 +62,7 @@ def delete_wheels(folder: Path) -> None:
 
 
 def glibc_of(wheel: Path) -> tuple[int, int]:
-    """The oldest glibc that a wheel works with, from its tag.
-
-    Raises:
-        PackagingError: The tag is not manylinux on x86_64.
-    """
+    """The oldest glibc that a wheel works with, from its tag; a `PackagingError` if that is not manylinux on x86_64."""
     found = _MANYLINUX.search(wheel.name)
     if found is None:
         raise PackagingError(f"{wheel.name}: expected a manylinux tag for x86_64, as Glue needs")
@@ -79,11 +70,7 @@ def glibc_of(wheel: Path) -> tuple[int, int]:
 
 
 def glibc_line(wheel: Path) -> str:
-    """The glibc that a wheel needs, compared with Glue's.
-
-    Raises:
-        PackagingError: Glue's glibc is older.
-    """
+    """The glibc that a wheel needs, compared with Glue's; a `PackagingError` if Glue's is older."""
     needed, given = (".".join(map(str, version)) for version in (glibc_of(wheel), GLUE_GLIBC))
     if glibc_of(wheel) > GLUE_GLIBC:
         raise PackagingError(
@@ -106,11 +93,7 @@ def build_environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build the engine and install it beside this Python. If that fails, uninstall an older one.
-
-    Returns:
-        0 if the engine is installed, 1 if not.
-    """
+    """Build the engine and install it beside this Python, or uninstall an older one; returns the exit code."""
     try:
         _install()
     except PackagingError as exc:

@@ -29,23 +29,14 @@ _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_u
 
 
 def install_functions_packages(site: Path) -> None:
-    """Install the packages that functions need into a folder, for Lambda's platform.
-
-    Raises:
-        PackagingError: pip failed.
-    """
+    """Install the packages that functions need for Lambda's platform; a `PackagingError` if pip fails."""
     pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
 
 
 def build_functions(
     target: Path, install: Callable[[Path], None] = install_functions_packages, root: Path = ROOT
 ) -> None:
-    """Build the zip of the functions.
-
-    Args:
-        target: Where the zip is written.
-        install: Installs third-party packages into a folder.
-        root: The folder of `lambdas` and `compactor`.
+    """Build the zip of the functions, from the folders `lambdas` and `compactor` and from what is installed.
 
     Raises:
         PackagingError: The functions import a package that they do not have, pip failed, or the zip is too large.
@@ -70,11 +61,7 @@ def build_functions(
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the wheel of the job.
-
-    Raises:
-        PackagingError: pip failed.
-    """
+    """Build the wheel of the job; a `PackagingError` if pip fails."""
     shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
     for old in folder.glob("compactor-*.whl"):
         old.unlink()
@@ -84,10 +71,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_native(folder: Path) -> str:
-    """Build the wheel of the native engine if this machine can.
-
-    Returns:
-        One line that says what was built, or why nothing was.
+    """Build the wheel of the native engine if this machine can; returns a line that says what was built, or why not.
 
     Raises:
         PackagingError: The build failed, or the wheel needs a newer glibc than Glue's and was deleted.

@@ -1,6 +1,7 @@
 """A CloudFormation stack that changes only through change sets: create one, show it, execute or delete it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError, WaiterError
@@ -18,19 +19,13 @@ class DeploymentError(Exception):
     """CloudFormation refused a change set, or rolled it back."""
 
 
+@dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack, which may not exist yet.
+    """A stack, which may not exist yet, with a boto3 client of CloudFormation and the `WaiterConfig` of its waiters."""
 
-    Args:
-        client: A boto3 client of CloudFormation.
-        name: The name of the stack.
-        poll: The `WaiterConfig` of waiters.
-    """
-
-    def __init__(self, client: Any, name: str, poll: Mapping[str, int] = _POLL) -> None:
-        self._client = client
-        self._name = name
-        self._poll = dict(poll)
+    client: Any
+    name: str
+    poll: Mapping[str, int] = field(default_factory=_POLL.copy)
 
     def exists(self) -> bool:
         """Whether the stack can be updated. A stack whose first change set was never executed has to be created."""
@@ -42,16 +37,13 @@ class Stack:
             raise
 
     def propose(self, change_set: str, template_url: str, parameters: Mapping[str, str]) -> list[Change] | None:
-        """Create a change set.
-
-        Returns:
-            Its changes; None if it has none and was deleted.
+        """Create a change set; returns its changes, or None if it has none and was deleted.
 
         Raises:
             DeploymentError: CloudFormation refused the template or a parameter.
         """
-        self._client.create_change_set(
-            StackName=self._name,
+        self.client.create_change_set(
+            StackName=self.name,
             ChangeSetName=change_set,
             ChangeSetType="UPDATE" if self.exists() else "CREATE",
             TemplateURL=template_url,
@@ -66,18 +58,16 @@ class Stack:
             self.discard(change_set)
             if any(words in reason for words in _NO_CHANGES):
                 return None
-            raise DeploymentError(f"stack {self._name}: the change set was refused: {reason}") from exc
-        pages = self._client.get_paginator("describe_change_set").paginate(
-            StackName=self._name, ChangeSetName=change_set
-        )
+            raise DeploymentError(f"stack {self.name}: the change set was refused: {reason}") from exc
+        pages = self.client.get_paginator("describe_change_set").paginate(StackName=self.name, ChangeSetName=change_set)
         return [each["ResourceChange"] for page in pages for each in page["Changes"]]
 
     def discard(self, change_set: str) -> None:
         """Delete a change set, and the empty stack that CloudFormation created for the first one."""
         if self.exists():
-            self._client.delete_change_set(StackName=self._name, ChangeSetName=change_set)
+            self.client.delete_change_set(StackName=self.name, ChangeSetName=change_set)
         else:
-            self._client.delete_stack(StackName=self._name)
+            self.client.delete_stack(StackName=self.name)
 
     def execute(self, change_set: str) -> None:
         """Execute a change set and wait until the stack is complete.
@@ -86,30 +76,30 @@ class Stack:
             DeploymentError: A resource could not be created or changed, and CloudFormation rolled back.
         """
         waiter = "stack_update_complete" if self.exists() else "stack_create_complete"
-        self._client.execute_change_set(StackName=self._name, ChangeSetName=change_set, ClientRequestToken=change_set)
+        self.client.execute_change_set(StackName=self.name, ChangeSetName=change_set, ClientRequestToken=change_set)
         try:
             self._wait(waiter)
         except WaiterError as exc:
             failures = [*self._failures(change_set)][-_FAILURES_SHOWN:]  # listed from the latest to the first
-            raise DeploymentError(f"stack {self._name}: not deployed: {'; '.join(failures[::-1]) or exc}") from exc
+            raise DeploymentError(f"stack {self.name}: not deployed: {'; '.join(failures[::-1]) or exc}") from exc
 
     def outputs(self) -> dict[str, str]:
         """The outputs of the stack by name."""
         return {each["OutputKey"]: each["OutputValue"] for each in self._description().get("Outputs", ())}
 
     def _description(self) -> dict[str, Any]:
-        [found] = self._client.describe_stacks(StackName=self._name)["Stacks"]
+        [found] = self.client.describe_stacks(StackName=self.name)["Stacks"]
         return dict(found)
 
     def _failures(self, token: str) -> Iterator[str]:
         """The failures of one execution, the latest first. The earliest is the cause of the others."""
-        pages = self._client.get_paginator("describe_stack_events").paginate(StackName=self._name)
+        pages = self.client.get_paginator("describe_stack_events").paginate(StackName=self.name)
         for each in (each for page in pages for each in page["StackEvents"]):
             if each.get("ClientRequestToken") == token and each["ResourceStatus"].endswith("_FAILED"):
                 yield f"{each['LogicalResourceId']}: {each.get('ResourceStatusReason', 'no reason was given')}"
 
     def _wait(self, waiter: str, **more: str) -> None:
-        self._client.get_waiter(waiter).wait(StackName=self._name, WaiterConfig=self._poll, **more)
+        self.client.get_waiter(waiter).wait(StackName=self.name, WaiterConfig=self.poll, **more)
 
 
 def change_lines(changes: Sequence[Change]) -> list[str]:

@@ -13,15 +13,10 @@ _FEWEST_STARTS = 2  # a single start is normal
 
 
 def settings_parameters(settings: Settings) -> dict[str, str]:
-    """The parameters that follow from the settings.
-
-    Raises:
-        SettingsError: With every setting that this stack does not support.
-    """
+    """The parameters that follow from the settings; a `SettingsError` has all that this stack does not support."""
     paths = settings.paths
     control = settings.control
-    faults = list(_faults(settings))
-    if faults:
+    if faults := _faults(settings):
         raise SettingsError(faults)
     work, manifests = _bucket_and_key(paths.manifests)
     lake, output = _bucket_and_key(paths.output)
@@ -52,12 +47,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
 def stack_parameters(
     template: Mapping[str, Any], *parts: Mapping[str, str], settings: Settings | None = None
 ) -> dict[str, str]:
-    """All parameters, in the order of the template.
-
-    Args:
-        template: Declares the parameters.
-        parts: Values by parameter, one mapping for each source.
-        settings: If given, checked for contradictions with the values.
+    """All parameters, in the order of the template, from one mapping for each source.
 
     Raises:
         SettingsError: With every parameter that is missing, unknown, given twice or contradicts the settings.
@@ -82,12 +72,8 @@ def _faults(settings: Settings) -> list[str]:
     places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
     inputs = {f"input.allowed_prefixes[{at}]": place for at, place in enumerate(settings.input.allowed_prefixes)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
-    local = [
-        f'{key}: "{place}" -> expected a place on S3'
-        for key, place in (places | inputs | schema).items()
-        if not is_s3(place)
-    ]
-    if local:
+    everything = (places | inputs | schema).items()
+    if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state, settings.layout().pending_folder)}
     return _unmet(

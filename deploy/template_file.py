@@ -20,13 +20,7 @@ def load_template() -> dict[str, Any]:
 
 
 def with_columns(template: dict[str, Any], schema: SchemaVersion, metadata_columns: tuple[str, ...]) -> dict[str, Any]:
-    """A copy of the template whose table of the output has its columns.
-
-    Args:
-        template: As `load_template` returns it.
-        schema: The latest version of the schema.
-        metadata_columns: The columns that record the origin of a row.
-    """
+    """A copy of the template whose table of the output has the columns of a schema version and of a row's origin."""
     columns = {name: METADATA_TYPES[name] for name in metadata_columns}
     columns |= {each.name: _HIVE_TYPES.get(str(each.type), str(each.type)) for each in schema.columns}
     columns[RESCUED_COLUMN] = "map<string,string>"

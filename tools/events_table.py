@@ -7,53 +7,43 @@ from pathlib import Path
 
 from compactor.core.errors import CompactorError
 from compactor.telemetry.log_events import CATALOGUE, COMMON_FIELDS, LogEvent
-from tools.document_tables import with_table
+from tools import document_tables
 
-_MADE = "made by python -m tools.events_table docs/reference-logs.md"
-EVENTS = (f"<!-- events: {_MADE} -->", "<!-- events end -->")
-FIELDS = (f"<!-- common fields: {_MADE} -->", "<!-- common fields end -->")
 _MANY = 4
 """A field with the same meaning in this many events is described once."""
 
-ERRORS = (f"<!-- errors: {_MADE} -->", "<!-- errors end -->")
-
 
 def with_tables(document: str) -> str:
-    """A document with current tables between their marks.
-
-    Raises:
-        ValueError: A mark is missing.
-    """
-    for marks, table in ((EVENTS, events_table()), (FIELDS, fields_table()), (ERRORS, errors_table())):
-        document = with_table(document, *marks, table)
-    return document
+    """A document with current tables between their marks; a ValueError if a mark is missing."""
+    tables = {"events": _events_table(), "common fields": _fields_table(), "errors": _errors_table()}
+    return document_tables.with_tables(document, "tools.events_table docs/reference-logs.md", tables)
 
 
-def events_table() -> str:
+def _events_table() -> str:
     """The catalogue in Markdown: a table for each level, errors first."""
     tables = []
     for level in ("error", "warning", "info", "debug"):
-        events = sorted((each for each in CATALOGUE.values() if each.level == level), key=lambda event: event.name)
+        events = {name: CATALOGUE[name] for name in sorted(CATALOGUE) if CATALOGUE[name].level == level}
         if not events:
             continue
-        columns, rule = ("| next action |", "---|") if events[0].next_move else ("|", "")
+        columns, rule = ("| next action |", "---|") if level in {"error", "warning"} else ("|", "")
         rows = [
-            f"| `{each.name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
-            for each in events
+            f"| `{name}` | {each.meaning} | {_fields(each)} |{f' {each.next_move} |' if each.next_move else ''}"
+            for name, each in events.items()
         ]
         head = [f"### {level.capitalize()}", "", f"| event | meaning | fields {columns}", f"|---|---|---|{rule}"]
         tables.append("\n".join([*head, *rows]))
     return "\n\n".join(tables)
 
 
-def fields_table() -> str:
+def _fields_table() -> str:
     """The fields that the logger adds to events, and those with the same meaning in many events, in Markdown."""
     rows = [f"| `{name}` | {meaning} |" for name, meaning in COMMON_FIELDS.items()]
-    rows += [f"| `{name}` | {meaning}; on events that list it without a meaning |" for name, meaning in _shared()]
+    rows += [f"| `{name}` | {meaning}; on the events that list it |" for name, meaning in _shared()]
     return "\n".join(["| field | meaning |", "|---|---|", *rows])
 
 
-def errors_table() -> str:
+def _errors_table() -> str:
     """The errors that end commands, and their next actions, in Markdown."""
     rows = (f"| `{kind.__name__}` | {kind.next_move} |" for kind in _kinds(CompactorError))
     return "\n".join(["| error | next action |", "|---|---|", *rows])

@@ -4,25 +4,14 @@ import sys
 from pathlib import Path
 
 from compactor.telemetry.metrics import CATALOGUE
-from tools import document_tables
-
-BEGIN = "<!-- metrics: made by python -m tools.metrics_table docs/reference-metrics.md -->"
-END = "<!-- metrics end -->"
-
-
-def table() -> str:
-    """The catalogue in Markdown."""
-    rows = (f"| {each.name} | {each.unit} | {each.meaning} | {each.advice} |" for each in CATALOGUE.values())
-    return "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
+from tools.document_tables import with_tables
 
 
 def with_table(document: str) -> str:
-    """A document with the current table between its marks.
-
-    Raises:
-        ValueError: A mark is missing.
-    """
-    return document_tables.with_table(document, BEGIN, END, table())
+    """A document with the current catalogue between its marks; a ValueError if a mark is missing."""
+    rows = (f"| {name} | {each.unit} | {each.meaning} | {each.advice} |" for name, each in CATALOGUE.items())
+    table = "\n".join(["| metric | unit | meaning | when it moves |", "|---|---|---|---|", *rows])
+    return with_tables(document, "tools.metrics_table docs/reference-metrics.md", {"metrics": table})
 
 
 if __name__ == "__main__":

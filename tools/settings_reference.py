@@ -11,45 +11,30 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from compactor.settings.descriptions import binary_size, comment, default_of, environment_name, type_in_words, unit
+from compactor.settings.descriptions import binary_size, comment, default_of, type_in_words, unit
 from compactor.settings.settings import SECTIONS
 from compactor.settings.toml import toml
-from tools.document_tables import with_table
+from tools.document_tables import with_tables
 
-BEGIN = "<!-- settings: made by python -m tools.settings_reference docs/reference-settings.md -->"
-END = "<!-- settings end -->"
-
-_HEAD = "| key | meaning | value | default | environment variable |\n|---|---|---|---|---|"
+_HEAD = "| key | meaning | value | default |\n|---|---|---|---|"
 _SECTION = re.compile(r"\[(\w+)\]")
 _KEY = re.compile(r"(\w+) = (.*?)(  # .*)?")
 
 
-def reference() -> str:
-    """Every section as a heading, a sentence and a table, in Markdown."""
-    return "\n\n".join(
+def with_reference(document: str) -> str:
+    """A document with every section as a heading, a sentence and a table; a `ValueError` if their mark is missing."""
+    reference = "\n\n".join(
         "\n".join(
             [f"## {name}\n\n{(model.__doc__ or '').strip()}\n\n{_HEAD}"]
-            + [_row(name, key, field) for key, field in model.model_fields.items()]
+            + [_row(key, field) for key, field in model.model_fields.items()]
         )
         for name, model in SECTIONS.items()
     )
-
-
-def with_reference(document: str) -> str:
-    """A document with the current reference between its marks.
-
-    Raises:
-        ValueError: A mark is missing.
-    """
-    return with_table(document, BEGIN, END, reference())
+    return with_tables(document, "tools.settings_reference docs/reference-settings.md", {"settings": reference})
 
 
 def with_comments(text: str) -> str:
-    """A settings file with the current description after every key. Each key and its value must be on one line.
-
-    Raises:
-        ValueError: The text is not valid TOML.
-    """
+    """A settings file in TOML with the current description after each key, which is on one line with its value."""
     values = tomllib.loads(text)
     return "\n".join(_commented(text.split("\n"), values))
 
@@ -67,7 +52,7 @@ def _commented(lines: list[str], values: dict[str, dict[str, object]]) -> Iterat
             yield line
 
 
-def _row(section: str, key: str, field: FieldInfo) -> str:
+def _row(key: str, field: FieldInfo) -> str:
     default = "required" if field.is_required() else f"`{toml(default_of(field))}`"
     if unit(key, field) == "bytes" and (short := binary_size(default_of(field))):
         default += f" ({short})"
@@ -76,7 +61,6 @@ def _row(section: str, key: str, field: FieldInfo) -> str:
         str(field.description),
         type_in_words(key, field),
         default,
-        f"`{environment_name(section, key)}`",
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 

@@ -95,7 +95,7 @@ class Prover:
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
         """The faults that verification finds, and those that only the ready-made files show."""
-        report = self._app.verifier.verify([key], whole_dates=False)
+        report = self._app.verifier().verify_manifest(key)
         for each in report.discrepancies:
             yield f"{each.where}: expected {each.expected}, found {each.found}"
         commit = self._app.ledger.outcome(key)

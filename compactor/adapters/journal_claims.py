@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from threading import Lock
 
 from compactor.core.errors import RecordUnreadable
@@ -23,11 +22,7 @@ _NAME = re.compile(r"(\d{12})\.json")
 
 @dataclass(slots=True)
 class JournalClaims:
-    """`compactor.core.ports.ClaimTable` in a folder of objects.
-
-    Attributes:
-        folder: Folder of the entries; ends with `/`.
-    """
+    """`compactor.core.ports.ClaimTable` in a folder of objects, which ends with `/`."""
 
     store: ObjectStore
     folder: str
@@ -81,9 +76,9 @@ class JournalClaims:
             self._apply(entry)
 
     def _read(self, name: str) -> tuple[int, ClaimsEntry]:
-        uri = self.folder + name
-        parse = partial(read_record, ClaimsEntry.model_validate_json, self.store.read(uri), uri)
-        return int(name.removesuffix(".json")), parse(expected="an entry of the journal of claims")
+        uri, expected = self.folder + name, "an entry of the journal of claims"
+        entry = read_record(ClaimsEntry.model_validate_json, self.store.read(uri), uri, expected=expected)
+        return int(name.removesuffix(".json")), entry
 
     def _apply(self, entry: ClaimsEntry) -> None:
         self._claims.update(dict.fromkeys(entry.keys, Claim(entry.holder, entry.lease_until)))

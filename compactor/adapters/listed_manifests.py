@@ -13,10 +13,7 @@ from compactor.core.ports import ObjectStore
 class ListedManifests:
     """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
 
-    Attributes:
-        folder: The watched prefix; ends with `/`.
-        batch_size: Most manifests in a micro-batch.
-        poll_seconds: Pause after a listing without new manifests.
+    The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`.
     """
 
     store: ObjectStore

@@ -9,16 +9,7 @@ def sort_key(name: str) -> bytes:
 
 
 def start_within(prefix: str, start_after: str | None) -> str | None:
-    """The name within a folder after which a listing starts.
-
-    Args:
-        prefix: The folder; ends with `/`.
-        start_after: A URI inside or outside the folder.
-
-    Returns:
-        The part of `start_after` below the folder; empty to list everything; None if nothing in the folder sorts after
-        `start_after`.
-    """
+    """The part of a URI below a folder; empty to list everything; None if nothing in the folder sorts after the URI."""
     if start_after is None:
         return ""
     start, base = canonical(start_after), canonical(prefix)

@@ -1,12 +1,12 @@
 """Routes each URI to its store: S3 or the local disk."""
 
 import os
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,13 +16,12 @@ from compactor.core.layout import is_s3
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.settings.sections import Aws
 
-_DELETE_BATCH = 1000
 _CHUNK_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """How to connect to the stores. Driver, executors and functions exchange this value instead of a store.
+    """How to connect to the stores and to AWS. Driver, executors and functions exchange this value instead of a store.
 
     Attributes:
         region: None to take it from the environment.
@@ -46,6 +45,15 @@ class StoreSpec:
         confined = tuple(each for each in allowed_prefixes if not is_s3(each))
         region, endpoint_url = aws.region or None, aws.endpoint_url or None
         return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
+
+    def client(self, service: str) -> Any:
+        """A new boto3 client, which is safe to share between threads, but not between processes."""
+        # boto3 takes a third of a second to import; runs on local folders need not wait for it.
+        from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
+
+        return aws_client(
+            service, self.region, self.endpoint_url, attempts=self.attempts, timeout_seconds=self.timeout_seconds
+        )
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""
@@ -88,45 +96,30 @@ class RoutedStore:
     def upload(self, uri: str, path: Path) -> None:
         self._store(uri).upload(uri, path)
 
-    def writer(self, uri: str) -> ObjectWriter:
+    def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         return self._store(uri).writer(uri)
 
     def copy(self, source: str, target: str) -> None:
         if is_s3(source) == is_s3(target):
             self._store(source).copy(source, target)
             return
-        with tempfile.TemporaryDirectory(prefix="compactor-") as folder:
-            path = Path(folder) / "copy"
-            self._download(source, path)
-            self.upload(target, path)
+        found = self.stat(source)
+        if found is None:
+            raise ObjectNotFound(f"{source}: there is no such object")
+        with self.writer(target) as writer:
+            for start in range(0, found.size_bytes, _CHUNK_BYTES):
+                writer.write(self.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
 
     def delete(self, uris: Iterable[str]) -> None:
-        remaining = iter(uris)
-        while batch := list(islice(remaining, _DELETE_BATCH)):
-            for in_s3 in (True, False):
-                if of_store := [uri for uri in batch if is_s3(uri) is in_s3]:
-                    self._store(of_store[0]).delete(of_store)
-
-    def _download(self, uri: str, path: Path) -> None:
-        """Download one version of an object to a local file in pieces."""
-        found = self.stat(uri)
-        if found is None:
-            raise ObjectNotFound(f"{uri}: there is no such object")
-        with path.open("wb") as file:
-            for start in range(0, found.size_bytes, _CHUNK_BYTES):
-                file.write(self.read_range(uri, start, _CHUNK_BYTES, etag=found.etag))
+        for in_s3, of_store in groupby(uris, is_s3):
+            self._store("s3://" if in_s3 else "/").delete(of_store)
 
     def _store(self, uri: str) -> ObjectStore:
         if not is_s3(uri):
             return self._local
         with self._lock:
             if self._s3 is None:
-                # boto3 takes a third of a second to import; runs on local folders need not wait for it.
-                from compactor.adapters.aws import S3Store, s3_client  # noqa: PLC0415
+                from compactor.adapters.aws.s3 import S3Store  # noqa: PLC0415 - boto3 is slow to load
 
-                spec = self._spec
-                attempts: dict[str, Any] = {} if spec.attempts is None else {"attempts": spec.attempts}
-                self._s3 = S3Store(
-                    s3_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, **attempts)
-                )
+                self._s3 = S3Store(self._spec.client("s3"))
             return self._s3

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,8 +13,6 @@ from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.safe_text import visible
-
-LOG_FORMATS: tuple[LogFormat, ...] = ("auto", "text", "json")
 
 SUMMARIES = {
     "clean": "Delete expired archives, staging and checkpoints.",
@@ -82,7 +80,7 @@ class _Group(click.Group):
 @click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
     "--log-format",
-    type=click.Choice(LOG_FORMATS),
+    type=click.Choice(get_args(LogFormat)),
     default="auto",
     show_default=True,
     help="Format of the log on stderr. auto: text on a terminal, else JSON lines.",

@@ -36,11 +36,7 @@ def say_next(move: str) -> None:
 
 
 def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
-    """Do a command's work. Print an error as one line on stderr with the next action below it.
-
-    Args:
-        work: Returns the exit code of a normal end.
-    """
+    """Do a command's work, and return its exit code. Print an error on stderr as one line, the next action below."""
     try:
         return work()
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):

@@ -35,15 +35,10 @@ class _CurrentStderr:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The options that come before the name of a command.
-
-    Attributes:
-        config: Where the settings are; None if the option was not given.
-        log_format: Format of the log; `auto` is text on a terminal, else JSON lines.
-    """
+    """The options that come before the name of a command."""
 
     config: str | None = None
-    log_format: LogFormat = "auto"
+    log_format: LogFormat = "auto"  # text on a terminal, else JSON lines
 
     def start_log(self, *, level: Level = "info") -> None:
         """Send the log to stderr."""
@@ -61,10 +56,7 @@ class Invocation:
         return self.config or os.environ.get("COMPACTOR_CONFIG", "")
 
     def settings(self, **patience: Any) -> "Settings":
-        """Read the settings.
-
-        Args:
-            patience: How long to wait for S3, as `settings_at` takes it.
+        """Read the settings. `patience` is how long to wait for S3, as `settings_at` takes it.
 
         Raises:
             SettingsError: There are none, or they have faults; it names all of them.
@@ -79,11 +71,11 @@ class Invocation:
         raise SettingsError(["no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`"])
 
 
-def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
+def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
     """Make a function the body of a command.
 
-    The function takes the invocation and its own options, and returns the exit code; its errors become exit codes.
-    `--config` works after the command's name as well as before it.
+    The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
+    errors become exit codes. `--config` works after the command's name as well as before it.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -93,7 +85,7 @@ def body(function: Callable[..., ExitCode]) -> Callable[..., None]:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)
-        context.exit(exit_code_of(lambda: function(invocation, **options)))
+        context.exit(exit_code_of(lambda: function(invocation, **options) or ExitCode.DONE))
 
     return cast("Callable[..., None]", run)
 

@@ -10,11 +10,9 @@ from datetime import datetime, timedelta
 from compactor.control.actions import Action, ActionKind
 from compactor.control.advice import advice
 from compactor.control.alarms import alarms
-from compactor.control.health import waiting_work
-from compactor.control.history import RunHistory
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot, Source
-from compactor.control.symptoms import is_idle, is_silent, is_stalled, is_worth_a_start
+from compactor.control.symptoms import Case
 from compactor.core.formatting import shown_seconds
 from compactor.settings.control_policy import Policy
 
@@ -23,129 +21,116 @@ _SHOWN_ERROR_CHARACTERS = 300
 
 def decide(snapshot: Snapshot, policy: Policy, now: datetime) -> tuple[Action, ...]:
     """What to do now: one action about the job, first; then alarms and advice, each of them once."""
-    told = (
-        *((ActionKind.ALARM, found) for found in alarms(snapshot, policy, now)),
-        *((ActionKind.ADVISE, found) for found in advice(snapshot, policy)),
-    )
-    others = (Action(kind, str(found), about=found.name) for kind, found in told)
-    return (_about_the_job(snapshot, policy, now), *others)
+    case = Case(snapshot, policy, now)
+    told = ((ActionKind.ALARM, alarms(case)), (ActionKind.ADVISE, advice(case)))
+    others = (Action(kind, str(found), about=found.name) for kind, findings in told for found in findings)
+    return (_about_the_job(case), *others)
 
 
-def _about_the_job(snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
+def _about_the_job(case: Case) -> Action:
+    snapshot = case.snapshot
     if snapshot.runs is None:
         why = snapshot.unknown.get(Source.GLUE, "the reason is unknown")
         return _wait(f"nothing is started or stopped, as {Source.GLUE} is unknown: {why}")
     living = snapshot.living_runs
     if not living:
-        return _about_no_run(snapshot, policy, now)
+        return _about_no_run(case)
     if len(living) > 1:
         names = ", ".join(run.run_id for run in living)
         return _wait(f"{len(living)} runs are alive at once ({names}); an operator has to decide which one to stop")
     if living[0].state is JobState.RUNNING:
-        return _about_a_running(living[0], snapshot, policy, now)
-    state, age = living[0].state, shown_seconds((now - living[0].changed_at).total_seconds())
-    return _wait(f"run {living[0].run_id} has been {state} for {age}")
+        return _about_a_running(living[0], case)
+    return _wait(f"run {living[0].run_id} has been {living[0].state} for {case.age(living[0].changed_at)}")
 
 
-def _about_a_running(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
+def _about_a_running(run: JobRun, case: Case) -> Action:
     """Decide about a run that works, hangs, stalls, is idle, or was asked to stop."""
-    up = shown_seconds(run.lived_seconds(now))
-    if is_silent(run, snapshot, policy, now) and (work := waiting_work(snapshot.backlog)):
-        reason = f"run {run.run_id} has been RUNNING for {up} and sends no heartbeat while {work}"
+    up = shown_seconds(run.lived_seconds(case.now))
+    if case.is_silent(run) and case.work:
+        reason = f"run {run.run_id} has been RUNNING for {up} and sends no heartbeat while {case.work}"
         return Action(ActionKind.STOP, reason, (run.run_id,))
-    asked = _asked_longest_ago(snapshot, now)
-    if asked is not None:
-        seconds = shown_seconds(asked)
-        if asked >= policy.drain_seconds:
-            reason = f"run {run.run_id} was asked to stop {seconds} ago and still runs"
-            return Action(ActionKind.STOP, reason, (run.run_id,))
-        return _wait(f"run {run.run_id} was asked to stop {seconds} ago; it finishes the batch in flight first")
-    if reason := _reason_to_drain(run, snapshot, policy, now):
-        return _drain(run, reason, snapshot, policy, now)
+    living = case.snapshot.heartbeats.living if case.snapshot.heartbeats else ()
+    asked_at = min((each.asked_to_stop_at for each in living if each.asked_to_stop_at), default=None)
+    if asked_at is not None:
+        asked = f"run {run.run_id} was asked to stop {case.age(asked_at)} ago"
+        if case.seconds_since(asked_at) >= case.policy.drain_seconds:
+            return Action(ActionKind.STOP, f"{asked} and still runs", (run.run_id,))
+        return _wait(f"{asked}; it finishes the batch in flight first")
+    if reason := _reason_to_drain(run, case):
+        return _drain(run, reason, case)
     return _wait(f"run {run.run_id} has been RUNNING for {up}")
 
 
-def _reason_to_drain(run: JobRun, snapshot: Snapshot, policy: Policy, now: datetime) -> str:
+def _reason_to_drain(run: JobRun, case: Case) -> str:
+    policy = case.policy
     if policy.mode == "never":
         return 'control.mode is "never"'
-    if is_stalled(run, snapshot, policy, now):
-        return f"nothing was committed for {shown_seconds(policy.stall_seconds)} while {waiting_work(snapshot.backlog)}"
-    if policy.mode == "on_work" and is_idle(run, snapshot, policy, now):
+    if case.is_stalled(run):
+        return f"nothing was committed for {shown_seconds(policy.stall_seconds)} while {case.work}"
+    if policy.mode == "on_work" and case.is_idle(run):
         return f"there was nothing to do for {shown_seconds(policy.idle_stop_seconds)}"
     return ""
 
 
-def _drain(run: JobRun, reason: str, snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
+def _drain(run: JobRun, reason: str, case: Case) -> Action:
     """Ask the runs with a heartbeat to stop; a run without one would not see the request."""
-    run_id = run.run_id
-    if snapshot.heartbeats is None:
+    run_id, heartbeats = run.run_id, case.snapshot.heartbeats
+    if heartbeats is None:
         return _wait(f"run {run_id} should stop ({reason}), but is not asked, as {Source.HEARTBEATS} are unknown")
-    if living := tuple(each.run_id for each in snapshot.heartbeats.living):
+    if living := tuple(each.run_id for each in heartbeats.living):
         return Action(ActionKind.ASK_TO_STOP, f"run {run_id} should stop: {reason}", living)
-    if is_silent(run, snapshot, policy, now):
+    if case.is_silent(run):
         return Action(ActionKind.STOP, f"run {run_id} should stop and sends no heartbeat: {reason}", (run_id,))
     return _wait(f"run {run_id} should stop ({reason}); it is asked to as soon as it sends a heartbeat")
 
 
-def _about_no_run(snapshot: Snapshot, policy: Policy, now: datetime) -> Action:
-    closed_at = snapshot.breaker_closed_at
-    history = RunHistory(runs=snapshot.runs or (), breaker_closed_at=closed_at, policy=policy, now=now)
-    if reason := next(_reasons_not_to_start(snapshot, history, policy, now), ""):
+def _about_no_run(case: Case) -> Action:
+    if reason := next(_reasons_not_to_start(case), ""):
         return _wait(reason)
-    last = _last_end(snapshot, now)
-    if opened_at := history.breaker().opened_at:
-        since = shown_seconds((now - opened_at).total_seconds())
-        return Action(ActionKind.START, f"one trial, {since} after the breaker opened: {last}")
+    last = _last_end(case)
+    if opened_at := case.breaker().opened_at:
+        return Action(ActionKind.START, f"one trial, {case.age(opened_at)} after the breaker opened: {last}")
     return Action(ActionKind.START, last)
 
 
-def _reasons_not_to_start(snapshot: Snapshot, history: RunHistory, policy: Policy, now: datetime) -> Iterator[str]:
+def _reasons_not_to_start(case: Case) -> Iterator[str]:
+    snapshot, policy = case.snapshot, case.policy
     if policy.mode == "never":
         yield 'no run, and control.mode is "never"'
     for each in snapshot.heartbeats.living if snapshot.heartbeats else ():
-        age = shown_seconds((now - each.heartbeat_at).total_seconds())
+        age = case.age(each.heartbeat_at)
         yield f"Glue has no run, but run {each.run_id} of the compactor sent a heartbeat {age} ago"
     latest = snapshot.runs[0] if snapshot.runs else None
-    if latest and (until := history.awaits_restart_until(latest)):
-        otherwise = f"otherwise a run is started {_in(until, now)}"
+    if latest and (until := case.awaits_restart_until(latest)):
+        otherwise = f"otherwise a run is started {_in(until, case)}"
         yield f"run {latest.run_id} is {latest.state} and Glue may restart it; {otherwise}"
-    breaker = history.breaker()
+    breaker = case.breaker()
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
-    if breaker.opened_at and now < (trial := breaker.opened_at + cooldown):
-        yield (
-            f"the breaker is open, as {breaker.failures} runs failed in a row; one trial {_in(trial, now)}, or at once "
-            "after `compactor control --close-breaker`"
-        )
-    next_start = history.next_start_at()
-    if next_start and now < next_start and not breaker.opened_at:
-        yield f"{_last_end(snapshot, now)}; the next start is {_in(next_start, now)}"
+    if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
+        failed = f"the breaker is open, as {breaker.failures} runs failed in a row"
+        yield f"{failed}; one trial {_in(trial, case)}, or at once after `compactor control --close-breaker`"
+    next_start = case.next_start_at()
+    if next_start and case.now < next_start and not breaker.opened_at:
+        yield f"{_last_end(case)}; the next start is {_in(next_start, case)}"
     if policy.mode == "on_work":
         if snapshot.backlog is None:
             yield f"no run; {Source.MANIFESTS} could not be read, so it is unknown whether work waits"
-        elif not is_worth_a_start(snapshot.backlog, policy):
+        elif not case.is_worth_a_start:
             fewest = policy.backlog_start_manifests
             yield f"no run, and {snapshot.backlog.manifests} manifests wait; a start needs {fewest}"
 
 
-def _last_end(snapshot: Snapshot, now: datetime) -> str:
-    if not snapshot.runs:
+def _last_end(case: Case) -> str:
+    if not case.snapshot.runs:
         return "no run is on record"
-    run = snapshot.runs[0]
-    ended = shown_seconds((now - (run.ended_at or run.changed_at)).total_seconds())
+    run = case.snapshot.runs[0]
+    ended, lived = case.age(run.last_at), shown_seconds(run.lived_seconds(case.now))
     error = f": {' '.join(run.error.split())[:_SHOWN_ERROR_CHARACTERS]}" if run.error else ""
-    return f"run {run.run_id} ended {ended} ago as {run.state}, after {shown_seconds(run.lived_seconds(now))}{error}"
+    return f"run {run.run_id} ended {ended} ago as {run.state}, after {lived}{error}"
 
 
-def _asked_longest_ago(snapshot: Snapshot, now: datetime) -> float | None:
-    """How many seconds ago the first of the living runs was asked to stop; None if none was."""
-    living = snapshot.heartbeats.living if snapshot.heartbeats else ()
-    return max(
-        ((now - each.asked_to_stop_at).total_seconds() for each in living if each.asked_to_stop_at), default=None
-    )
-
-
-def _in(moment: datetime, now: datetime) -> str:
-    return f"in {shown_seconds((moment - now).total_seconds())}"
+def _in(moment: datetime, case: Case) -> str:
+    return f"in {shown_seconds(-case.seconds_since(moment))}"
 
 
 def _wait(reason: str) -> Action:

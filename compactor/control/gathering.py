@@ -12,7 +12,7 @@ from compactor.control.runs import newest_first
 from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import is_delivery
-from compactor.core.records import Document, read_record
+from compactor.core.records import Document
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.state import State
@@ -59,12 +59,13 @@ class Sources:
                 return None
 
         depth = known(Source.QUEUE, lambda: self.queue.depth() if self.queue else None)
+        letters = known(Source.DEAD_LETTERS, lambda: self.dead_letter_queue.depth() if self.dead_letter_queue else None)
         return Snapshot(
             runs=known(Source.GLUE, lambda: newest_first(self.job.list(now - timedelta(days=HISTORY_DAYS)))),
             heartbeats=known(Source.HEARTBEATS, lambda: Heartbeats(living_runs(self.runs), self.runs.last_sign_at())),
             queue=depth,
             queue_oldest_seconds=known(Source.QUEUE_AGE, lambda: self._oldest_seconds(depth, now)),
-            dead_letters=known(Source.DEAD_LETTERS, self._dead_letters),
+            dead_letters=letters.messages if letters else None,
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
             recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
             breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
@@ -75,14 +76,8 @@ class Sources:
         if self.queue is None:
             return None
         measured = self.queue.oldest_seconds(now)
-        is_empty = depth is not None and depth.waiting + depth.in_flight == 0
+        is_empty = depth is not None and not depth.messages
         return 0.0 if is_empty else measured  # the measurement is minutes late
-
-    def _dead_letters(self) -> int | None:
-        if self.dead_letter_queue is None:
-            return None
-        depth = self.dead_letter_queue.depth()
-        return depth.waiting + depth.in_flight
 
     def _backlog(self, now: datetime) -> Backlog:
         listed = self.state.store.list(self.state.layout.manifests_folder)
@@ -90,13 +85,10 @@ class Sources:
         return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
 
     def _breaker_closed_at(self) -> datetime | None:
-        uri = self.state.layout.breaker_closed
         try:
-            data = self.state.store.read(uri)
+            return self.state.ledger.record(self.state.layout.breaker_closed, BreakerClosed).closed_at
         except ObjectNotFound:
             return None
-        found = read_record(BreakerClosed.model_validate_json, data, uri, expected="when the breaker was closed")
-        return found.closed_at
 
 
 def living_runs(runs: Runs) -> tuple[LivingRun, ...]:

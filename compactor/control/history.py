@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, has_successor
+from compactor.control.snapshot import Snapshot
 from compactor.core.backoff import pause_seconds
+from compactor.core.formatting import shown_seconds
 from compactor.settings.control_policy import Policy
 
 _CRASHED = {JobState.FAILED, JobState.ERROR}
@@ -24,14 +26,24 @@ class Breaker:
     opened_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunHistory:
-    """Glue's runs, judged by a policy."""
+    """Glue's runs, judged by a policy, which says what counts as a failure. Unknown runs count as none."""
 
-    runs: Sequence[JobRun]  # the newest first
-    breaker_closed_at: datetime | None  # when an operator closed the breaker; failures before that do not count
-    policy: Policy  # says what counts as a failure
+    snapshot: Snapshot
+    policy: Policy
     now: datetime
+
+    @property
+    def runs(self) -> Sequence[JobRun]:
+        return self.snapshot.runs or ()
+
+    def seconds_since(self, moment: datetime) -> float:
+        return (self.now - moment).total_seconds()
+
+    def age(self, moment: datetime) -> str:
+        """The time since then, in words."""
+        return shown_seconds(self.seconds_since(moment))
 
     def is_failed(self, run: JobRun) -> bool:
         """Whether a run failed.
@@ -43,17 +55,17 @@ class RunHistory:
             return False
         if run.state in _CRASHED:
             return True
-        if run.state in _GLUES_OWN and self.policy.is_maintenance(_end(run)):
+        if run.state in _GLUES_OWN and self.policy.is_maintenance(run.last_at):
             return False
         if run.state is JobState.EXPIRED:
-            return not has_successor(run, self.runs) and self._waited_for_successor(run)
+            return not has_successor(run, self.runs) and self.awaits_restart_until(run) is None
         return self._is_short(run)
 
     def awaits_restart_until(self, run: JobRun) -> datetime | None:
         """Until when Glue may still restart a run; None if it will not."""
-        is_long_in_window = self.policy.is_maintenance(_end(run)) and not self._is_short(run)
+        is_long_in_window = self.policy.is_maintenance(run.last_at) and not self._is_short(run)
         is_restart = run.state is JobState.EXPIRED or (run.state in _GLUES_OWN and is_long_in_window)
-        until = _end(run) + timedelta(seconds=self.policy.expired_grace_seconds)
+        until = run.last_at + timedelta(seconds=self.policy.expired_grace_seconds)
         return until if is_restart and self.now < until and not has_successor(run, self.runs) else None
 
     def failures_in_a_row(self) -> int:
@@ -82,7 +94,7 @@ class RunHistory:
             longest_seconds=policy.backoff_longest_seconds,
             chance=1.0,
         )
-        return _end(latest) + timedelta(seconds=pause)
+        return latest.last_at + timedelta(seconds=pause)
 
     def breaker(self) -> Breaker:
         """Whether so many runs failed within the window that starting again does not help.
@@ -95,15 +107,17 @@ class RunHistory:
             if self._worked(run):
                 failures, opened_at = [], None
             if self._counts(run):
-                since = _end(run) - timedelta(seconds=self.policy.breaker_window_seconds)
+                since = run.last_at - timedelta(seconds=self.policy.breaker_window_seconds)
                 is_trial = opened_at is not None
-                failures = [*(end for end in failures if is_trial or end > since), _end(run)]
+                failures = [*(end for end in failures if is_trial or end > since), run.last_at]
                 if len(failures) >= self.policy.breaker_failures:
-                    opened_at = _end(run)
+                    opened_at = run.last_at
         return Breaker(len(failures), opened_at)
 
     def _counts(self, run: JobRun) -> bool:
-        return self.is_failed(run) and (self.breaker_closed_at is None or _end(run) > self.breaker_closed_at)
+        """Whether a run failed, and no operator has closed the breaker since."""
+        closed_at = self.snapshot.breaker_closed_at
+        return self.is_failed(run) and (closed_at is None or run.last_at > closed_at)
 
     def _worked(self, run: JobRun) -> bool:
         """Whether a run showed that the job can work: it was up for long, or ended because nothing was left to do."""
@@ -114,10 +128,3 @@ class RunHistory:
     def _is_short(self, run: JobRun) -> bool:
         by_itself = run.state is JobState.SUCCEEDED
         return self.policy.is_short(run.lived_seconds(self.now), ended_by_itself=by_itself)
-
-    def _waited_for_successor(self, run: JobRun) -> bool:
-        return (self.now - _end(run)).total_seconds() >= self.policy.expired_grace_seconds
-
-
-def _end(run: JobRun) -> datetime:
-    return run.ended_at or run.changed_at

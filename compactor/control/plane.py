@@ -98,7 +98,7 @@ def control_metrics(checked: Check, starts: int) -> Mapping[str, float]:
     snapshot = checked.snapshot
     values: dict[str, float | None] = {
         "JobState": _job_state(checked),
-        "QueueDepth": snapshot.queue.waiting + snapshot.queue.in_flight if snapshot.queue else None,
+        "QueueDepth": snapshot.queue.messages if snapshot.queue else None,
         "QueueOldestAgeSeconds": snapshot.queue_oldest_seconds,
         "DeadLetterDepth": snapshot.dead_letters,
         "ManifestsPending": snapshot.backlog.manifests if snapshot.backlog else None,

@@ -52,6 +52,11 @@ class JobRun:
     def is_living(self) -> bool:
         return self.state.is_living
 
+    @property
+    def last_at(self) -> datetime:
+        """When it ended; for a run that is alive, when anything about it changed last."""
+        return self.ended_at or self.changed_at
+
     def lived_seconds(self, now: datetime) -> float:
         """The time from its request to its end, or to now."""
         return ((self.ended_at or now) - self.started_at).total_seconds()

@@ -49,6 +49,10 @@ class QueueDepth:
     waiting: int  # messages that a consumer may receive
     in_flight: int = 0  # messages that a consumer has received and not yet deleted
 
+    @property
+    def messages(self) -> int:
+        return self.waiting + self.in_flight
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

@@ -33,13 +33,13 @@ class CompactorError(Exception):
         next_move: What the operator should do next. A class without its own value inherits that of its group.
     """
 
-    next_move: ClassVar[str] = "fix what the error names, then run it again; the log shows what led to it"
+    next_move: ClassVar[str] = "fix what the error names, then run it again"
 
 
 class InputError(CompactorError):
     """The input is wrong. Quarantine it with its reason and go on."""
 
-    next_move = "fix the input, or have its producer send it again; then `compactor redrive`"
+    next_move = "fix the input, or have its producer send it again; `compactor redrive`"
 
 
 class ManifestError(InputError):
@@ -69,7 +69,7 @@ class FileError(InputError):
         message: What is wrong, where, and what was expected.
     """
 
-    next_move = "see what became of the file with `compactor trace URI`, fix it, then `compactor redrive`"
+    next_move = "find the file with `compactor trace URI` and fix it; `compactor redrive`"
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -83,37 +83,37 @@ class FileError(InputError):
 class TryAgainError(CompactorError):
     """Passing trouble. Back off and repeat; nothing has been lost."""
 
-    next_move = "run it again, nothing has been lost; if it fails again, check what the error names"
+    next_move = "run it again, nothing is lost; if it fails again, fix what the error names"
 
 
 class StoreUnavailable(TryAgainError):
     """The store throttled, timed out or answered 5xx, also after the client's own retries."""
 
-    next_move = "run it again, nothing has been lost; if it fails again, check network, endpoint and free disk space"
+    next_move = "run it again, nothing is lost; if it fails again, check network, endpoint and free disk space"
 
 
 class ObjectNotFound(TryAgainError):
     """There is no object at this URI."""
 
-    next_move = "check the place that the error names, in the command or in the settings; then run it again"
+    next_move = "correct the place in the command or the settings, then run it again"
 
 
 class ObjectChanged(TryAgainError):
     """The object at this URI is not the requested version."""
 
-    next_move = "run it again: it takes the version that is there then"
+    next_move = "run it again: it takes the current version"
 
 
 class StagingError(TryAgainError):
     """Staged files are missing, damaged or do not add up. Nothing was committed; the attempt counts as failed."""
 
-    next_move = "run it again: it stages everything again; if it fails again, keep the manifest and report a bug"
+    next_move = "run it again; if it fails again, keep the manifest and report a bug"
 
 
 class StuckError(CompactorError):
     """A person must fix one manifest. It stays as it is; all others go on."""
 
-    next_move = "fix what the error names, then run it again; all other manifests go on meanwhile"
+    next_move = "fix what the error names, then run it again; other manifests continue"
 
 
 class RecordUnreadable(StuckError):
@@ -125,13 +125,13 @@ class RecordUnreadable(StuckError):
 class StagingLost(StuckError):
     """The staged files of a committed manifest were deleted before they were published."""
 
-    next_move = "restore the staged files that the error names from the bucket's versions or a copy, then run it again"
+    next_move = "restore the staged files that the error names from an earlier version or a copy, then run it again"
 
 
 class EngineLost(CompactorError):
     """The engine died. Attempts in flight get no recorded end, as if this process had died too."""
 
-    next_move = "run it again, it goes on; if it dies again, give Spark more memory or run fewer manifests at once"
+    next_move = "run it again: it continues; if it dies again, give Spark more memory or run fewer manifests at once"
 
 
 class OperatorError(CompactorError):
@@ -147,7 +147,7 @@ class SettingsError(OperatorError):
         faults: One line per fault: the key, the value, and what was expected.
     """
 
-    next_move = "fix every fault that is named, then run it again"
+    next_move = "fix every fault, then run it again"
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join(faults))
@@ -160,7 +160,7 @@ class SettingsError(OperatorError):
 class AccessError(OperatorError):
     """Permission denied, credentials missing, or a bucket that does not exist."""
 
-    next_move = "fix the place in the settings, or get the permission or the credentials; then run it again"
+    next_move = "correct the place in the settings, or get permission or credentials; then run it again"
 
 
 class LinkRefused(AccessError):

@@ -4,11 +4,11 @@ Stores, claims and clocks each have a contract suite in `tests/contract`, which 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from compactor.core.distributions import Distribution
 
@@ -31,24 +31,13 @@ class ObjectInfo:
 
 
 class ObjectWriter(Protocol):
-    """An object that is being written. Each method may raise the errors of `ObjectStore`.
-
-    A context manager, for one thread. When its block ends, the object is created or replaced, atomically and durably.
-    A block that ends by an exception leaves nothing behind. A block in which a `write` failed leaves nothing behind
-    either: if the caller caught that error, the end of the block raises.
-    """
-
-    def __enter__(self) -> Self: ...
+    """An object that is being written, by one thread. Each method may raise the errors of `ObjectStore`."""
 
     def write(self, data: bytes) -> None:
         """Add any number of bytes to the end."""
 
     def abort(self) -> None:
         """Discard what was written: the end of the block then leaves nothing behind."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 class ObjectStore(Protocol):
@@ -99,11 +88,13 @@ class ObjectStore(Protocol):
     def upload(self, uri: str, path: Path) -> None:
         """Write or replace an object with the content of a local file of any size."""
 
-    def writer(self, uri: str) -> ObjectWriter:
+    def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         """Write or replace an object of any size in bounded memory; whole or not at all.
 
-        The object is not visible before the end of the writer's block. If several writers write the same object, the
-        last one to end wins.
+        When the block ends, the object is created or replaced, atomically and durably, and not visible before. A block
+        that ends by an exception leaves nothing behind. A block in which a `write` failed leaves nothing behind either:
+        if the caller caught that error, the end of the block raises. If several writers write the same object, the last
+        one to end wins.
         """
 
     def copy(self, source: str, target: str) -> None:

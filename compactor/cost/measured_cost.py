@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from compactor.core.records import RecentCommit
-from compactor.cost.prices import TERABYTE, JobSize
+from compactor.cost.prices import HOUR_SECONDS, TERABYTE, JobSize
 from compactor.ledger.work_time import covered_seconds, work_spans
-
-_HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +14,14 @@ class MeasuredCost:
     """The latest commits on record, and the price of the workers for the same time.
 
     Bytes, files and times are measured. The price, and that these workers made the commits, are assumed.
-
-    Attributes:
-        commits: The number of commits, at most 64.
-        since: The start of the first commit.
-        until: The end of the last commit.
-        input_bytes: The stored length of the compacted files.
-        at_work_seconds: The time during which at least one commit was in progress.
     """
 
-    commits: int
-    since: datetime
-    until: datetime
+    commits: int  # the number of commits, at most 64
+    since: datetime  # the start of the first commit
+    until: datetime  # the end of the last commit
     input_files: int
-    input_bytes: int
-    at_work_seconds: float
+    input_bytes: int  # the stored length of the compacted files
+    at_work_seconds: float  # the time during which at least one commit was in progress
     dollars_per_hour: float
 
     @property
@@ -40,11 +31,11 @@ class MeasuredCost:
 
     @property
     def dollars_at_work(self) -> float:
-        return self.dollars_per_hour * self.at_work_seconds / _HOUR_SECONDS
+        return self.dollars_per_hour * self.at_work_seconds / HOUR_SECONDS
 
     @property
     def dollars_elapsed(self) -> float:
-        return self.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
+        return self.dollars_per_hour * self.elapsed_seconds / HOUR_SECONDS
 
     @property
     def dollars_per_terabyte_at_work(self) -> float | None:
@@ -57,6 +48,10 @@ class MeasuredCost:
     def per_terabyte(self, dollars: float) -> float | None:
         """Dollars over the input; None without input."""
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
+
+
+MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
+"""The properties of a measured cost that are its dollars."""
 
 
 def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> MeasuredCost | None:
@@ -76,12 +71,9 @@ def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> Me
 
 
 def cost_metrics(jobs: Sequence[JobSize], recent: Sequence[RecentCommit], now: datetime) -> dict[str, float]:
-    """The metrics of cost; none for workers without a known price.
+    """The metrics of cost, for the workers of each run that is up; none for workers without a known price.
 
-    Args:
-        jobs: The workers of each run that is up. Without any, an hour costs nothing.
-        recent: Summaries of the latest commits. Time since the last of them counts: a job that idles costs as well.
-        now: The time.
+    The time since the last commit counts: a job that idles costs as well.
     """
     if not all(job.is_priced for job in jobs):
         return {}

@@ -1,9 +1,10 @@
 """List prices of AWS in US dollars for us-east-1, each with its source and date. Check before quoting."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Protocol
 
 AS_OF = "2026-11-20"
+HOUR_SECONDS = 3600.0
 HOURS_A_MONTH = 730
 TERABYTE = 1e12
 
@@ -13,27 +14,18 @@ _UNSEEN = "third parties; AWS's page was not seen"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """One price.
+    """One price."""
 
-    Attributes:
-        dollars: The price of `per` units.
-        per: The number of units that the price is for.
-        unit: What is counted.
-        source: Where the figure comes from.
-        as_of: The date it was looked up.
-        is_monthly: Whether a unit is paid for a month.
-    """
+    dollars: float  # the price of `per` units
+    per: int  # the number of units that the price is for
+    unit: str  # what is counted
+    source: str = _LIST  # where the figure comes from
+    as_of: str = AS_OF  # the date it was looked up
+    is_monthly: bool = False  # whether a unit is paid for a month
 
-    dollars: float
-    per: int
-    unit: str
-    source: str = _LIST
-    as_of: str = AS_OF
-    is_monthly: bool = False
-
-    def of(self, quantity: float) -> float:
-        """Dollars for this many units."""
-        return quantity * self.dollars / self.per
+    def dollars_per_hour(self, quantity: float) -> float:
+        """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
+        return quantity * self.dollars / self.per / (HOURS_A_MONTH if self.is_monthly else 1)
 
 
 PRICES = {
@@ -62,20 +54,14 @@ DPU_PER_WORKER = {
 }
 """DPU of one worker, by its type. R types are memory-optimised [Glue developer guide, worker types]."""
 
-VCPU_PER_WORKER = {name: max(2, round(4 * dpu)) for name, dpu in DPU_PER_WORKER.items()}
-"""Virtual CPUs of one worker, by its type: 4 for each DPU, at least 2 [Glue developer guide, worker types]."""
-
-GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")
-"""The versions of Glue with a known price."""
+GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
+DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of a cost by the hour
 
 
-class HourlyCost(ABC):
+class HourlyCost(Protocol):
     """A cost by the hour, also by the month."""
 
-    __slots__ = ()
-
     @property
-    @abstractmethod
     def dollars_per_hour(self) -> float: ...
 
     @property
@@ -85,21 +71,15 @@ class HourlyCost(ABC):
 
 @dataclass(frozen=True, slots=True)
 class JobSize(HourlyCost):
-    """The workers of a Glue job.
+    """The workers of a Glue job."""
 
-    Attributes:
-        worker_type: The type of a worker, such as `G.2X`.
-        workers: The number of workers, the driver's included.
-        glue_version: The version of Glue, such as `6.0`.
-        dpu: DPU of all workers together.
-    """
-
-    worker_type: str
-    workers: int
-    glue_version: str
+    worker_type: str  # the type of a worker, such as `G.2X`
+    workers: int  # the number of workers, the driver's included
+    glue_version: str  # the version of Glue, such as `6.0`
 
     @property
     def dpu(self) -> float:
+        """DPU of all workers together."""
         return DPU_PER_WORKER[self.worker_type] * self.workers
 
     @property
@@ -114,7 +94,21 @@ class JobSize(HourlyCost):
 
     @property
     def dollars_per_hour(self) -> float:
-        return self.price.of(self.dpu)
+        return self.price.dollars_per_hour(self.dpu)
+
+    @property
+    def compared(self) -> "JobSize":
+        """A common job on the same version of Glue."""
+        return JobSize(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
+
+    @property
+    def share_of_compared(self) -> float:
+        """Cost as a fraction of the compared job's."""
+        return self.dollars_per_hour / self.compared.dollars_per_hour
 
     def __str__(self) -> str:
         return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"
+
+
+CLASSIC = JobSize("G.2X", 10, "6.0")
+"""What a job is compared with, on its own version of Glue, and what an option stands for that is not given."""

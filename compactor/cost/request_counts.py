@@ -3,26 +3,19 @@
 import math
 from dataclasses import dataclass
 
+from compactor.cost.prices import HOUR_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ndjson.object_reading import RANGE_BYTES
 
-STREAMED_PART_BYTES = 16 * 1024 * 1024
-"""The size of a part of a multipart upload; a test holds it against the writer."""
-
-_HOUR_SECONDS = 3600.0
+STREAMED_PART_BYTES = 16 * 1024 * 1024  # of a part of a multipart upload; a test holds it against the writer
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """S3 requests by price; DELETE is free.
+    """S3 requests by price; DELETE is free."""
 
-    Attributes:
-        gets: GET and HEAD.
-        puts: PUT, COPY, POST and LIST.
-    """
-
-    gets: float = 0
-    puts: float = 0
+    gets: float = 0  # GET and HEAD
+    puts: float = 0  # PUT, COPY, POST and LIST
 
     def __add__(self, other: "Requests") -> "Requests":
         return Requests(self.gets + other.gets, self.puts + other.puts)
@@ -34,10 +27,7 @@ class Requests:
 def of_manifest(staged: int) -> Requests:
     """One manifest from delivery to archive, without its engine's requests. Counted.
 
-    The first attempt succeeds, and one read finds the whole footer of each staged file.
-
-    Args:
-        staged: The number of files with rows or rejects.
+    The first attempt succeeds, and one read finds the whole footer of each staged file, of rows or of rejects.
     """
     stats, reads, footers, copies = 4 + staged, 3, staged, 1 + staged
     records, listings, summaries = 5, 3, 1
@@ -54,28 +44,24 @@ def of_inspected_file(file_bytes: int) -> Requests:
     return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
 
 
-def of_heartbeat() -> Requests:
-    """An hour of one run's heartbeats. Counted."""
-    return Requests(gets=1, puts=1) * (_HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
-
-
 def of_streamed_output(size_bytes: int) -> Requests:
     """One output of the native engine: a PUT, or a multipart upload with its start and end. Counted."""
     parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
     return Requests(puts=1 if parts <= 1 else parts + 2)
 
 
-OF_CONVERTED_FILE = Requests(gets=5, puts=1)
-"""One input file of the Spark engine and S3A, from their sources: looked up (HEAD), listed as a folder (LIST, HEAD),
-opened (HEAD), read (GET), and checked for a replacement at the end (HEAD)."""
+OF_HEARTBEATS = Requests(gets=1, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
+"""An hour of one run. Counted."""
 
 OF_TRIGGER = Requests(gets=20, puts=15)
 """One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
 
 
-def of_conversion(outputs: int) -> Requests:
-    """One manifest in the Spark engine and S3A, and each file that they write. From their sources.
+def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
+    """Manifests in the Spark engine and S3A, with all outputs and input files. From their sources.
 
     An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between.
+    A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
+    replacement at the end (HEAD).
     """
-    return Requests(gets=10, puts=8) + Requests(gets=8, puts=9) * outputs
+    return Requests(gets=10, puts=8) * manifests + Requests(gets=8, puts=9) * outputs + Requests(gets=5, puts=1) * files

@@ -23,17 +23,11 @@ _SHORTEST_LINE_BYTES = 600  # no line is shorter; it says how many lines surely 
 
 @dataclass(frozen=True, slots=True)
 class Flaws:
-    """Deliberate faults of the input.
+    """Deliberate faults of the input."""
 
-    Attributes:
-        bad_lines_of_each_kind: Lines of each kind of `BAD_LINES` that replace good ones, spread over all files.
-        gzip_files: Compressed files; every second one of them has no `.gz` in its name.
-        late_key: Add `LATE_KEY` to the last line of the last file, and to no other.
-    """
-
-    bad_lines_of_each_kind: int = 0
-    gzip_files: int = 0
-    late_key: bool = False
+    bad_lines_of_each_kind: int = 0  # lines of each kind of `BAD_LINES` that replace good ones, spread over all files
+    gzip_files: int = 0  # compressed files; every second one of them has no `.gz` in its name
+    late_key: bool = False  # whether the last line of the last file, and no other, has `LATE_KEY`
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +57,10 @@ BAD_LINES: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 def make_event_lines(seed: int | str, count: int, *, day: str = DAY, begin: float = 0.0, end: float = 1.0) -> bytes:
-    """Make events, ordered by time.
+    """Make events, ordered by time: JSON objects of about 600 bytes with the same 26 keys, each ending in a line feed.
 
-    Args:
-        seed: The same seed and arguments give the same bytes.
-        count: How many lines.
-        day: The day of their time stamps, as `yyyy-mm-dd`.
-        begin: The time of the first event, as a fraction of the day.
-        end: The time after the last event, as a fraction of the day.
-
-    Returns:
-        `count` JSON objects of about 600 bytes with the same 26 keys, each ending in a line feed.
+    The same seed and arguments give the same bytes. The first event is at `begin`, the last before `end`; both are
+    fractions of the day `yyyy-mm-dd`.
     """
     rng = random.Random(f"{seed}")  # noqa: S311 - made-up data, no secret
     sessions = _sessions(rng, count // _EVENTS_PER_SESSION + 1)
@@ -112,15 +99,9 @@ def write_day(
     day: str = DAY,
     flaws: Flaws = Flaws(),
 ) -> DayCounts:
-    """Make one day of NDJSON files, named `2025-12-21-part-0001.ndjson` and so on.
+    """Make one day of NDJSON files, named `2025-12-21-part-0001.ndjson` and so on, and write each by name and content.
 
-    Args:
-        write: Called with the name and the content of each file, in order.
-        seed: The same seed and arguments give the same files.
-        total_bytes: Bytes of all files; a file ends with the last whole line that fits.
-        file_bytes: Bytes of each file but the last.
-        day: The day in names and time stamps, as `yyyy-mm-dd`.
-        flaws: Deliberate faults; none by default.
+    The same seed and arguments give the same files. Each but the last has `file_bytes`, up to its last whole line.
 
     Raises:
         ValueError: The flaws do not fit into the files.

@@ -12,11 +12,7 @@ from compactor.core.errors import OperatorError
 _HOST = "127.0.0.1"
 _END_SECONDS = 10.0  # it has nothing to finish, so it ends at once
 
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "demo",
-    "AWS_SECRET_ACCESS_KEY": "demo",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demo", "AWS_EC2_METADATA_DISABLED": "true"}
 """AWS clients require credentials; the emulator ignores them. These belong to no account."""
 
 

@@ -32,7 +32,7 @@ class Outcome:
 def read_outcome(app: App) -> Outcome:
     """Read the output from the ledger and the footers of the Parquet files."""
     manifests = list(app.ledger.manifests())
-    verification = app.verifier.verify(manifests, whole_dates=True)
+    verification = app.verifier().verify_all()
     outcomes = [app.ledger.state(key).outcome for key in manifests]
     commits = [outcome for outcome in outcomes if isinstance(outcome, Commit)]
     begun = min((commit.started_at for commit in commits), default=None)

@@ -88,6 +88,5 @@ class ProcessJob:
         if code is None:
             return JobRun(run_id, JobState.RUNNING, started_at, started_at)
         ended_at = self._ended.setdefault(run_id, datetime.now(UTC))
-        if code == 0:
-            return JobRun(run_id, JobState.SUCCEEDED, started_at, ended_at, ended_at, "")
-        return JobRun(run_id, JobState.FAILED, started_at, ended_at, ended_at, f"the process ended with {code}")
+        state, why = (JobState.FAILED, f"the process ended with {code}") if code else (JobState.SUCCEEDED, "")
+        return JobRun(run_id, state, started_at, ended_at, ended_at, why)

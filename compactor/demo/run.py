@@ -6,8 +6,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -20,7 +20,7 @@ from compactor.core.layout import Layout
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
-from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene, in_buckets, in_folder
+from compactor.demo.scene import BUCKETS, QUEUE, RAW_BUCKET, REGION, TABLE, Scene
 from compactor.wiring.app import App
 from compactor.wiring.remote_settings import settings_at
 
@@ -36,21 +36,17 @@ class Terminated(KeyboardInterrupt):
 
 
 def run_demo(total_bytes: int, folder: Path | None) -> bool:
-    """Run the demo.
+    """Run the demo with input of this size; returns whether the output holds exactly what the input held.
 
-    Args:
-        total_bytes: Size of the input to make.
-        folder: A new or empty folder for all files; None for an AWS emulator that leaves nothing behind.
-
-    Returns:
-        Whether the output holds exactly what the input held.
+    All files go to the folder, which is new or empty; without one, to an AWS emulator that leaves nothing behind.
 
     Raises:
         SettingsError: The folder is not empty.
         CompactorError: A command failed.
     """
     with ExitStack() as stack:
-        stack.enter_context(_sigterm_as_interrupt())
+        # SIGTERM ends the demo, and all that it has started, as Ctrl-C does.
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _terminate))
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
         scene, environment = _scene(stack, total_bytes, folder)
         config = scene.write_settings((folder or work) / "demo.toml")
@@ -82,7 +78,8 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Sce
         if folder.exists() and any(folder.iterdir()):
             raise SettingsError([f"--local: {folder} is not empty -> expected a new or empty folder"])
         folder.mkdir(parents=True, exist_ok=True)
-        return in_folder(folder.resolve(), total_bytes), environment
+        home = folder.resolve()
+        return Scene(f"{home}/raw/", f"{home}/lake/", total_bytes), environment
     click.echo("Starting a local AWS emulator ...")
     url = stack.enter_context(local_aws())
     os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
@@ -94,7 +91,7 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Sce
     queue_url = local_setup.make_event_queue(QUEUE, RAW_BUCKET, region=REGION, endpoint_url=url)
     environment.pop("AWS_PROFILE", None)
     environment |= {**CREDENTIALS, "AWS_REGION": REGION, "COMPACTOR_AWS__ENDPOINT_URL": url}
-    return in_buckets(url, queue_url, total_bytes), environment
+    return Scene(f"s3://{RAW_BUCKET}/", "s3://lake/", total_bytes, url, queue_url), environment
 
 
 def _by_commands(scene: Scene, environment: Mapping[str, str]) -> float:
@@ -140,18 +137,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end the demo, and all that it has started, as Ctrl-C does."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise Terminated
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
+def _terminate(_number: int, _frame: object) -> None:
+    raise Terminated
 
 
 def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> None:

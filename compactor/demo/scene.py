@@ -25,43 +25,30 @@ _FILES_PER_BAD_LINE = 50  # of each kind: most files have none, as with real pro
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a demo takes place. Local folders have neither an AWS emulator nor a queue of S3 events.
+    """Where a demo takes place. Local folders have neither an AWS emulator nor a queue of S3 events."""
 
-    Attributes:
-        raw: The folder of the input; it ends with `/`.
-        lake: The folder of everything else; it ends with `/`.
-        total_bytes: Size of the input before compression.
-    """
-
-    raw: str
-    lake: str
-    endpoint_url: str
-    queue_url: str
-    total_bytes: int
+    raw: str  # the folder of the input; it ends with `/`
+    lake: str  # the folder of everything else; it ends with `/`
+    total_bytes: int  # size of the input before compression
+    endpoint_url: str = ""
+    queue_url: str = ""
 
     def settings_toml(self) -> str:
         """The settings file. A small demo has small manifests and files, so that there are several of each."""
         is_large, is_on_aws = self.total_bytes >= _LARGE_BYTES, bool(self.endpoint_url)
+        manifest_bytes = 512 * MIB if is_large else max(self.total_bytes // _SMALL_MANIFESTS, FILE_BYTES)
+        claims, region, sink = (TABLE, REGION, "cloudwatch") if is_on_aws else ("", "", "none")
+        names = {"manifests": "manifests", "output": "events", "state": "state"}
         return toml_of(
             {
-                "paths": {
-                    "manifests": f"{self.lake}manifests",
-                    "output": f"{self.lake}events",
-                    "state": f"{self.lake}state",
-                },
+                "paths": {key: f"{self.lake}{name}" for key, name in names.items()},
                 "input": {"allowed_prefixes": [self.raw]},
                 "schema": {"metadata_columns": ["_source_file", "_processed_at", "_manifest_id"]},
                 "output": {"target_file_bytes": 128 * MIB if is_large else 8 * MIB},
-                "builder": {
-                    "claims": TABLE if is_on_aws else "",
-                    "target_manifest_bytes": 512 * MIB
-                    if is_large
-                    else max(self.total_bytes // _SMALL_MANIFESTS, FILE_BYTES),
-                    "max_wait_seconds": 1,
-                },
+                "builder": {"claims": claims, "target_manifest_bytes": manifest_bytes, "max_wait_seconds": 1},
                 "control": {"queue_url": self.queue_url, "backoff_first_seconds": 2},
-                "aws": {"region": REGION if is_on_aws else "", "endpoint_url": self.endpoint_url},
-                "metrics": {"environment": "demo", "sink": "cloudwatch" if is_on_aws else "none"},
+                "aws": {"region": region, "endpoint_url": self.endpoint_url},
+                "metrics": {"environment": "demo", "sink": sink},
                 "spark": {"master": "local[*]"},
             }
         )
@@ -78,21 +65,7 @@ class Scene:
     def write_events(self, store: ObjectStore) -> DayCounts:
         """Write the input: bad lines of every kind, compressed files, and a key that only the last line has."""
         files = -(-self.total_bytes // FILE_BYTES)
-        flaws = Flaws(
-            bad_lines_of_each_kind=max(2, files // _FILES_PER_BAD_LINE),
-            gzip_files=files // _FILES_PER_COMPRESSED,
-            late_key=True,
-        )
+        flaws = Flaws(max(2, files // _FILES_PER_BAD_LINE), gzip_files=files // _FILES_PER_COMPRESSED, late_key=True)
         return write_day(
             lambda name, data: store.put(self.raw + name, data), seed=_SEED, total_bytes=self.total_bytes, flaws=flaws
         )
-
-
-def in_folder(folder: Path, total_bytes: int) -> Scene:
-    """A scene in local folders."""
-    return Scene(raw=f"{folder}/raw/", lake=f"{folder}/lake/", endpoint_url="", queue_url="", total_bytes=total_bytes)
-
-
-def in_buckets(endpoint_url: str, queue_url: str, total_bytes: int) -> Scene:
-    """A scene on the AWS emulator."""
-    return Scene(f"s3://{RAW_BUCKET}/", "s3://lake/", endpoint_url, queue_url, total_bytes)

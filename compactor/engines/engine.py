@@ -7,10 +7,23 @@ from typing import Literal, Protocol
 
 from compactor.core.manifest import Manifest
 from compactor.core.records import FileReport
+from compactor.ndjson.file_walk import OnChangedFile
+from compactor.ndjson.lines import Limits
 from compactor.schema.schema import SchemaVersion
 
 EngineName = Literal["native", "spark"]
 """The names of the engines in settings and ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRules:
+    """The settings of an engine."""
+
+    limits: Limits
+    on_changed_file: OnChangedFile
+    metadata_columns: tuple[str, ...]
+    target_file_bytes: int
+    compression: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,11 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.packing import spread
 from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinResult, BinTask
-from compactor.engines.engine import Staged, StageRequest
+from compactor.engines.engine import EngineRules, Staged, StageRequest
 from compactor.engines.kernel import RowPlan
 from compactor.engines.written_bins import BinInput, WrittenBin, all_keys, missing_keys, new_keys, staged
 from compactor.ledger.sizing import planned_files
-from compactor.ndjson.file_walk import OnChangedFile
 from compactor.ndjson.inspection import check_keys
-from compactor.ndjson.lines import Limits
 from compactor.schema.schema import SchemaVersion
 
 ROUNDS = 4
@@ -50,17 +48,6 @@ class BinWorkers(Protocol):
         """Whether the workers can run tasks. Never raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class NativeRules:
-    """The settings of the engine."""
-
-    limits: Limits
-    on_changed_file: OnChangedFile
-    metadata_columns: tuple[str, ...]
-    target_file_bytes: int
-    compression: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeEngine:
     """Stages manifests in one pass over their bytes.
@@ -70,12 +57,9 @@ class NativeEngine:
     """
 
     workers: BinWorkers
-    rules: NativeRules
+    rules: EngineRules
     store: ObjectStore
-
-    @property
-    def name(self) -> str:
-        return "native"
+    name = "native"
 
     def is_healthy(self) -> bool:
         return self.workers.are_healthy()

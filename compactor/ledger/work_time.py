@@ -8,13 +8,18 @@ from compactor.core.records import Accepted, Commit, FileStatus, RecentCommit
 
 def covered_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:
     """The total length of the union of some spans of time."""
-    covered = timedelta()
-    end_so_far: datetime | None = None
+    return sum((end - start for start, end in merged_spans(spans)), timedelta()).total_seconds()
+
+
+def merged_spans(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """The union of some spans of time, as spans in order that do not touch. One that ends before it starts is none."""
+    merged: list[tuple[datetime, datetime]] = []
     for start, end in sorted(spans):
-        from_here = start if end_so_far is None else max(start, end_so_far)
-        covered += max(end - from_here, timedelta())
-        end_so_far = end if end_so_far is None else max(end, end_so_far)
-    return covered.total_seconds()
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif end > start:
+            merged.append((start, end))
+    return merged
 
 
 def work_spans(commits: Iterable[RecentCommit]) -> list[tuple[datetime, datetime]]:

@@ -15,11 +15,11 @@ from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 REASONS = {
     "invalid_utf8": "the line is not valid UTF-8",
     "invalid_json": "the line is not exactly one JSON value",
-    "too_deep": "arrays and objects are nested more than 1024 levels deep",
+    "too_deep": "arrays and objects are nested more than 1,024 levels deep",
     "not_an_object": "the line is a JSON value, but not an object",
-    "key_too_long": "a top-level key has more than 10,000 characters, so that it can name no column",
+    "key_too_long": "a top-level key has more than 10,000 characters",
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
-    "parsers_disagree": "the JSON reader of the engine could not read what inspection accepted",
+    "parsers_disagree": "Spark and inspection read the line differently",
 }
 """The reasons for which a line is rejected, with their meaning."""
 

@@ -1,65 +1,13 @@
-"""The control plane's policy: values of the `[control]` settings. No I/O."""
+"""The control plane's policy: the `[control]` settings and what follows from them alone. No I/O."""
 
-import re
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Self
 
-Mode = Literal["always", "on_work", "never"]
-
-RESTART_WITHIN_SECONDS = 3 * 3600
-"""Glue restarts a streaming job within three hours of the window's start [Glue developer guide]."""
-
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_WINDOW = re.compile(rf"(?P<day>{'|'.join(_DAYS)}):(?P<hour>[01]?\d|2[0-3])")
-_WEEK_SECONDS = 7 * 86_400
+from compactor.settings.maintenance_window import MaintenanceWindow
+from compactor.settings.sections import Control
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceWindow:
-    """The weekly maintenance window in which Glue may restart a streaming job; it starts at a full hour in UTC."""
-
-    weekday: int  # 0 for Monday
-    hour: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse a window in Glue's notation, such as `Sun:10`.
-
-        Raises:
-            ValueError: The text is not a window.
-        """
-        found = _WINDOW.fullmatch(text)
-        if found is None:
-            raise ValueError("a day and an hour in UTC as Glue writes them, such as Sun:10, or empty")
-        return cls(_DAYS.index(found["day"]), int(found["hour"]))
-
-    def covers(self, moment: datetime) -> bool:
-        """Whether Glue may be restarting the job at this moment, which is in UTC."""
-        since_monday = moment.weekday() * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
-        start = self.weekday * 86_400 + self.hour * 3600
-        return (since_monday - start) % _WEEK_SECONDS < RESTART_WITHIN_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The policy. Each field is a key of the section `control`, whose description says what it means."""
-
-    mode: Mode = "always"
-    sla_seconds: float = 900
-    start_grace_seconds: float = 600
-    hang_seconds: float = 300
-    stall_seconds: float = 3600
-    drain_seconds: float = 900
-    expired_grace_seconds: float = 600
-    backoff_first_seconds: float = 60
-    backoff_longest_seconds: float = 900
-    breaker_failures: int = 5
-    breaker_window_seconds: float = 3600
-    breaker_cooldown_seconds: float = 3600
-    idle_stop_seconds: float = 1800
-    backlog_start_manifests: int = 1
-    maintenance_window: MaintenanceWindow | None = None
+class Policy(Control):
+    """The section `control`, with the conclusions that need nothing else."""
 
     @property
     def proven_seconds(self) -> float:
@@ -73,4 +21,4 @@ class Policy:
 
     def is_maintenance(self, moment: datetime) -> bool:
         """Whether Glue may be restarting the job at this moment."""
-        return self.maintenance_window is not None and self.maintenance_window.covers(moment)
+        return bool(self.maintenance_window) and MaintenanceWindow.parse(self.maintenance_window).covers(moment)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
-from compactor.settings.validation import ENV_PREFIX, ENV_SEPARATOR, Expected
+from compactor.settings.validation import Expected
 
 UNITS = ("bytes", "seconds", "days", "manifests", "columns", "attempts", "failures")
 """Units of numbers. The name of a numeric key contains one of these words."""
@@ -19,11 +19,6 @@ def default_of(field: FieldInfo) -> Any:
     return field.get_default(call_default_factory=True)
 
 
-def environment_name(section: str, key: str) -> str:
-    """The environment variable that overrides a key."""
-    return f"{ENV_PREFIX}{section.upper()}{ENV_SEPARATOR}{key.upper()}"
-
-
 def unit(key: str, field: FieldInfo) -> str:
     """The unit of a numeric key, taken from its name; empty for other keys."""
     if field.annotation not in {int, float}:
@@ -32,17 +27,15 @@ def unit(key: str, field: FieldInfo) -> str:
 
 
 def type_in_words(key: str, field: FieldInfo) -> str:
-    """Type, choices and bounds of a key, such as `whole number, 1 to 1,000` or `> 0, up to 316,224,000 (10 years)`."""
+    """Type, choices and bounds of a key, such as `1 to 1,000` or `> 0, up to 316,224,000 (10 years)`."""
     said = next((each.words for each in field.metadata if isinstance(each, Expected)), None)
     kind: Any = typing.get_origin(field.annotation) or field.annotation
     if kind is Literal:
-        return _either([f"`{choice}`" for choice in typing.get_args(field.annotation)])
+        *choices, last = (f"`{choice}`" for choice in typing.get_args(field.annotation))
+        return f"{', '.join(choices)} or {last}"
     if kind in {int, float}:
-        bounds = _bounds(key, field)
-        return f"whole number, {bounds}" if kind is int else bounds
-    if said is None:
-        return "text"
-    return f"text: {said}" if kind is str else said
+        return _bounds(key, field)
+    return said or "text"
 
 
 def comment(key: str, field: FieldInfo, value: Any) -> str:
@@ -67,14 +60,6 @@ def _bounds(key: str, field: FieldInfo) -> str:
         name: binary_size(bound) if unit(key, field) == "bytes" and bound > 1 else f"{bound:,}"
         for name, bound in found.items()
     }
-    highest = shown["le"] + _years(key, field, found["le"])
+    years = found["le"] / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
+    highest = shown["le"] + (f" ({years:g} years)" if years >= 1 else "")
     return f"{shown['ge']} to {highest}" if "ge" in shown else f"> {shown['gt']}, up to {highest}"
-
-
-def _years(key: str, field: FieldInfo, bound: float) -> str:
-    years = bound / _YEAR_SECONDS if unit(key, field) == "seconds" else 0
-    return f" ({years:g} years)" if years >= 1 else ""
-
-
-def _either(choices: list[str]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"

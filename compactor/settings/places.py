@@ -16,9 +16,8 @@ EXPECTED = "s3://bucket/prefix, file:///folder or a path"
 def parse_place(text: str, *, any_name: bool = False) -> str:
     """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
-    Args:
-        text: `s3://bucket/prefix`, `file:///folder`, or a path; a relative one starts at the current working directory.
-        any_name: Take control characters and bytes that are not UTF-8, too: producers use them, settings cannot.
+    A relative path starts at the current working directory. With `any_name`, control characters and bytes that are not
+    UTF-8 are taken, too: producers use them, settings cannot.
 
     Raises:
         ValueError: The text does not name a folder. The message says what was expected.

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
 from compactor.settings import places, sections
-from compactor.settings.sections import SECTIONS
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
 
@@ -58,13 +57,15 @@ class Settings:
             )
 
 
-def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
-    """Read settings from a TOML file and the environment variables that override it.
+SECTIONS: dict[str, type[sections.Section]] = get_type_hints(Settings)
+"""The sections by name."""
 
-    Args:
-        path: The file; None to read only the variables.
-        env: Environment variables. `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or comma-separated, a
-            table as JSON, which replaces the whole table. Other variables are ignored.
+
+def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
+    """Read settings from a TOML file, if there is one, and the environment variables that override it.
+
+    `COMPACTOR_<SECTION>__<KEY>` overrides a key: a list as JSON or comma-separated, a table as JSON, which replaces the
+    whole table. Other variables are ignored.
 
     Raises:
         SettingsError: With all faults of the file, the variables and their combination.
@@ -98,14 +99,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    """Parse a settings file.
-
-    Args:
-        data: UTF-8 TOML.
-        where: Its place, for messages.
+    """Parse the bytes of a settings file; messages name it as `where`.
 
     Raises:
-        SettingsError: The bytes are not TOML.
+        SettingsError: The bytes are not TOML in UTF-8.
     """
     try:
         return tomllib.loads(data.decode())

@@ -21,17 +21,11 @@ _TITLE = "# Settings of the compactor. A commented key has its default; remove t
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The three answers, parsed.
+    """The three answers, parsed."""
 
-    Attributes:
-        inputs: Folders of the input.
-        output: Folder of the Parquet folders.
-        own: Folder in which manifests and state get a folder each.
-    """
-
-    inputs: tuple[str, ...]
-    output: str
-    own: str
+    inputs: tuple[str, ...]  # folders of the input
+    output: str  # folder of the Parquet folders
+    own: str  # folder in which manifests and state get a folder each
 
     @property
     def values(self) -> dict[str, object]:
@@ -70,12 +64,7 @@ def read_answers(inputs: Sequence[str], output: str, own: str) -> tuple[Answers 
 
 
 def read_answer(name: str, text: str, others: Mapping[str, str]) -> str:
-    """Parse one answer.
-
-    Args:
-        name: `input`, `output` or `state`.
-        text: The answer.
-        others: Valid places of earlier answers by name.
+    """Parse the answer for `input`, `output` or `state`; `others` are valid places of earlier answers by name.
 
     Raises:
         ValueError: The answer is invalid. The message says what was expected.

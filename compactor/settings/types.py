@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from compactor.core import layout
 from compactor.settings import places
-from compactor.settings.control_policy import MaintenanceWindow
+from compactor.settings.maintenance_window import MaintenanceWindow
 from compactor.settings.validation import Expected
 
 MIB = 1024 * 1024

@@ -45,29 +45,17 @@ class Expected:
 
 @dataclass(slots=True)
 class Source:
-    """Values as they were set, before validation.
+    """Values as they were set, before validation."""
 
-    Attributes:
-        values: Section → key → value.
-        origins: `section.key` → environment variable that set it.
-        faults: One line per fault found so far.
-    """
-
-    values: dict[str, dict[str, object]] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
+    values: dict[str, dict[str, object]] = field(default_factory=dict)  # section → key → value
+    origins: dict[str, str] = field(default_factory=dict)  # `section.key` → environment variable that set it
+    faults: list[str] = field(default_factory=list)  # one line per fault found so far
 
     def fault(self, key: str, value: object, expected: str) -> None:
         """Record an invalid value."""
-        self.faults.append(f"{key}: {shown(value)}{self._origin(key)} -> expected {expected}")
-
-    def missing(self, key: str, expected: str) -> None:
-        """Record a missing key that has no default."""
-        self.faults.append(f"{key}: not set -> expected {expected}")
-
-    def _origin(self, key: str) -> str:
         variable = self.origins.get(key.partition("[")[0])
-        return f" (from {variable})" if variable else ""
+        origin = f" (from {variable})" if variable else ""
+        self.faults.append(f"{key}: {shown(value)}{origin} -> expected {expected}")
 
 
 def read_document(document: Mapping[str, object], sections: Sections) -> Source:
@@ -140,7 +128,7 @@ def _note(name: str, model: type[BaseModel], error: ErrorDetails, source: Source
     key, *inner = [part for part in error["loc"] if part != "[key]"]
     path = f"{name}.{key}" + "".join(f"[{_name(part)}]" for part in inner)
     if error["type"] == "missing":
-        source.missing(path, expected_words(model.model_fields[str(key)]))
+        source.faults.append(f"{path}: not set -> expected {expected_words(model.model_fields[str(key)])}")
     else:
         template = _EXPECTED.get(error["type"])
         words = template.format(**error.get("ctx", {})) if template else error["msg"]

@@ -13,11 +13,8 @@ def described(error: BaseException, *, max_characters: int = MAX_CHARACTERS) -> 
     """Describe an error without quoting data.
 
     The compactor's own messages quote no data. Other libraries quote the value they failed on, as in `invalid literal
-    for int() with base 10: '4111 1111'`, so their errors are described by type and place only.
-
-    Args:
-        error: Any exception.
-        max_characters: Longer texts are truncated.
+    for int() with base 10: '4111 1111'`, so their errors are described by type and place only. Longer texts are
+    truncated.
     """
     if isinstance(error, CompactorError | EngineFailed):
         text = str(error)

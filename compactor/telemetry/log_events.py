@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -56,22 +57,17 @@ EventName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One kind of event.
+    """One kind of event. A call passes exactly its fields; every warning and every error has a next action."""
 
-    Attributes:
-        name: As `noun.past_participle`.
-        level: Severity.
-        meaning: What happened.
-        fields: The meaning of each field by its name. A call passes exactly these fields.
-        next_move: The next action; every warning and every error has one.
-    """
-
-    name: EventName
     level: Level
-    meaning: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    meaning: str  # what happened
+    fields: Mapping[str, str] = field(default_factory=dict)  # the meaning of each field by its name
     next_move: str = ""
 
+
+_info = partial(LogEvent, "info")
+_warning = partial(LogEvent, "warning")
+_error = partial(LogEvent, "error")
 
 COMMON_FIELDS = {
     "time": "UTC, ISO 8601",
@@ -83,33 +79,26 @@ COMMON_FIELDS = {
 }
 """Fields that the log adds to every event."""
 
-OF_THE_ERROR = "the next action of the error's class"
+OF_THE_ERROR = "the next action of the error"
 """The next action of events that report errors of several classes, each of which has its own."""
 
 _MANIFEST = "manifest"
 _ERROR = "error"
-_NO_NEED = "none; if it repeats, check what the error names"
+_NO_NEED = "none, unless it repeats"
 
-_OF_THE_JOB = (
-    LogEvent(
-        "job.started",
-        "info",
+CATALOGUE: Mapping[EventName, LogEvent] = {
+    # The job.
+    "job.started": _info(
         "the job started on Glue",
-        {"config": "place of the settings file", "overridden": "settings that the job arguments override"},
+        {"config": "settings file", "overridden": "settings that job arguments override"},
     ),
-    LogEvent("job.failed", "error", "the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
-    LogEvent(
-        "recovery.started", "info", "the run resumes manifests of earlier runs", {"open_manifests": "number of them"}
-    ),
-    LogEvent(
-        "manifests.unseen_by_stream",
-        "info",
-        "the watched prefix holds manifests that Spark's file source does not deliver; the job processes them now",
+    "job.failed": _error("the job on Glue failed", {"error": _ERROR}, OF_THE_ERROR),
+    "recovery.started": _info("the run resumes manifests of earlier runs", {"open_manifests": "number of them"}),
+    "manifests.unseen_by_stream": _info(
+        "the job processes manifests that Spark's file source does not deliver",
         {"manifests": "number of them"},
     ),
-    LogEvent(
-        "batch.finished",
-        "info",
+    "batch.finished": _info(
         "a micro-batch finished",
         {
             "manifests": "manifests that finished",
@@ -118,41 +107,27 @@ _OF_THE_JOB = (
             "seconds": "duration",
         },
     ),
-    LogEvent(
-        "stream.restarting",
-        "warning",
-        "a batch or the stream failed; the stream restarts after a pause",
+    "stream.restarting": _warning(
+        "a batch or the stream failed; the stream restarts",
         {"failures": "consecutive failures", "pause_seconds": "length of the pause", "error": _ERROR},
-        "none if it recovers; else read the preceding manifest.failed",
+        "none if it recovers; else read manifest.failed",
     ),
-    LogEvent("run.asked_to_stop", "info", "a stop request told the run to end after its batch"),
-    LogEvent(
-        "run.heartbeat_failed",
-        "warning",
-        "the run could not write its heartbeat; other runs may consider it dead, which costs at most one attempt",
+    "run.asked_to_stop": _info("a stop request told the run to end after its batch"),
+    "run.heartbeat_failed": _warning(
+        "the run could not write its heartbeat; another run may consider it dead",
         {"error": _ERROR},
         _NO_NEED,
     ),
-    LogEvent(
-        "run.heartbeat_left",
-        "warning",
-        "the run ended but could not delete its heartbeat; a later run deletes it",
-        {"error": _ERROR},
-        _NO_NEED,
+    "run.heartbeat_left": _warning(
+        "the run ended but could not delete its heartbeat; a later run deletes it", {"error": _ERROR}, _NO_NEED
     ),
-    LogEvent(
-        "command.failed",
-        "error",
+    "command.failed": _error(
         "a command or the job hit an unexpected error",
-        {"command": "name of the command", "error": _ERROR},
-        "run it again; nothing was lost. If it returns, report it with its traceback",
+        {"command": "its name", "error": _ERROR},
+        "run it again; nothing was lost. If it fails again, report the traceback",
     ),
-)
-
-_OF_MANIFESTS = (
-    LogEvent(
-        "manifest.committed",
-        "info",
+    # Manifests.
+    "manifest.committed": _info(
         "a manifest was committed and its rows are visible",
         {
             "manifest_id": _MANIFEST,
@@ -165,70 +140,42 @@ _OF_MANIFESTS = (
             "seconds": "from the attempt's start to its commit",
         },
     ),
-    LogEvent(
-        "manifest.dead_lettered",
-        "warning",
+    "manifest.dead_lettered": _warning(
         "a manifest became a dead letter; none of its rows are in the output",
         {"manifest_id": _MANIFEST, "reason": "one of `manifest.REASONS`", "message": "what was wrong, and where"},
-        "fix what the message names, then run `compactor redrive manifests`",
+        "fix what the message names; `compactor redrive manifests`",
     ),
-    LogEvent(
-        "manifest.failed",
-        "error",
-        "an attempt at a manifest failed; the job retries it and makes it a dead letter once its attempts run out",
+    "manifest.failed": _error(
+        "an attempt failed; the job retries, and after stream.max_attempts makes the manifest a dead letter",
         {"manifest_id": _MANIFEST, "error": _ERROR},
-        "none if the next attempt works; else fix what the error names before the attempts run out",
+        "if the next attempt fails too, fix what the error names",
     ),
-    LogEvent(
-        "manifest.stuck",
-        "error",
-        "a manifest needs an operator; it stays as it is, and the job goes on with the others",
+    "manifest.stuck": _error(
+        "a manifest needs an operator; the job continues with the others",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         OF_THE_ERROR,
     ),
-    LogEvent(
-        "commit.not_remembered",
-        "warning",
-        "the summary of a commit could not be saved, so sizing does not learn from it; the commit holds",
+    "commit.not_remembered": _warning(
+        "the run could not save the summary of a commit for sizing; the commit is valid",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         _NO_NEED,
     ),
-)
-
-_OF_RETENTION = (
-    LogEvent(
-        "orphans.swept", "info", "staging and checkpoints of dead runs were deleted", {"removed": "objects by kind"}
+    # Retention.
+    "orphans.swept": _info("staging and checkpoints of dead runs were deleted", {"removed": "objects by kind"}),
+    "checkpoints.kept": _warning(
+        "the run could not delete its own checkpoints; a later run deletes them", {"error": _ERROR}, _NO_NEED
     ),
-    LogEvent(
-        "checkpoints.kept",
-        "warning",
-        "the run could not delete its own checkpoints; a later run deletes them",
-        {"error": _ERROR},
-        _NO_NEED,
-    ),
-    LogEvent(
-        "retention.finished",
-        "info",
+    "retention.finished": _info(
         "the daily clean-up finished",
-        {
-            "removed": "deleted objects by kind",
-            "removed_bytes": "their size",
-            "kept": "kept objects by reason",
-        },
+        {"removed": "deleted objects by kind", "removed_bytes": "their size", "kept": "kept objects by reason"},
     ),
-    LogEvent(
-        "retention.failed",
-        "warning",
-        "the daily clean-up failed; the job retries it later",
+    "retention.failed": _warning(
+        "the daily clean-up failed; the job retries",
         {"error": _ERROR},
-        "none; if it fails for days, fix what the error names and run `compactor clean`",
+        "if it fails for days, fix what the error names; `compactor clean`",
     ),
-)
-
-_OF_BUILDING = (
-    LogEvent(
-        "messages.built",
-        "info",
+    # Planning, building and sealing.
+    "messages.built": _info(
         "the builder processed a batch of S3 events",
         {
             "messages": "messages received",
@@ -240,67 +187,48 @@ _OF_BUILDING = (
             "failed": "messages returned to the queue",
         },
     ),
-    LogEvent(
-        "message.unreadable",
-        "error",
+    "message.unreadable": _error(
         "a message is not an S3 event; SQS moves it to the dead-letter queue",
         {"message_id": "SQS message id", "error": _ERROR},
-        "read it in the dead-letter queue, fix the sender, and move it back if it announces files",
+        "read it there and fix the sender; move it back if it announces files",
     ),
-    LogEvent(
-        "group.not_built",
-        "warning",
-        "a manifest could not be built; its messages return to the queue",
+    "group.not_built": _warning(
+        "the builder could not build a manifest; its messages return to the queue",
         {"manifest_id": _MANIFEST, "files": "files in it", "error": _ERROR},
         _NO_NEED,
     ),
-    LogEvent(
-        "files.held",
-        "warning",
-        "another builder call holds claims on files but has not written their manifest yet; the queue "
-        "redelivers their messages",
-        {"files": "number of them", "first": "first of them", "until": "when the last claim expires"},
-        "none; if it continues after that time, check why the builder dies or times out",
+    "files.held": _warning(
+        "another builder call holds claims on files; the queue redelivers the messages",
+        {"files": "number of them", "first": "first of them", "until": "end of the last lease"},
+        "none until then; later, check why the builder dies or times out",
     ),
-    LogEvent(
-        "planning.waiting",
-        "info",
+    "planning.waiting": _info(
         "`compactor compact` waits before it plans",
         {"waiting_for": "files still being written, or another planner", "seconds": "length of the wait"},
     ),
-    LogEvent(
-        "parts.sealed",
-        "info",
+    "parts.sealed": _info(
         "the sealer processed the pending parts",
         {
             "manifests": "manifests written",
             "sealed_parts": "parts sealed into them",
             "waiting_parts": "parts still waiting",
-            "oldest_seconds": "age of the oldest waiting part",
-            "discarded_parts": "parts whose files another planner took over",
+            "oldest_seconds": "age of the oldest one",
+            "discarded_parts": "parts whose files another planner has",
             "unreadable_parts": "objects that are not parts",
         },
     ),
-    LogEvent(
-        "part.unreadable",
-        "error",
+    "part.unreadable": _error(
         "an object among the pending parts cannot be read; its files wait",
         {"uri": "URI of the object", "error": _ERROR},
-        "restore an earlier version; or delete it and run `compactor plan` to claim its files again",
+        "restore an earlier version; or delete it, then `compactor plan`",
     ),
-    LogEvent(
-        "group.not_sealed",
-        "warning",
-        "parts could not be sealed into a manifest; the next sealer call retries",
+    "group.not_sealed": _warning(
+        "the sealer could not seal parts; its next call retries",
         {"date": "date of the files", "parts": "number of parts", "error": _ERROR},
         _NO_NEED,
     ),
-)
-
-_OF_REDRIVING = (
-    LogEvent(
-        "manifest.redriven",
-        "info",
+    # Redriving.
+    "manifest.redriven": _info(
         "a redrive wrote a new manifest",
         {
             "source": "original manifest",
@@ -309,114 +237,68 @@ _OF_REDRIVING = (
             "counts": "redriven files or lines by reason",
         },
     ),
-    LogEvent(
-        "redrive.healed",
-        "info",
-        "the manifest of an interrupted redrive was written now",
+    "redrive.healed": _info(
+        "a redrive wrote the manifest of an interrupted redrive",
         {"manifest_id": _MANIFEST, "source": "original manifest"},
     ),
-    LogEvent(
-        "redrive.refused",
-        "warning",
+    "redrive.refused": _warning(
         "a manifest, file or line cannot be redriven",
         {"manifest_id": _MANIFEST, "uri": "URI of the file; empty for all files", "why": "reason"},
-        "fix what the reason names, then redrive again",
+        "fix what `why` names; redrive",
     ),
-)
-
-_OF_THE_CONTROL_PLANE = (
-    LogEvent(
-        "control.decided",
-        "info",
+    # The control plane.
+    "control.decided": _info(
         "the control plane decided on an action",
         {"kind": "kind of action", "about": "what it acts on", "reason": "reason in words"},
     ),
-    LogEvent("control.runs_already", "info", "the job runs already; one run is enough"),
-    LogEvent("control.other_job", "info", "a Glue event named another job", {"job": "name of that job"}),
-    LogEvent(
-        "control.action_failed",
-        "warning",
-        "an action failed; the next check decides again",
-        {"kind": "kind of action", "error": _ERROR},
-        _NO_NEED,
+    "control.runs_already": _info("the job runs already; one run is enough"),
+    "control.other_job": _info("a Glue event named another job", {"job": "its name"}),
+    "control.action_failed": _warning(
+        "an action failed; the next check decides again", {"kind": "kind of action", "error": _ERROR}, _NO_NEED
     ),
-    LogEvent(
-        "control.source_unknown",
-        "warning",
-        "a source could not be read; its value counts as unknown, never as zero",
-        {"source": "name of the source", "error": _ERROR},
-        "none if it passes; else check the settings and whether the control plane's role may read it",
+    "control.source_unknown": _warning(
+        "the control plane could not read a source; its value counts as unknown",
+        {"source": "its name", "error": _ERROR},
+        "if it repeats, check the settings and the control plane's role",
     ),
-    LogEvent(
-        "control.notices_unread",
-        "warning",
-        "the last notifications could not be read; only actions are notified",
+    "control.notices_unread": _warning(
+        "the control plane could not read its last notifications; it notifies of actions only",
         {"error": _ERROR},
         _NO_NEED,
     ),
-    LogEvent(
-        "control.not_told",
-        "warning",
-        "a notification could not be sent; the next check retries",
+    "control.not_told": _warning(
+        "the control plane could not send a notification; the next check retries",
         {"error": _ERROR},
-        "check control.topic_arn and whether the control plane's role may publish to it",
+        "check control.topic_arn and the control plane's role",
     ),
-)
-
-_OF_METRICS = (
-    LogEvent(
-        "metrics.emitted",
-        "info",
-        'metrics, where metrics.sink is "log"',
-        {"namespace": "metrics namespace", "values": "values by metric name"},
+    # Metrics.
+    "metrics.emitted": _info(
+        'metrics, where metrics.sink is "log"', {"namespace": "metrics namespace", "values": "values by metric name"}
     ),
-    LogEvent(
-        "metrics.not_sent",
-        "warning",
-        "CloudWatch did not accept metrics; they are sent again unless it refused them",
+    "metrics.not_sent": _warning(
+        "CloudWatch did not accept metrics; the sender retries unless it refused them",
         {"metrics": "number of metrics", "refused": "true if a retry cannot help", "error": _ERROR},
-        "none if it passes; else check whether the role may put metrics into this namespace",
+        "if it repeats, check that the role may put metrics",
     ),
-    LogEvent(
-        "metrics.not_flushed",
-        "warning",
-        "metrics were still waiting when the time ran out",
+    "metrics.not_flushed": _warning(
+        "the time-out passed before all metrics were sent",
         {"metrics": "number of metrics", "timeout_seconds": "length of the wait"},
-        "none if it passes; else read the preceding metrics.not_sent",
+        "read metrics.not_sent",
     ),
-    LogEvent(
-        "metrics.dropped",
-        "warning",
+    "metrics.dropped": _warning(
         "metrics were lost",
-        {"values": "values lost now", "of_all": "values lost since the process started"},
-        "read the preceding metrics.not_sent; graphs have gaps, the ledger has the figures",
+        {"values": "values lost now", "of_all": "values lost by this process"},
+        "read metrics.not_sent; the ledger has the figures",
     ),
-    LogEvent(
-        "metrics.unfit",
-        "warning",
-        "values that are not numbers or not in the catalogue were skipped",
+    "metrics.unfit": _warning(
+        "values were skipped: not numbers, or not in the catalogue",
         {"values": "skipped values by metric name"},
-        "report it as a bug; graphs have gaps, the ledger has the figures",
+        "report a bug",
     ),
-    LogEvent(
-        "metrics.not_understood",
-        "warning",
+    "metrics.not_understood": _warning(
         "a set of metrics could not be read",
         {"error": _ERROR},
-        "report it as a bug; graphs have gaps, the ledger has the figures",
+        "report a bug",
     ),
-)
-
-CATALOGUE: Mapping[str, LogEvent] = {
-    event.name: event
-    for event in (
-        *_OF_THE_JOB,
-        *_OF_MANIFESTS,
-        *_OF_RETENTION,
-        *_OF_BUILDING,
-        *_OF_REDRIVING,
-        *_OF_THE_CONTROL_PLANE,
-        *_OF_METRICS,
-    )
 }
-"""All events by name."""
+"""All events by name, as `noun.past_participle`."""

@@ -23,12 +23,10 @@ _OF_THIS_RUN: dict[str, str] = {}
 
 
 def log_event(event: EventName, /, **fields: Any) -> None:
-    """Log one event of the catalogue. An unknown event or value is logged too: a log line must not fail a batch.
+    """Log one event of the catalogue, which gives its level, fields and next action.
 
-    Args:
-        event: Name of the event; the catalogue gives its level and next action.
-        fields: The fields that the catalogue lists. Pass errors as exceptions: they are described without data.
-            Values that JSON cannot represent are logged as text.
+    Pass errors as exceptions: they are described without data. An unknown event, or a value that JSON cannot represent,
+    is logged too: a log line must not fail a batch.
     """
     known = CATALOGUE.get(event)
     level = known.level if known else "warning"

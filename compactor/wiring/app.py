@@ -28,11 +28,7 @@ from compactor.wiring.engine_components import EngineComponents
 class App(EngineComponents):
     """All components of one process.
 
-    Args:
-        settings: All settings.
-        on_crash_point: Called at each crash point of each manifest.
-        on_result: Called when a manifest has ended.
-        leave_others: Leave manifests of other sources to their planners, as `Intake` has it.
+    `on_result` is called when a manifest has ended. `leave_others` leaves manifests of other sources to their planners.
     """
 
     def __init__(
@@ -70,13 +66,22 @@ class App(EngineComponents):
             SettingsError: The schema file has faults or contradicts the recorded schema. Spark was not started.
         """
         self.job_registry.check_declared()
-        return self.service_on(self.engine(), self._spark_source())
+        engine = self.engine()
+        from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
+
+        starts = itertools.count(1)
+        stream = self.settings.stream
+        source = SparkManifestSource(
+            session=self.spark,
+            manifests=self.layout.manifests_folder,
+            new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
+            max_manifests_per_trigger=stream.max_manifests_per_trigger,
+            trigger_interval_seconds=stream.trigger_interval_seconds,
+        )
+        return self.service_on(engine, source)
 
     def threaded_service(self, threads: int) -> Service:
-        """Make the job without Spark: the native engine in threads of this process.
-
-        Args:
-            threads: How many output files are written at once.
+        """Make the job without Spark: the native engine in threads of this process, each of which writes one file.
 
         Raises:
             SettingsError: The schema file has faults or contradicts the recorded schema.
@@ -142,17 +147,4 @@ class App(EngineComponents):
             compactor=compactor,
             manifests_in_flight=rules.manifests_in_flight,
             on_result=self.on_result,
-        )
-
-    def _spark_source(self) -> ManifestSource:
-        from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
-
-        starts = itertools.count(1)
-        stream = self.settings.stream
-        return SparkManifestSource(
-            session=self.spark,
-            manifests=self.layout.manifests_folder,
-            new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
-            max_manifests_per_trigger=stream.max_manifests_per_trigger,
-            trigger_interval_seconds=stream.trigger_interval_seconds,
         )

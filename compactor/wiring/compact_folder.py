@@ -99,10 +99,9 @@ def _toml(document: Document) -> bytes:
 
 
 def check_folders(paths: CompactPaths) -> None:
-    """Check that the source is a folder and that the others can be written. S3 is checked by using it.
+    """Check that the source is a folder and that the others can be written; a `SettingsError` has the first fault.
 
-    Raises:
-        SettingsError: With the first fault.
+    S3 is checked by using it.
     """
     source = paths.source
     if not is_s3(source) and not Path(source).is_dir():

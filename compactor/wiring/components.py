@@ -9,6 +9,7 @@ from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.adapters.stores import StoreSpec
+from compactor.control.ports import JobRuns, Notifier
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import Layout
 from compactor.core.ports import ClaimTable, Clock, MetricsSink, ObjectStore
@@ -24,11 +25,6 @@ from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 
 
-def new_run_id(clock: Clock) -> str:
-    """Make a unique id that sorts by time."""
-    return f"{clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-
-
 class Replacements(TypedDict, total=False):
     """Components to use in place of the system's clock and of what the settings name. None replaces nothing."""
 
@@ -36,6 +32,8 @@ class Replacements(TypedDict, total=False):
     store: ObjectStore | None
     claims: ClaimTable | None
     metrics: MetricsSink | None
+    job: JobRuns | None  # of the control plane, as the notifier
+    notifier: Notifier | None
 
 
 class Components:
@@ -52,7 +50,8 @@ class Components:
 
     @cached_property
     def run_id(self) -> str:
-        return new_run_id(self.clock)
+        """A unique id that sorts by time."""
+        return f"{self.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
 
     @cached_property
     def layout(self) -> Layout:
@@ -93,10 +92,9 @@ class Components:
         if builder.claims == JOURNAL_CLAIMS:
             return JournalClaims(self.store, self.layout.claims_folder)
         if builder.claims:
-            from compactor.adapters.aws import DynamoClaims, dynamodb_client  # noqa: PLC0415 - boto3 is slow to load
+            from compactor.adapters.aws.dynamo_claims import DynamoClaims  # noqa: PLC0415 - boto3 is slow to load
 
-            spec = self.store_spec
-            client = dynamodb_client(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds)
+            client = self.store_spec.client("dynamodb")
             return DynamoClaims(client=client, table=builder.claims, ttl_days=builder.claim_ttl_days)
         self.settings.require_claims()
         from compactor.adapters.local.sqlite_claims import SqliteClaims  # noqa: PLC0415 - only planning needs it

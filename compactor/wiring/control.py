@@ -1,52 +1,28 @@
 """Puts the control plane together from the settings."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, Unpack
+from typing import Any
 
 from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
 from compactor.control.ports import JobRuns, Notifier, Queue
-from compactor.settings.control_policy import MaintenanceWindow, Policy
-from compactor.settings.sections import Control
-from compactor.settings.settings import Settings
-from compactor.wiring.components import Components, Replacements
+from compactor.settings.control_policy import Policy
+from compactor.wiring.components import Components
 
 ATTEMPTS = 3
 """The most times that a request is sent: the next check, a minute later, repeats it anyway."""
+
+_client = lru_cache(maxsize=8)(StoreSpec.client)  # making one is slow
 
 LONGEST_TIMEOUT_SECONDS = 10.0
 """The longest wait for an answer, whatever the job may wait: a check has to end before the next one starts."""
 
 
-def policy_of(control: Control) -> Policy:
-    """The policy as set in section `control`."""
-    values: dict[str, Any] = control.model_dump(include={field.name for field in fields(Policy)})
-    window = values["maintenance_window"]
-    return Policy(**{**values, "maintenance_window": MaintenanceWindow.parse(window) if window else None})
-
-
 class ControlComponents(Components):
-    """The components of the control plane, made as they are needed. They have no state and may be kept between checks.
-
-    Arguments replace the Glue job, the SNS topic, and what `Components` would make from the settings.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        job: JobRuns | None = None,
-        notifier: Notifier | None = None,
-        **replacements: Unpack[Replacements],
-    ) -> None:
-        super().__init__(settings, **replacements)
-        if job is not None:
-            self.job = job
-        if notifier is not None:
-            self.notifier = notifier
+    """The components of the control plane, made as they are needed. They have no state and may be kept."""
 
     @cached_property
     def store_spec(self) -> StoreSpec:
@@ -55,7 +31,7 @@ class ControlComponents(Components):
 
     @cached_property
     def job(self) -> JobRuns:
-        from compactor.adapters.aws import GlueJob  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
         return GlueJob(client=self._client("glue"), name=self.settings.control.job_name)
 
@@ -64,7 +40,7 @@ class ControlComponents(Components):
         arn = self.settings.control.topic_arn
         if not arn:
             return None
-        from compactor.adapters.aws import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.sns_topic import SnsTopic  # noqa: PLC0415 - boto3 is slow to load
 
         return SnsTopic(client=self._client("sns"), arn=arn)
 
@@ -85,24 +61,17 @@ class ControlComponents(Components):
         """The control plane."""
         control = self.settings.control
         notices = Notices(notifier=self.notifier, store=self.store, uri=self.layout.notices, job_name=control.job_name)
+        policy = Policy(**control.model_dump())
         return ControlPlane(
-            sources=self.sources, policy=policy_of(control), notices=notices, metrics=self.metrics, clock=self.clock
+            sources=self.sources, policy=policy, notices=notices, metrics=self.metrics, clock=self.clock
         )
 
     def _queue(self, url: str) -> Queue | None:
         if not url:
             return None
-        from compactor.adapters.aws import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
+        from compactor.adapters.aws.sqs_queue import SqsQueue  # noqa: PLC0415 - boto3 is slow to load
 
         return SqsQueue(sqs=self._client("sqs"), cloudwatch=self._client("cloudwatch"), url=url)
 
     def _client(self, service: str) -> Any:
-        return _client(service, self.store_spec)
-
-
-@lru_cache(maxsize=8)
-def _client(service: str, spec: StoreSpec) -> Any:
-    """The client of this process for a service. Making one is slow."""
-    from compactor.adapters.aws import aws_client  # noqa: PLC0415 - boto3 is slow to load
-
-    return aws_client(service, spec.region, spec.endpoint_url, attempts=ATTEMPTS, timeout_seconds=spec.timeout_seconds)
+        return _client(replace(self.store_spec, attempts=ATTEMPTS), service)

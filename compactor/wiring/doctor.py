@@ -39,11 +39,8 @@ def examine(
 ) -> Iterator[Finding]:
     """Run all checks, and yield each finding as it is made.
 
-    Args:
-        settings: What is to work; None to check the machine alone.
-        config: Where the settings are from.
-        is_job_here: Whether the job is to run on this machine.
-        clock: The time of this machine; the system's if none is given.
+    Without settings only this machine is checked; it is not if the job runs elsewhere. `config` is the place of the
+    settings.
     """
     checks = _machine_checks(settings, os.environ) if is_job_here else []
     if settings is not None:
@@ -85,6 +82,6 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
     def account() -> Account:
         from compactor.adapters.aws.account import AwsAccount  # noqa: PLC0415 - boto3 is slow to load
 
-        return AwsAccount(spec.region, spec.endpoint_url, timeout_seconds=spec.timeout_seconds, attempts=ATTEMPTS)
+        return AwsAccount(spec)
 
     return Environment(account=account, store=RoutedStore(spec), clock=clock, trial_id=secrets.token_hex(4))

@@ -7,8 +7,8 @@ from typing import Any
 from compactor.adapters.local.native_kernel import is_installed
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
-from compactor.engines.engine import Engine, EngineName
-from compactor.engines.native_engine import BinWorkers, NativeEngine, NativeRules
+from compactor.engines.engine import Engine, EngineName, EngineRules
+from compactor.engines.native_engine import BinWorkers, NativeEngine
 from compactor.settings.sections import Convert
 from compactor.settings.spark_conf import master_is_given, spark_properties
 from compactor.wiring.operator_components import OperatorComponents
@@ -48,7 +48,19 @@ class EngineComponents(OperatorComponents):
         Raises:
             SettingsError: The settings name the native engine, and it is not installed.
         """
-        return self._native_engine() if self.engine_name == "native" else self._spark_engine()
+        if self.engine_name == "native":
+            from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
+
+            return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec))
+        from compactor.adapters.spark.engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(
+            session=self.spark,
+            store=self.store,
+            store_spec=self.store_spec,
+            rules=self.engine_rules,
+            discovery=self.settings.input.discovery,
+        )
 
     @cached_property
     def engine_name(self) -> EngineName:
@@ -60,40 +72,17 @@ class EngineComponents(OperatorComponents):
             )
         return name
 
+    @cached_property
+    def engine_rules(self) -> EngineRules:
+        settings = self.settings
+        return EngineRules(
+            limits=self.limits,
+            on_changed_file=settings.input.on_changed_file,
+            metadata_columns=settings.schema.metadata_columns,
+            target_file_bytes=settings.output.target_file_bytes,
+            compression=settings.output.compression,
+        )
+
     def native_engine(self, workers: BinWorkers) -> NativeEngine:
         """Make the native engine on given workers."""
-        settings = self.settings
-        return NativeEngine(
-            workers=workers,
-            rules=NativeRules(
-                limits=self.limits,
-                on_changed_file=settings.input.on_changed_file,
-                metadata_columns=settings.schema.metadata_columns,
-                target_file_bytes=settings.output.target_file_bytes,
-                compression=settings.output.compression,
-            ),
-            store=self.store,
-        )
-
-    def _native_engine(self) -> Engine:
-        from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
-
-        return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec))
-
-    def _spark_engine(self) -> Engine:
-        from compactor.adapters.spark.engine import ConvertRules, SparkEngine  # noqa: PLC0415
-        from compactor.adapters.spark.inspection_tasks import InspectRules  # noqa: PLC0415
-
-        settings = self.settings
-        return SparkEngine(
-            session=self.spark,
-            store=self.store,
-            store_spec=self.store_spec,
-            inspect_rules=InspectRules(limits=self.limits, on_changed_file=settings.input.on_changed_file),
-            convert_rules=ConvertRules(
-                discovery=settings.input.discovery,
-                metadata_columns=settings.schema.metadata_columns,
-                target_file_bytes=settings.output.target_file_bytes,
-                compression=settings.output.compression,
-            ),
-        )
+        return NativeEngine(workers=workers, rules=self.engine_rules, store=self.store)

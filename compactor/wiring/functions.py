@@ -18,10 +18,7 @@ _KEPT: dict[type[Components], Components] = {}
 
 
 def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-    """Turn a batch of messages from the queue of S3 events into manifests and pending parts.
-
-    Args:
-        event: A batch of an SQS event source mapping with partial batch responses.
+    """Turn a batch of messages from an SQS event source mapping for S3 events into manifests and pending parts.
 
     Returns:
         The messages that SQS must deliver again, as `batchItemFailures`. An error makes it deliver all of them again.
@@ -44,11 +41,7 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
 
 
 def seal_parts() -> dict[str, int]:
-    """Seal the pending parts that are large enough or have waited long enough into manifests.
-
-    Returns:
-        Counts, for the log of the caller.
-    """
+    """Seal the pending parts that are large enough or have waited long enough; returns counts, for the caller's log."""
     components = function_components()
     report = components.sealer().seal()
     log_event(
@@ -71,13 +64,9 @@ def seal_parts() -> dict[str, int]:
 
 
 def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one control-plane check.
+    """Run one control-plane check, for an event of the schedule or a `Glue Job State Change`.
 
-    Args:
-        event: From the schedule, or a `Glue Job State Change`. Both lead to the same check.
-
-    Returns:
-        What was decided, done and not done, for the log of the caller.
+    Returns what was decided, done and not done, for the caller's log.
     """
     components = _lasting_components(ControlComponents)
     job_name = components.settings.control.job_name

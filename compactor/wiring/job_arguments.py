@@ -16,14 +16,10 @@ _BY_GLUE = {"JOB_RUN_ID"}  # getResolvedOptions always returns it, and refuses i
 
 
 def job_arguments(argv: Sequence[str], resolve: Resolve) -> dict[str, str]:
-    """The arguments that the compactor knows, by name.
+    """The arguments that the compactor knows, by name. The first of `argv` is the script.
 
     Glue adds its own arguments, and `getResolvedOptions` fails for a name that is absent. So it is given only the names
     that are present.
-
-    Args:
-        argv: The arguments of the process, the script first.
-        resolve: Finds the values.
 
     Raises:
         SettingsError: `--CONFIG` is missing.

@@ -15,12 +15,11 @@ from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
-from compactor.ops.redrive.scan import RedriveScan
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
+from compactor.ops.trace.histories import Histories
 from compactor.ops.trace.tracer import Tracer
-from compactor.ops.verify.contents import DeepVerifier
-from compactor.ops.verify.verifier import DeepCheck, Verifier
+from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -44,12 +43,7 @@ class OperatorComponents(Components):
     def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
         schema = self.settings.schema
         return SchemaRegistry(
-            self.store,
-            self.layout,
-            self.clock,
-            names=schema.names,
-            max_columns=schema.max_columns,
-            declared=declared,
+            self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns, declared=declared
         )
 
     def _declared_columns(self) -> tuple[DeclaredColumn, ...]:
@@ -69,13 +63,9 @@ class OperatorComponents(Components):
             max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
         )
 
-    @cached_property
-    def verifier(self) -> Verifier:
-        return Verifier(state=self.state, registry=self.registry)
-
-    @cached_property
-    def deep_check(self) -> DeepCheck:
-        return DeepVerifier(store=self.store, registry=self.registry).check
+    def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:
+        """Make what verifies the output; with `deep` it compares values as well."""
+        return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
 
     @cached_property
     def cleaner(self) -> Cleaner:
@@ -93,10 +83,6 @@ class OperatorComponents(Components):
     def redrive_log(self) -> RedriveLog:
         return RedriveLog(state=self.state)
 
-    @cached_property
-    def redrive_scan(self) -> RedriveScan:
-        return RedriveScan(state=self.state, redrive_log=self.redrive_log)
-
     def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
         """Make what redrives dead letters, quarantined files and rejected lines."""
         allowed_prefixes = self.settings.input.allowed_prefixes
@@ -107,20 +93,16 @@ class OperatorComponents(Components):
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
-        return Redriver(
-            state=self.state,
-            redrive_log=self.redrive_log,
-            redrive_planner=redrive_planner,
-            on_crash_point=on_crash_point,
-        )
+        return Redriver(state=self.state, redrive_planner=redrive_planner, on_crash_point=on_crash_point)
 
     @cached_property
     def tracer(self) -> Tracer:
+        allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(
             state=self.state,
-            redrive_log=self.redrive_log,
+            histories=Histories(state=self.state, redrive_log=self.redrive_log),
+            search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
-            allowed_prefixes=self.settings.input.allowed_prefixes,
         )
 
     @cached_property

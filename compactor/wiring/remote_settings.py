@@ -12,13 +12,10 @@ from compactor.settings.settings import Settings, load_settings, parse_settings,
 def settings_at(
     place: str, env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
 ) -> Settings:
-    """Read the settings at a place, and apply the variables that override them.
+    """Read the settings in S3 or in a local file, and apply the variables that override them.
 
-    Args:
-        place: `s3://bucket/key`, or a local file.
-        env: Environment variables. AWS_REGION and the overrides of section `aws` say how to reach the place.
-        timeout_seconds: The longest wait for one answer of S3.
-        attempts: The most requests to S3; None for the default of the job.
+    AWS_REGION and the overrides of section `aws` say how to reach the place. The last arguments are fields of
+    `StoreSpec`.
 
     Raises:
         SettingsError: With every fault.

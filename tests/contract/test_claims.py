@@ -11,7 +11,8 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
-from compactor.adapters.aws import DynamoClaims, dynamodb_client
+from compactor.adapters.aws.clients import dynamodb_client
+from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore

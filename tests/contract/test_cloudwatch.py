@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from compactor.adapters.aws import CloudWatchMetrics, cloudwatch_client
+from compactor.adapters.aws.clients import cloudwatch_client
+from compactor.adapters.aws.cloudwatch_metrics import CloudWatchMetrics
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from compactor.cli.entry import compactor as command
 from tests.support.extras import NATIVE
 

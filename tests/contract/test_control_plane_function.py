@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from moto.moto_api import state_manager
 
-from compactor.adapters.aws import aws_client
+from compactor.adapters.aws.clients import aws_client
 from compactor.cli.entry import compactor as command
 from lambdas.control_plane import handler
 from tests.support.aws_stand_in import REGION

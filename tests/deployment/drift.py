@@ -8,7 +8,7 @@ from typing import Any
 
 from compactor.core.layout import Layout
 from compactor.ndjson.rejects import REJECTS_SCHEMA
-from compactor.settings.sections import SECTIONS
+from compactor.settings.settings import SECTIONS
 from compactor.telemetry.metrics import CATALOGUE
 from tests.deployment.permissions import ACTIONS, ANYWHERE, BEYOND_CALLS, ENTRIES, allowed, calls, statements
 from tests.deployment.resolving import ROOT, Document

@@ -1,6 +1,7 @@
 """Functions and job run against a store that records calls; their roles allow every call at its place."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ class WatchedStore:
         self._note(uri, "s3:PutObject", "s3:AbortMultipartUpload")
         self._store.upload(uri, path)
 
-    def writer(self, uri: str) -> ObjectWriter:
+    def writer(self, uri: str) -> AbstractContextManager[ObjectWriter]:
         self._note(uri, "s3:PutObject", "s3:AbortMultipartUpload")
         return self._store.writer(uri)
 

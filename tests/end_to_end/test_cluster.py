@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.aws import s3_client
+from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from tests.support.aws_stand_in import REGION
 from tests.support.clusters import PATIENCE_SECONDS, standalone_cluster

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws import s3_client
-from compactor.adapters.aws.clients import sqs_client
+from compactor.adapters.aws.clients import s3_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
 from compactor.core.errors import SettingsError

@@ -45,7 +45,7 @@ def test_the_manifest_gives_the_expected_rows_and_rejects(engine: str) -> None:
 
     assert shown_rows(row for file in commit.outputs for row in read(file.final)) == expected("rows.ndjson")
     assert shown_rejects(row for file in commit.rejects for row in read(file.final)) == expected("rejects.ndjson")
-    assert not app.verifier.verify_all(deep_check=app.deep_check).needs_operator
+    assert not app.verifier(deep=True).verify_all().needs_operator
 
 
 def test_the_manifest_names_the_files() -> None:

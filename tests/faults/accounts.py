@@ -50,7 +50,7 @@ def lines_found(lake: Lake) -> Counter[Line]:
 def discrepancies(lake: Lake) -> list[object]:
     """What `verify --deep` would find, in this process."""
     app = App(load_settings(lake.config, {}))
-    report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
+    report = app.verifier(deep=True).verify_all()
     return [*report.discrepancies] + ["unfinished"] * report.unfinished
 
 

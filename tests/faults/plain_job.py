@@ -10,10 +10,9 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from unittest.mock import patch
 
 from compactor.adapters.listed_manifests import ListedManifests
@@ -68,8 +67,10 @@ class StoreWithHalves(RoutedStore):
         super().__init__(spec)
         self._on_half = on_half
 
-    def writer(self, uri: str) -> ObjectWriter:
-        return _HalvingWriter(super().writer(uri), self._on_half)
+    @contextmanager
+    def writer(self, uri: str) -> Iterator[ObjectWriter]:
+        with super().writer(uri) as writer:
+            yield _HalvingWriter(writer, self._on_half)
 
 
 class _HalvingWriter:
@@ -77,17 +78,8 @@ class _HalvingWriter:
         self._writer = writer
         self._on_half = on_half
 
-    def __enter__(self) -> Self:
-        self._writer.__enter__()
-        return self
-
     def abort(self) -> None:
         self._writer.abort()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.__exit__(kind, error, trace)
 
     def write(self, data: bytes) -> None:
         half = len(data) // 2

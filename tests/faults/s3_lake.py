@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
@@ -35,7 +35,7 @@ SAMPLE_BYTES = 150
 def uploads(store: S3Store, root: str) -> list[object]:
     """The unfinished uploads below a prefix."""
     bucket, _, prefix = root.removeprefix("s3://").partition("/")
-    found: list[object] = store._client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", [])
+    found: list[object] = store.client.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", [])
     return found
 
 
@@ -186,8 +186,7 @@ class S3Lake:
 
     def verification(self) -> VerifyReport:
         """What `verify --deep` says."""
-        app = self.app(self.server.url, self.store)
-        return app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
+        return self.app(self.server.url, self.store).verifier(deep=True).verify_all()
 
     def assert_exact(self) -> None:
         """Every line is where it belongs, once; only the bad manifest is a dead letter; nothing is left lying about."""

@@ -36,8 +36,8 @@ CLAIMS = (
     Guard(
         "a claim in SQLite is taken over from the holder that was named alone",
         "adapters/local/sqlite_claims.py",
-        "WHERE key = ? AND holder = ?\n",
-        "WHERE key = ? AND holder <> ?\n",
+        'WHERE key = ? AND holder = ?"',
+        'WHERE key = ? AND holder <> ?"',
         (_TAKE_OVER,),
     ),
     Guard(

@@ -8,9 +8,9 @@ _REFUSED = "tests/unit/ops/redrive/test_redriving_refused.py"
 REDRIVING = (
     Guard(
         "a file that is quarantined again after its redrive can be redriven again",
-        "ops/redrive/draft.py",
-        "own = [each for each in redrives if each.source == self.outcome.manifest_id]",
-        "own = list(redrives)",
+        "ops/redrive/redrive_log.py",
+        "if each.in_effect and each.redrive.source == manifest_id]",
+        "if each.in_effect]",
         (_AGAIN + "::test_a_file_that_is_missing_again",),
     ),
     Guard(
@@ -37,8 +37,8 @@ REDRIVING = (
     Guard(
         "a surplus file is not ascribed to a manifest without an outcome",
         "ops/verify/surplus.py",
-        'owner.id if owner and outcome else "",',
-        'owner.id if owner else "",',
+        'owner.id if owner and outcome else ""',
+        'owner.id if owner else ""',
         ("tests/unit/ops/verify/test_verify.py::test_surplus_files",),
     ),
 )

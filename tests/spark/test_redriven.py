@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.wiring.app import App
 from tests.support.engine_workspace import DAY, EngineWorkspace, NewWorkspace
@@ -13,7 +14,7 @@ LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 
 def redrive(workspace: EngineWorkspace, kind: Kind) -> str:
     """Redrive all there is of one manifest; the URI of the new one."""
-    report = workspace.app.redriver().redrive(workspace.app.redrive_scan.scan(Scope(kind)))
+    report = workspace.app.redriver().redrive(find_redrivable(workspace.app.state, Scope(kind)))
     assert report.refused == []
     [redriven] = report.redriven
     assert redriven.manifest_id is not None

@@ -15,7 +15,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.engines.engine import Engine
 from compactor.job.batches import BatchResult
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.support.harness import commit_of_ratio
@@ -125,7 +125,7 @@ class EngineWorkspace:
     def check(self) -> VerifyReport:
         """Compare ledger, outputs, rejects and inputs, value by value."""
         app = self.app
-        report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
+        report = app.verifier(deep=True).verify_all()
         assert report.discrepancies == []
         assert list(app.store.list(app.layout.staging_folder)) == []
         return report

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -277,14 +278,18 @@ class FaultyStore:
     def upload(self, uri: str, path: Path) -> None:
         self._call("upload", uri, lambda: self._store.upload(uri, path))
 
-    def writer(self, uri: str) -> MemoryWriter:
+    @contextmanager
+    def writer(self, uri: str) -> Iterator[MemoryWriter]:
         """The call is the one that makes the object."""
 
         def write(data: bytes) -> None:
             with self._store.writer(uri) as writer:
                 writer.write(data)
 
-        return MemoryWriter(lambda data: self._call("writer", uri, lambda: write(data)))
+        collected = MemoryWriter()
+        yield collected
+        if not collected.is_aborted:
+            self._call("writer", uri, lambda: write(bytes(collected.data)))
 
     def copy(self, source: str, target: str) -> None:
         self._call("copy", source, lambda: self._store.copy(source, target))

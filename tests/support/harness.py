@@ -20,7 +20,7 @@ from compactor.engines.engine import Engine
 from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
@@ -172,8 +172,7 @@ class Harness:
 
     def verification(self) -> VerifyReport:
         """What `verify --deep` says of everything."""
-        app = self.app()
-        return app.verifier.verify_all(deep_check=app.deep_check)
+        return self.app().verifier(deep=True).verify_all()
 
     def check_exact(self, uris: Sequence[str] | None = None) -> None:
         """Every line of these input files, or of all, is one row, one reject or blank; and nothing is left lying about.

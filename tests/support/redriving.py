@@ -10,6 +10,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.records import Commit, FileStatus
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.redrive_report import RedriveReport
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support import fakes
 from tests.support.fakes import FailingEngine
@@ -41,7 +42,7 @@ def redrive(
     app = harness.app()
     if not with_claims:
         app.claims_if_any = None
-    scan = app.redrive_scan.scan(Scope(kind, manifest_ids, reason, date))
+    scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, date))
     return app.redriver(on_crash_point=on_crash_point).redrive(scan, dry_run=dry_run)
 
 
@@ -80,9 +81,9 @@ def rows_of(harness: Harness) -> Counter[str]:
 def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
     """All files of redriven lines in the lineage of a manifest."""
     redrive_log = harness.app().redrive_log
-    lineage = redrive_log.lineage_of(manifest_id)
-    assert lineage is not None
-    return [file for entry in redrive_log.entries(lineage) for file in entry.redrive.manifest.files]
+    root = redrive_log.root_of(manifest_id)
+    assert root is not None
+    return [file for entry in redrive_log.entries(root) for file in entry.redrive.manifest.files]
 
 
 def dead_letter(harness: Harness) -> str:

@@ -10,7 +10,7 @@ from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import drain
-from compactor.ops.status.health import Facts, Rules, health
+from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (
     DeadLetters,
     FilesQuarantined,
@@ -139,19 +139,8 @@ QUARANTINED = FilesQuarantined(
 
 def judged(found: Status, rules: Rules = RULES) -> Status:
     """A status with the state and the time to drain that follow from the rest of it."""
-    to_drain = drain(found.backlog, found.rates, is_running=bool(found.runs))
-    last_commit_at = found.recent[-1].decided_at if found.recent else None
-    facts = Facts(
-        now=found.as_of,
-        runs=found.runs,
-        last_heartbeat_at=found.last_heartbeat_at,
-        last_commit_at=last_commit_at,
-        backlog=found.backlog,
-        drain=to_drain,
-        dead_letters=found.dead_letters,
-        quarantined_files=found.quarantined_files,
-    )
-    return replace(found, state=health(facts, rules), drain=to_drain)
+    found = replace(found, drain=drain(found.backlog, found.rates, is_running=bool(found.runs)))
+    return replace(found, state=health(found, rules))
 
 
 STATUSES = {

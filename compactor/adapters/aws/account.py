@@ -1,5 +1,6 @@
 """Asks AWS, or a stand-in, for what the settings name. Reads only, and gives up soon."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
@@ -11,6 +12,7 @@ from botocore.parsers import ResponseParserError
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import error_code, translated
+from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
 from compactor.ops.doctor.ports import Absent
 
@@ -40,20 +42,12 @@ _CRASHED = "500"
 
 
 class AwsAccount:
-    """The account of the credentials that boto3 finds.
+    """The account of the credentials that boto3 finds."""
 
-    Args:
-        region: None to take it from the environment.
-        endpoint_url: A server other than AWS; None for AWS itself.
-        timeout_seconds: The longest wait for the answer to one request.
-        attempts: How often one request is sent at most.
-    """
-
-    def __init__(self, region: str | None, endpoint_url: str | None, *, timeout_seconds: float, attempts: int) -> None:
+    def __init__(self, spec: StoreSpec) -> None:
         self._session = Session()
-        self._region = region
-        limits: Any = {"attempts": attempts, "timeout_seconds": timeout_seconds, "session": self._session}
-        self._client = cache(partial(aws_client, region=region, endpoint_url=endpoint_url, **limits))
+        self._region = spec.region
+        self._client = cache(partial(aws_client, session=self._session, **asdict(spec)))
 
     @property
     def endpoint(self) -> str:

@@ -12,7 +12,7 @@ from compactor.adapters.aws.errors import translated
 _CONNECTIONS = 64  # as many as the threads that share a client
 _CONNECT_TIMEOUT_SECONDS = 5
 _TIMEOUT_SECONDS = 60.0
-_ATTEMPTS = 8
+_ATTEMPTS = 8  # with growing pauses; throttling and 5xx are retried
 
 
 def aws_client(
@@ -20,27 +20,21 @@ def aws_client(
     region: str | None = None,
     endpoint_url: str | None = None,
     *,
-    attempts: int = _ATTEMPTS,
+    attempts: int | None = None,
     timeout_seconds: float = _TIMEOUT_SECONDS,
     is_signed: bool = True,
     session: Session | None = None,
 ) -> Any:
     """A client that is safe to share between threads, but not between processes.
 
-    Args:
-        service: As boto3 names it.
-        region: None to take it from the environment.
-        endpoint_url: A server other than AWS; None for AWS itself.
-        attempts: The most times that a request is sent, with growing pauses. Throttling and 5xx are retried.
-        timeout_seconds: How long to wait for an answer before the request is sent again.
-        is_signed: Whether requests are signed, which needs credentials.
-        session: Makes the client. Several clients of one session read AWS's models once.
+    The first arguments are fields of `compactor.adapters.stores.StoreSpec`. Unsigned requests need no credentials.
+    Clients of one session read AWS's models once.
 
     Raises:
         AccessError: There is no region, or the environment is set up wrong.
     """
     config = Config(
-        retries={"mode": "standard", "total_max_attempts": attempts},
+        retries={"mode": "standard", "total_max_attempts": attempts or _ATTEMPTS},
         max_pool_connections=_CONNECTIONS,
         connect_timeout=min(_CONNECT_TIMEOUT_SECONDS, timeout_seconds),
         read_timeout=timeout_seconds,

@@ -1,21 +1,18 @@
 """Sends measurements to CloudWatch from a separate thread, so that no batch waits for them or fails with them."""
 
-import random
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ParamValidationError
 
 from compactor.adapters.aws.cloudwatch_requests import MAX_AGE_SECONDS, Datum, first_request, measured
-from compactor.adapters.aws.errors import error_code, own_error
-from compactor.core.backoff import pause_seconds
+from compactor.adapters.aws.errors import error_code, own_error, pause_before_try
 from compactor.core.distributions import Distribution
 from compactor.core.ports import Clock
 from compactor.telemetry.logs import log_event
@@ -42,25 +39,16 @@ _WRONG = {
 }
 """Answers to an invalid request, without the `Exception` that some protocols append. No retry helps."""
 
-
-class _Answer(Enum):
-    """The answer to a request."""
-
-    TAKEN = auto()
-    REFUSED = auto()
-    NONE = auto()
+_Answer = Literal["taken", "refused", "none"]
+"""The answer to a request."""
 
 
 @dataclass(kw_only=True)
 class CloudWatchMetrics:
-    """Sends measurements to CloudWatch in order.
+    """Sends measurements to CloudWatch in order, with a boto3 client as `cloudwatch_client` makes it.
 
     While CloudWatch cannot be reached they wait in a queue, and the oldest are dropped when it is full. Drops are
     counted, in the log and in the metric `MetricsDropped`.
-
-    Attributes:
-        client: A boto3 client of CloudWatch, as `cloudwatch_client` makes it.
-        max_queued: The length of the queue.
     """
 
     client: Any
@@ -115,7 +103,7 @@ class CloudWatchMetrics:
             batch, untold = self._next_batch()
             answer = self._send(batch, untold)
             self._settle(batch, untold, answer)
-            failures = failures + 1 if answer is _Answer.NONE else 0
+            failures = failures + 1 if answer == "none" else 0
             if failures:
                 self._pause(failures)
 
@@ -144,15 +132,15 @@ class CloudWatchMetrics:
         except Exception as exc:  # noqa: BLE001 - no error may end the thread
             refused = isinstance(exc, ParamValidationError) or (isinstance(exc, ClientError) and _is_wrong(exc))
             log_event("metrics.not_sent", metrics=len(data), refused=refused, error=own_error("CloudWatch", exc))
-            return _Answer.REFUSED if refused else _Answer.NONE
-        return _Answer.TAKEN
+            return "refused" if refused else "none"
+        return "taken"
 
     def _settle(self, batch: list[Datum], untold: Datum | None, answer: _Answer) -> None:
         with self._changed:
             self._in_flight = 0
-            if answer is _Answer.TAKEN:
+            if answer == "taken":
                 self._lost_values_told += 0 if untold is None else round(untold.counts[0][0])
-            elif answer is _Answer.REFUSED:
+            elif answer == "refused":
                 self._lost_values += sum(map(_values_of, batch))
             else:
                 self._queue.extendleft(reversed(batch))
@@ -173,10 +161,7 @@ class CloudWatchMetrics:
             self._lost_values += _values_of(self._queue.popleft())
 
     def _pause(self, failures: int) -> None:
-        chance = random.random()  # noqa: S311 - only spreads pauses
-        seconds = pause_seconds(
-            failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
-        )
+        seconds = pause_before_try(failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
         with self._changed:
             is_hurried = self._changed.wait_for(lambda: self._flushing > 0, seconds)
         if is_hurried:

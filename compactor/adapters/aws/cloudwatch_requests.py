@@ -48,11 +48,7 @@ class Datum:
 
 
 def measured(values: Mapping[str, float | Distribution], at: datetime) -> tuple[list[Datum], dict[str, int]]:
-    """Turn measurements into data.
-
-    Returns:
-        The data, and how many values of each metric CloudWatch cannot hold.
-    """
+    """Turn measurements into data; returns also how many values of each metric CloudWatch cannot hold."""
     data: list[Datum] = []
     unfit: dict[str, int] = {}
     for name, value in values.items():

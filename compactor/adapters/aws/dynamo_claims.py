@@ -1,7 +1,7 @@
 """Claims in DynamoDB: one item per key, decided by conditional writes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,7 +30,6 @@ class DynamoClaims:
     An item counts until DynamoDB has removed it, which may be days after its time to live.
 
     Attributes:
-        client: A boto3 client of DynamoDB, as `dynamodb_client` makes it.
         table: A table with the string partition key `pk`, and `expires_at` as its time-to-live attribute.
         ttl_days: The time to live of a claim, which has to be longer than an event may be late or repeated.
         sleep: Waits before a retry that the client does not make by itself.
@@ -42,9 +41,7 @@ class DynamoClaims:
     sleep: Callable[[float], None] = time.sleep
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
-        distinct = list(dict.fromkeys(keys))
-        claims = self._each(distinct, lambda key: self._claim_one(key, holder, now, lease_seconds))
-        return dict(zip(distinct, claims, strict=True))
+        return self._each(keys, lambda key: self._claim_one(key, holder, now, lease_seconds))
 
     def take_over(
         self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
@@ -56,13 +53,13 @@ class DynamoClaims:
             found = self._put(key, taken, now, "holder = :from", ExpressionAttributeValues=values)
             return found is taken or (found is not None and found.holder == to_holder)
 
-        distinct = list(dict.fromkeys(keys))
-        return {key for key, is_taken in zip(distinct, self._each(distinct, take), strict=True) if is_taken}
+        return {key for key, is_taken in self._each(keys, take).items() if is_taken}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         remaining = iter(dict.fromkeys(keys))
         batches = iter(lambda: tuple(islice(remaining, _READ_BATCH)), ())
-        return {key: claim for found in self._each(list(batches), self._get_batch) for key, claim in found.items()}
+        found = self._each(batches, self._get_batch)
+        return {key: claim for of_batch in found.values() for key, claim in of_batch.items()}
 
     def _claim_one(self, key: str, holder: str, now: datetime, lease_seconds: float) -> Claim:
         wanted = Claim(holder, now + timedelta(seconds=lease_seconds))
@@ -115,12 +112,13 @@ class DynamoClaims:
             self.sleep(pause_before_try(tried + 1))
         raise StoreUnavailable(f"claims in table {self.table}: some were not returned in each of {_TRIES} tries")
 
-    def _each(self, items: Sequence[S], do: Callable[[S], T]) -> list[T]:
-        """Call a function for every item, several at a time."""
-        if len(items) <= 1:
-            return [do(item) for item in items]
-        with ThreadPoolExecutor(min(_THREADS, len(items)), "claims") as threads:
-            return list(threads.map(do, items))
+    def _each(self, items: Iterable[S], do: Callable[[S], T]) -> dict[S, T]:
+        """The result of a function for every distinct item, several called at a time."""
+        distinct = list(dict.fromkeys(items))
+        if len(distinct) <= 1:
+            return {item: do(item) for item in distinct}
+        with ThreadPoolExecutor(min(_THREADS, len(distinct)), "claims") as threads:
+            return dict(zip(distinct, threads.map(do, distinct), strict=True))
 
     def _place(self, key: str) -> str:
         return f"claim {key} in table {self.table}"

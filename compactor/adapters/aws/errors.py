@@ -43,7 +43,6 @@ _PASSING = {
     "OperationTimeoutException",
     "InternalServiceException",
 }
-_FIRST_PAUSE_SECONDS = 0.2
 _SET_UP_WRONG = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
@@ -58,10 +57,10 @@ _SET_UP_WRONG = (
 )
 
 
-def pause_before_try(failures: int) -> float:
+def pause_before_try(failures: int, *, first_seconds: float = 0.2, longest_seconds: float = 5.0) -> float:
     """Seconds to wait, after a number of failures from 1, before a retry that the client does not make by itself."""
     chance = random.random()  # noqa: S311 - only spreads pauses
-    return pause_seconds(failures, first_seconds=_FIRST_PAUSE_SECONDS, longest_seconds=5.0, chance=chance)
+    return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)
 
 
 def error_code(exc: ClientError) -> str:
@@ -91,13 +90,8 @@ def translated(place: str) -> Iterator[None]:
 
 def translated_pages(place: str, pages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The pages of a boto3 paginator, with the errors of their requests translated."""
-    following = iter(pages)
-    while True:
-        with translated(place):
-            page = next(following, None)
-        if page is None:
-            return
-        yield page
+    with translated(place):
+        yield from pages
 
 
 def own_error(place: str, error: Exception) -> Exception:

@@ -22,15 +22,9 @@ class Fed:
 
 
 def feed(client: Any, queue_url: str, handler: Handler, *, batch_size: int = 1000) -> Fed:
-    """Call a function with the messages of a queue until none is visible.
+    """Call a function with up to `batch_size` messages of a queue at a time, until none is visible.
 
-    Messages that it reports as failed come again after their visibility timeout; the others are deleted.
-
-    Args:
-        client: A boto3 client of SQS.
-        queue_url: The URL of the queue.
-        handler: Returns partial batch responses.
-        batch_size: The most messages in one call.
+    Messages that its partial batch response names come again after their visibility timeout; the others are deleted.
     """
     fed = Fed()
     visible = _visible(client, queue_url)

@@ -1,9 +1,9 @@
 """Writes objects to S3 as their bytes come, in a fixed amount of memory."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
-from types import TracebackType
 from typing import Any, Self
 
 from compactor.adapters.aws.errors import translated
@@ -19,13 +19,8 @@ _CHECKSUM = {"ChecksumAlgorithm": "CRC32"}
 class S3Writer:
     """A new object: sent in one request if it fits into one part, else in parts while further bytes come.
 
-    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent.
-
-    Args:
-        client: A boto3 client of S3, which retries transient errors by itself.
-        uri: The object, as errors name it.
-        bucket: Its bucket.
-        key: Its key.
+    It holds three parts at most, 48 MiB: one that fills up, and two that are being sent. The client retries transient
+    errors by itself. Errors name the object by its `uri`.
     """
 
     def __init__(self, client: Any, uri: str, bucket: str, key: str) -> None:
@@ -33,12 +28,11 @@ class S3Writer:
         self._uri = uri
         self._object = {"Bucket": bucket, "Key": key}
         self._filling = BytesIO()
-        self._upload: _Upload | None = None
+        self._upload: dict[str, str] = {}
+        self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
+        self._parts: list[Future[dict[str, Any]]] = []
         self._has_hole = False
         self._is_aborted = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -53,78 +47,55 @@ class S3Writer:
     def abort(self) -> None:
         self._is_aborted = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    @contextmanager
+    def block(self) -> Iterator[Self]:
+        """The object is created when the block ends, unless the block raises or aborts."""
         with ExitStack() as abandoning:
             abandoning.callback(self._abandon)
-            if kind is None and not self._is_aborted:
+            yield self
+            if not self._is_aborted:
                 self._finish()
                 abandoning.pop_all()
 
     def _send_part(self) -> None:
+        """Send the next part, as soon as fewer than the limit are being sent; raises the error of an earlier part."""
         try:
-            if self._upload is None:
-                self._upload = _Upload(self._client, self._uri, self._object)
-            self._upload.send(self._filling.getvalue())  # shares its memory without a copy
+            if not self._upload:
+                with translated(self._uri):
+                    begun = self._client.create_multipart_upload(**self._object, **_CHECKSUM)
+                self._upload = {**self._object, "UploadId": begun["UploadId"]}
+            if len(self._parts) >= _PARTS_UNDER_WAY:
+                self._parts[-_PARTS_UNDER_WAY].result()
+            body = self._filling.getvalue()  # shares its memory without a copy
+            self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))
         except BaseException:
             self._has_hole = True
             raise
         self._filling = BytesIO()
-
-    def _finish(self) -> None:
-        if self._has_hole:
-            raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
-        if self._upload is None:
-            with translated(self._uri):
-                self._client.put_object(**self._object, Body=self._filling.getvalue())
-        else:
-            self._send_part()
-            self._upload.complete()
-
-    def _abandon(self) -> None:
-        if self._upload is not None:
-            self._upload.abort()
-
-
-class _Upload:
-    """An object that is sent in parts, several at a time."""
-
-    def __init__(self, client: Any, uri: str, of_object: dict[str, str]) -> None:
-        self._client = client
-        self._uri = uri
-        with translated(uri):
-            begun = client.create_multipart_upload(**of_object, **_CHECKSUM)
-        self._upload = {**of_object, "UploadId": begun["UploadId"]}
-        self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
-        self._parts: list[Future[dict[str, Any]]] = []
-
-    def send(self, body: bytes) -> None:
-        """Start to send the next part, as soon as fewer than the limit are being sent.
-
-        Raises:
-            CompactorError: An earlier part failed.
-        """
-        if len(self._parts) >= _PARTS_UNDER_WAY:
-            self._parts[-_PARTS_UNDER_WAY].result()
-        self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, body))
-
-    def complete(self) -> None:
-        """Wait for all parts, and create the object."""
-        parts = [part.result() for part in self._parts]
-        with translated(self._uri):
-            self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": parts})
-        self._threads.shutdown()
-
-    def abort(self) -> None:
-        """Delete the parts. If that fails, the bucket's lifecycle rule for unfinished uploads deletes them."""
-        # Parts that arrive after the abort could stay.
-        self._threads.shutdown(cancel_futures=True)
-        with suppress(CompactorError), translated(self._uri):
-            self._client.abort_multipart_upload(**self._upload)
 
     def _send(self, number: int, body: bytes) -> dict[str, Any]:
         with translated(self._uri):
             answer = self._client.upload_part(**self._upload, **_CHECKSUM, PartNumber=number, Body=body)
         # Servers other than AWS may not support checksums.
         return {"PartNumber": number, **{name: answer[name] for name in ("ETag", "ChecksumCRC32") if name in answer}}
+
+    def _finish(self) -> None:
+        if self._has_hole:
+            raise StoreUnavailable(f"{self._uri}: a part was not written, so the object was not created")
+        if not self._upload:
+            with translated(self._uri):
+                self._client.put_object(**self._object, Body=self._filling.getvalue())
+            return
+        self._send_part()
+        parts = [part.result() for part in self._parts]
+        with translated(self._uri):
+            self._client.complete_multipart_upload(**self._upload, MultipartUpload={"Parts": parts})
+        self._threads.shutdown()
+
+    def _abandon(self) -> None:
+        """Delete the parts. If that fails, the bucket's lifecycle rule for unfinished uploads deletes them."""
+        if self._upload:
+            # Parts that arrive after the abort could stay.
+            self._threads.shutdown(cancel_futures=True)
+            with suppress(CompactorError), translated(self._uri):
+                self._client.abort_multipart_upload(**self._upload)

@@ -3,7 +3,8 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -29,25 +30,23 @@ _UPLOAD = TransferConfig(multipart_threshold=64 * _MIB, multipart_chunksize=32 *
 _COPY = TransferConfig(multipart_threshold=512 * _MIB, multipart_chunksize=128 * _MIB, max_concurrency=8)
 
 
+@dataclass(frozen=True, slots=True)
 class S3Store:
     """Objects under `s3://bucket/key`, with `s3a://` and `s3n://` as other spellings of the same.
 
-    Args:
-        client: A boto3 client of S3, as `s3_client` makes it. It retries transient errors by itself.
-        sleep: Waits before a retry that the client does not make.
+    The boto3 client retries transient errors by itself; `sleep` waits before other retries.
     """
 
-    def __init__(self, client: Any, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._client = client
-        self._sleep = sleep
-        self._seen_buckets: set[str] = set()
+    client: Any
+    sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
+    _seen_buckets: set[str] = field(default_factory=set)
 
     def stat(self, uri: str) -> ObjectInfo | None:
         bucket, _ = _split_prefix(uri)
         try:
             _, key = _split(uri)
             with translated(uri):
-                head = self._client.head_object(Bucket=bucket, Key=key)
+                head = self.client.head_object(Bucket=bucket, Key=key)
         except ObjectNotFound:
             self._require_bucket(bucket)
             return None
@@ -68,7 +67,7 @@ class S3Store:
         if start is None:
             return
         after = {"StartAfter": key_prefix + start} if start else {}
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key_prefix, **after)
         for page in translated_pages(prefix, pages):
             for item in page.get("Contents", ()):
                 uri = prefix + item["Key"].removeprefix(key_prefix)
@@ -79,7 +78,7 @@ class S3Store:
         for tried in range(_TRIES):
             try:
                 with translated(uri):
-                    self._client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
+                    self.client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
             except CompactorError as exc:
                 code = error_code(exc.__cause__) if isinstance(exc.__cause__, ClientError) else ""
                 if code == "ConditionalRequestConflict":
@@ -99,28 +98,28 @@ class S3Store:
     def put(self, uri: str, data: bytes) -> None:
         bucket, key = _split(uri)
         with translated(uri):
-            self._client.put_object(Bucket=bucket, Key=key, Body=data)
+            self.client.put_object(Bucket=bucket, Key=key, Body=data)
 
     def upload(self, uri: str, path: Path) -> None:
         bucket, key = _split(uri)
         with translated(uri):
             try:
-                self._client.upload_file(str(path), bucket, key, Config=_UPLOAD)
+                self.client.upload_file(str(path), bucket, key, Config=_UPLOAD)
             except S3UploadFailedError as exc:
                 # boto3 hides the answer behind an error of its own.
                 if isinstance(exc.__context__, ClientError):
                     raise exc.__context__ from None
                 raise
 
-    def writer(self, uri: str) -> S3Writer:
-        return S3Writer(self._client, uri, *_split(uri))
+    def writer(self, uri: str) -> AbstractContextManager[S3Writer]:
+        return S3Writer(self.client, uri, *_split(uri)).block()
 
     def copy(self, source: str, target: str) -> None:
         from_bucket, from_key = _split(source)
         bucket, key = _split(target)
         try:
             with translated(f"{source} to {target}"):
-                self._client.copy({"Bucket": from_bucket, "Key": from_key}, bucket, key, Config=_COPY)
+                self.client.copy({"Bucket": from_bucket, "Key": from_key}, bucket, key, Config=_COPY)
         except ObjectNotFound:
             self._require_bucket(from_bucket)
             raise
@@ -136,35 +135,30 @@ class S3Store:
             for bucket, of_bucket in keys.items():
                 unlistable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
                 for key in unlistable:
-                    self._delete_key(bucket, key)
+                    with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
+                        self.client.delete_object(Bucket=bucket, Key=key)
                 if of_bucket > unlistable:
                     self._delete_keys(bucket, of_bucket - unlistable)
 
-    def _delete_key(self, bucket: str, key: str) -> None:
-        with suppress(ObjectNotFound), translated(f"s3://{bucket}/{key}"):
-            self._client.delete_object(Bucket=bucket, Key=key)
-
     def _delete_keys(self, bucket: str, keys: set[str]) -> None:
         """Delete up to 1,000 keys; keys with a transient error are tried again."""
-        failure: CompactorError | None = None
         for tried in range(_TRIES):
             wanted = {"Objects": [{"Key": key} for key in sorted(keys)], "Quiet": True}
             with translated(f"s3://{bucket}/"):
-                answer = self._client.delete_objects(Bucket=bucket, Delete=wanted)
-            keys, failure = set(), None
+                answer = self.client.delete_objects(Bucket=bucket, Delete=wanted)
+            failures: dict[str, StoreUnavailable] = {}
             for error in answer.get("Errors", ()):
                 place = f"s3://{bucket}/{error['Key']}"
                 what = error_for(error["Code"], f"{place}: not deleted: {error['Code']}: {error.get('Message')}", 0)
                 if isinstance(what, AccessError):
                     raise what
                 if isinstance(what, StoreUnavailable):
-                    keys.add(error["Key"])
-                    failure = what
-            if failure is None:
+                    failures[error["Key"]] = what
+            if not failures:
                 return
+            keys = set(failures)
             self._pause(tried)
-        if failure:
-            raise failure
+        raise failures.popitem()[1]
 
     def _get(self, uri: str, etag: str | None, more: dict[str, str]) -> bytes:
         bucket, key = _split(uri)
@@ -173,7 +167,7 @@ class S3Store:
         for tried in range(_TRIES):
             with translated(uri):
                 try:
-                    answer = self._client.get_object(Bucket=bucket, Key=key, **more)
+                    answer = self.client.get_object(Bucket=bucket, Key=key, **more)
                 except ClientError as exc:
                     if error_code(exc) == "InvalidRange":
                         return b""
@@ -189,7 +183,7 @@ class S3Store:
         raise failure
 
     def _pause(self, tried: int) -> None:
-        self._sleep(pause_before_try(tried + 1))
+        self.sleep(pause_before_try(tried + 1))
 
     def _require_bucket(self, bucket: str) -> None:
         """Tell a missing bucket from a missing object: the answer to a HEAD request is the same."""
@@ -197,7 +191,7 @@ class S3Store:
             return
         try:
             with translated(f"s3://{bucket}/"):
-                self._client.head_bucket(Bucket=bucket)
+                self.client.head_bucket(Bucket=bucket)
         except ObjectNotFound as exc:
             raise AccessError(f"s3://{bucket}/: there is no such bucket") from exc
         except AccessError:
@@ -213,11 +207,7 @@ def _split_prefix(uri: str) -> tuple[str, str]:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """The bucket and key of an object.
-
-    Raises:
-        ObjectNotFound: No object can have this name.
-    """
+    """The bucket and key of an object; raises `ObjectNotFound` if no object can have this name."""
     bucket, key = _split_prefix(uri)
     try:
         key.encode()

@@ -65,14 +65,11 @@ def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
 
 
 def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
-    """Open a file for reading.
+    """Open a file for reading; returns a descriptor, for the caller to close, and the file's status.
 
     Args:
         path: A path; or a name in an opened folder, which is no link.
         at: The descriptor of that folder.
-
-    Returns:
-        A file descriptor, for the caller to close, and its status.
 
     Raises:
         OSError: There is no such file, or it is not a regular one.
@@ -125,13 +122,8 @@ def remove_empty_folders(folder: str, levels: int) -> None:
 def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], None] = os.replace) -> None:
     """Write a file under a temporary name beside its target, then rename it. Missing folders are created.
 
-    Args:
-        target: Path of the file.
-        fill: Writes the file durably to the given path.
-        move: `os.replace`, or `os.link` to fail if the target exists.
-
-    Raises:
-        OSError: From `fill` or `move`.
+    `fill` writes the file durably to the path that it is given. `move` may be `os.link`, to fail if the target exists.
+    An OSError of either is raised.
     """
 
     def fill_and_move(temporary: str) -> None:
@@ -152,10 +144,7 @@ def placed(target: str, mode: int = SHARED) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
     Missing folders are created. The rename replaces an existing target. If the block raises, the temporary file is
-    deleted.
-
-    Raises:
-        OSError: The file cannot be written or renamed.
+    deleted. Raises an OSError if the file cannot be written or renamed.
     """
     folder = os.path.dirname(target)
     with ExitStack() as removing:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from compactor.core.errors import StagingError
-from compactor.engines.kernel import RowPlan
+from compactor.engines.kernel import Kernel, RowPlan
 from compactor.ndjson.inspection import MAX_KEYS, too_many_keys
-from compactor.schema.schema import METADATA_COLUMNS, Column
+from compactor.schema.schema import Column
 
 T = TypeVar("T")
 
@@ -47,27 +47,16 @@ class _Column:
     epoch: str | None = None
 
 
-class _Writer(Protocol):
-    """The parts of the module's class `BinWriter` that are used here. It raises the module's errors."""
+class _Writer(Kernel, Protocol):
+    """The module's class `BinWriter`, with its own errors, and with `seen_columns` instead of `seen_keys`."""
 
-    output_bytes: int
-    lacks_columns: bool
-    rescued_values: int
     seen_columns: list[int]
-
-    def begin_file(self, source_uri: str) -> None: ...
-    def read(self, block: bytes) -> tuple[int, int, list[tuple[int, int, int]]]: ...
-    def withdraw_file(self) -> bool: ...
-    def end_file(self) -> list[str]: ...
-    def take(self) -> bytes: ...
-    def finish_output(self) -> bytes: ...
 
 
 class NativeKernel:
-    """`compactor.engines.kernel.Kernel` in Rust. It releases Python's global lock while it works.
+    """`compactor.engines.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
 
-    Raises:
-        StagingError: The module rejects the plan.
+    It releases Python's global lock while it works.
     """
 
     def __init__(self, plan: RowPlan) -> None:
@@ -125,14 +114,12 @@ class NativeKernel:
 
 
 def _columns(plan: RowPlan) -> list[_Column]:
-    metadata = {
-        "_source_file": _Column("_source_file", "source"),
-        "_processed_at": _Column(
-            "_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)
-        ),
-        "_manifest_id": _Column("_manifest_id", "text", text=plan.manifest_id),
-    }
-    chosen = [metadata[name] for name in METADATA_COLUMNS if name in plan.metadata_columns]
+    metadata = [
+        _Column("_source_file", "source"),
+        _Column("_processed_at", "timestamp", micros=(plan.processed_at - _EPOCH) // timedelta(microseconds=1)),
+        _Column("_manifest_id", "text", text=plan.manifest_id),
+    ]
+    chosen = [column for column in metadata if column.name in plan.metadata_columns]
     return [*chosen, *map(_column, plan.schema.columns)]
 
 

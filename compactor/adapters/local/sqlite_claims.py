@@ -27,9 +27,7 @@ CREATE TABLE IF NOT EXISTS claims (
 _BY_EXPIRY = "CREATE INDEX IF NOT EXISTS claims_by_expiry ON claims (expires_at)"
 _FIND = "SELECT holder, lease_until FROM claims WHERE key = ?"
 _INSERT = "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_TAKE_OVER = """
-UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ?
-"""
+_TAKE_OVER = "UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ?"
 
 
 class SqliteClaims:
@@ -49,7 +47,7 @@ class SqliteClaims:
         with self._transaction() as rows:
             rows.execute("DELETE FROM claims WHERE expires_at < ?", (now.timestamp(),))
             rows.executemany(_INSERT, [(key, holder, lease_until, expires_at) for key in keys])
-            return {key: _claim(rows.execute(_FIND, (key,)).fetchone()) for key in keys}
+            return _found(rows, keys)
 
     def take_over(
         self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
@@ -57,15 +55,13 @@ class SqliteClaims:
         times = self._times(now, lease_seconds)
         with self._transaction() as rows:
             rows.executemany(_TAKE_OVER, [(to_holder, *times, key, from_holder) for key in keys])
-            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
-            return {key for key, row in found if row and _claim(row).holder == to_holder}
+            return {key for key, claim in _found(rows, keys).items() if claim.holder == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
         if not self._path.exists():
             return {}
         with self._transaction() as rows:
-            found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
-            return {key: _claim(row) for key, row in found if row}
+            return _found(rows, keys)
 
     def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
         """End of the lease, and expiry of the claim."""
@@ -91,5 +87,6 @@ class SqliteClaims:
             raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a writable file") from exc
 
 
-def _claim(row: tuple[str, str]) -> Claim:
-    return Claim(row[0], datetime.fromisoformat(row[1]))
+def _found(rows: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Claim]:
+    found = ((key, rows.execute(_FIND, (key,)).fetchone()) for key in keys)
+    return {key: Claim(row[0], datetime.fromisoformat(row[1])) for key, row in found if row}

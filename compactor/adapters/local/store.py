@@ -8,11 +8,11 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
@@ -91,8 +91,18 @@ class LocalStore:
             mode = self._mode(_path(uri))
             durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
 
-    def writer(self, uri: str) -> "LocalWriter":
-        return LocalWriter(uri, self._mode(_path(uri)))
+    @contextmanager
+    def writer(self, uri: str) -> Iterator["LocalWriter"]:
+        with suppress(_Aborted), ExitStack() as placing:
+            with durable.translated(uri, writing=True):
+                writer = LocalWriter(uri, placing.enter_context(durable.placed(_path(uri), self._mode(_path(uri)))))
+            yield writer  # the error of the block is not about this file, so it is not translated
+            if writer.is_aborted:
+                raise _Aborted
+            if writer.has_hole:
+                raise StoreUnavailable(f"{uri}: a write failed, so no object was created")
+            with durable.translated(uri, writing=True):
+                placing.close()
 
     def copy(self, source: str, target: str) -> None:
         mode = self._mode(_path(target))
@@ -174,46 +184,31 @@ class LocalStore:
         return None
 
 
+@dataclass
 class LocalWriter:
-    """Writes a new file under a temporary name beside its target and renames it at the end."""
+    """Writes a new file, whose temporary name is beside its target."""
 
-    def __init__(self, uri: str, mode: int) -> None:
-        self._uri = uri
-        self._file = durable.placed(_path(uri), mode)
-        self._handle = -1
-        self._has_hole = False
-        self._is_aborted = False
-
-    def __enter__(self) -> Self:
-        with durable.translated(self._uri, writing=True):
-            self._handle = self._file.__enter__()
-        return self
+    uri: str
+    handle: int
+    has_hole: bool = False
+    is_aborted: bool = False
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         try:
-            with durable.translated(self._uri, writing=True):
+            with durable.translated(self.uri, writing=True):
                 while rest:
-                    rest = rest[os.write(self._handle, rest) :]
+                    rest = rest[os.write(self.handle, rest) :]
         except BaseException:
-            self._has_hole = True
+            self.has_hole = True
             raise
 
     def abort(self) -> None:
-        self._is_aborted = True
+        self.is_aborted = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and (self._has_hole or self._is_aborted):
-            error = StoreUnavailable(f"{self._uri}: a write failed, so no object was created")
-            self._file.__exit__(type(error), error, None)
-            if self._is_aborted:
-                return
-            raise error
-        # The error of the block is not about this file, so it is not translated.
-        with durable.translated(self._uri, writing=True):
-            self._file.__exit__(kind, error, trace)
+
+class _Aborted(Exception):
+    """Ends a writer's block without a file."""
 
 
 def _path(uri: str) -> str:

@@ -31,11 +31,7 @@ def scratch_folders(env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def disk_of(path: str) -> Disk:
-    """The disk of a path, or of its nearest folder that exists.
-
-    Raises:
-        AccessError: It does not tell its free space.
-    """
+    """The disk of a path, or of its nearest folder that exists; an `AccessError` if it does not tell its free space."""
     there = next(each for each in (Path(path), *Path(path).parents, Path("/")) if each.exists())
     try:
         status = os.statvfs(there)

@@ -9,11 +9,9 @@ from compactor.engines.bin_task import BinResult, BinTask, write_bin
 
 
 class ThreadBinWorkers:
-    """`compactor.engines.native_engine.BinWorkers` in threads. The kernel releases Python's global lock.
+    """`compactor.engines.native_engine.BinWorkers` in threads, for all manifests together.
 
-    Args:
-        store: Holds the input files and receives the staged ones.
-        threads: Number of tasks to run at once, of all manifests together.
+    The kernel releases Python's global lock.
     """
 
     def __init__(self, store: ObjectStore, *, threads: int = 2) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 
 from compactor.control.runs import JobRun, JobState, lineage, newest_first
@@ -24,11 +24,7 @@ class _Change:
 class MemoryGlue:
     """One Glue job, whose runs change their states in the time of a clock.
 
-    Attributes:
-        max_concurrent_runs: As in the definition of the job.
-        waiting_seconds: Time of a new run in state WAITING.
-        starting_seconds: Time of it in state STARTING.
-        stopping_seconds: Time of a stopped run in state STOPPING.
+    New runs spend some seconds in the states WAITING and STARTING, stopped ones in STOPPING.
     """
 
     clock: Clock
@@ -77,14 +73,9 @@ class MemoryGlue:
         self._set(run_id, state, error)
 
     def expire(self, run_id: str, *, restart_after_seconds: float | None = 0) -> str:
-        """Let a run expire, as Glue does after seven days.
+        """Let a living run expire, as Glue does after seven days; returns the id of its restart, made or not.
 
-        Args:
-            run_id: A run that is alive.
-            restart_after_seconds: Time until Glue restarts it; None for never.
-
-        Returns:
-            The id of the restart, made or not.
+        Glue never restarts it if `restart_after_seconds` is None.
         """
         self.end(run_id, JobState.EXPIRED)
         first, number = lineage(run_id)
@@ -156,11 +147,11 @@ class MemoryQueue:
         return self.age_seconds
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryNotifier:
     """Keeps every message."""
 
-    def __init__(self) -> None:
-        self.messages: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = field(default_factory=list)
 
     def tell(self, subject: str, text: str) -> None:
         self.messages.append((subject, text))

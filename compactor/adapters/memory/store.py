@@ -1,14 +1,12 @@
 """A store, claims, metrics and a clock in memory."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from io import BytesIO
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local.clock import SystemClock
@@ -54,11 +52,7 @@ class MemoryMetrics:
 
 class _Object(NamedTuple):
     data: bytes
-    etag: str
-    modified_at: datetime
-
-    def info(self, uri: str) -> ObjectInfo:
-        return ObjectInfo(uri, len(self.data), self.etag, self.modified_at)
+    info: ObjectInfo
 
 
 class MemoryStore:
@@ -72,14 +66,14 @@ class MemoryStore:
 
     def stat(self, uri: str) -> ObjectInfo | None:
         found = self._objects.get(canonical(uri))
-        return found.info(uri) if found else None
+        return replace(found.info, uri=uri) if found else None
 
     def read(self, uri: str, *, etag: str | None = None) -> bytes:
         found = self._objects.get(canonical(uri))
         if found is None:
             raise ObjectNotFound(f"{uri}: there is no such object")
-        if etag is not None and found.etag != etag:
-            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.etag}")
+        if etag is not None and found.info.etag != etag:
+            raise ObjectChanged(f"{uri}: expected version {etag}, found {found.info.etag}")
         return found.data
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
@@ -94,7 +88,7 @@ class MemoryStore:
         for name in sorted(names, key=sort_key):
             found = self._objects.get(base + name)
             if found and (not start or sort_key(name) > sort_key(start)):
-                yield found.info(prefix + name)
+                yield replace(found.info, uri=prefix + name)
 
     def create(self, uri: str, data: bytes) -> bool:
         with self._lock:
@@ -106,13 +100,18 @@ class MemoryStore:
     def put(self, uri: str, data: bytes) -> None:
         with self._lock:
             self._writes += 1
-            self._objects[canonical(uri)] = _Object(bytes(data), f"{self._writes:x}", self._clock.now())
+            info = ObjectInfo(uri, len(data), f"{self._writes:x}", self._clock.now())
+            self._objects[canonical(uri)] = _Object(bytes(data), info)
 
     def upload(self, uri: str, path: Path) -> None:
         self.put(uri, path.read_bytes())
 
-    def writer(self, uri: str) -> "MemoryWriter":
-        return MemoryWriter(partial(self.put, uri))
+    @contextmanager
+    def writer(self, uri: str) -> Iterator["MemoryWriter"]:
+        writer = MemoryWriter()
+        yield writer
+        if not writer.is_aborted:
+            self.put(uri, bytes(writer.data))
 
     def copy(self, source: str, target: str) -> None:
         with self._lock:
@@ -124,28 +123,18 @@ class MemoryStore:
                 self._objects.pop(canonical(uri), None)
 
 
+@dataclass
 class MemoryWriter:
-    """Collects an object in memory, and puts it at the end."""
+    """An object that is being written."""
 
-    def __init__(self, put: Callable[[bytes], None]) -> None:
-        self._put = put
-        self._collected = BytesIO()
-        self._is_aborted = False
-
-    def __enter__(self) -> Self:
-        return self
+    data: bytearray = field(default_factory=bytearray)
+    is_aborted: bool = False
 
     def write(self, data: bytes) -> None:
-        self._collected.write(data)
+        self.data += data
 
     def abort(self) -> None:
-        self._is_aborted = True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and not self._is_aborted:
-            self._put(self._collected.getvalue())
+        self.is_aborted = True
 
 
 @dataclass(frozen=True, slots=True)

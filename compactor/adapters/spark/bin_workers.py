@@ -16,11 +16,7 @@ from compactor.engines.bin_task import BinResult, BinTask, write_bin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkBinWorkers:
-    """`compactor.engines.native_engine.BinWorkers` on Spark.
-
-    Attributes:
-        store_spec: How executors open the store.
-    """
+    """`compactor.engines.native_engine.BinWorkers` on Spark, whose executors open the store by its specification."""
 
     session: SparkSession
     store_spec: StoreSpec

@@ -32,11 +32,9 @@ class ConvertTask:
     """One conversion.
 
     Attributes:
-        manifest_id: The value of the column `_manifest_id`.
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
         overflow_keys: Keys without a column, which go to the rescued data.
         target: The folder to write to; ends with `/`.
-        files: Number of files to write.
     """
 
     manifest_id: str
@@ -130,10 +128,7 @@ def _coalesces(task: ConvertTask, raw: DataFrame) -> bool:
 def corrupt_lines(
     session: SparkSession, manifest_id: str, sources: Mapping[str, str], keys: Sequence[str]
 ) -> dict[str, frozenset[bytes]]:
-    """Find the lines that Spark's JSON reader cannot parse.
-
-    Returns:
-        For each source with such lines: the lines, stripped of white space.
+    """Find, by source, the lines that Spark's JSON reader cannot parse. They are stripped of white space.
 
     Raises:
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.

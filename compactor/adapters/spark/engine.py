@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
-from compactor.adapters.spark.inspection_tasks import Inspection, InspectRules, inspect_on_executors
+from compactor.adapters.spark.inspection_tasks import Inspection, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import FileReport
-from compactor.engines.engine import Staged, StagedOutput, StageRequest
+from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
@@ -37,20 +37,6 @@ _WRITE_CONF = {
 """Write settings that hold whatever the defaults of the Spark session."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertRules:
-    """The settings of the conversion.
-
-    Attributes:
-        discovery: Whether inspection parses every line, or assumes that all keys have a column.
-    """
-
-    discovery: Discovery
-    metadata_columns: tuple[str, ...]
-    target_file_bytes: int
-    compression: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkEngine:
     """Stages manifests with Spark.
@@ -58,21 +44,19 @@ class SparkEngine:
     Attributes:
         store: The driver's store.
         store_spec: How executors open the same store.
+        discovery: Whether inspection parses every line, or assumes that all keys have a column.
     """
 
     session: SparkSession
     store: ObjectStore
     store_spec: StoreSpec
-    inspect_rules: InspectRules
-    convert_rules: ConvertRules
+    rules: EngineRules
+    discovery: Discovery
+    name = "spark"
 
     def __post_init__(self) -> None:
         for name, value in _WRITE_CONF.items():
             self.session.conf.set(name, value)
-
-    @property
-    def name(self) -> str:
-        return "spark"
 
     def is_healthy(self) -> bool:
         return runs_tasks(self.session) and runs_queries(self.session)
@@ -90,7 +74,7 @@ class SparkEngine:
             return self._stage(request)
 
     def _stage(self, request: StageRequest) -> Staged:
-        discovery: Discovery = self.convert_rules.discovery
+        discovery = self.discovery
         refused: dict[int, frozenset[bytes]] = {}
         for round_number in range(1, ROUNDS + 1):
             staging = f"{request.staging}{round_number}/"
@@ -99,7 +83,7 @@ class SparkEngine:
                 self.store_spec,
                 request.manifest,
                 staging,
-                self.inspect_rules,
+                self.rules,
                 discovery=discovery,
                 refused=refused,
             )
@@ -135,7 +119,7 @@ class SparkEngine:
         self, request: StageRequest, staging: str, inspection: Inspection, schema: SchemaVersion
     ) -> Converted | None:
         ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
-        files = planned_files(inspection.decoded_bytes, ratio, self.convert_rules.target_file_bytes)
+        files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
         return self._convert_to(f"{staging}out/", files, request, inspection.sources, inspection, schema)
 
     def _convert_to(
@@ -153,12 +137,12 @@ class SparkEngine:
             sources=sources,
             schema=schema,
             overflow_keys=tuple(key for key in inspection.keys if key not in known),
-            metadata_columns=self.convert_rules.metadata_columns,
+            metadata_columns=self.rules.metadata_columns,
             processed_at=request.processed_at,
             target=target,
             files=files,
             partitioning=partitioning(files, request.manifests_in_flight, self.session.sparkContext.defaultParallelism),
-            compression=self.convert_rules.compression,
+            compression=self.rules.compression,
         )
         return convert(self.session, task)
 

@@ -26,17 +26,9 @@ def run_tasks(
     *,
     description: str,
 ) -> list[R]:
-    """Run tasks on the executors, as many at once as there are cores.
+    """Run tasks on the executors, as many at once as there are cores; returns the results in the order of the tasks.
 
-    Args:
-        session: The Spark session.
-        store: How executors open the store.
-        tasks: The arguments of `work`, one Spark task each.
-        work: Does one task; a function at module level, so that it can be pickled.
-        description: The name of the job in Spark's UI.
-
-    Returns:
-        The results, in the order of the tasks.
+    `work` has to be a function at module level, so that it can be pickled. Spark's UI shows the description.
 
     Raises:
         CompactorError: The error of a task, unchanged.

@@ -47,9 +47,6 @@ _MESSAGE_MAX_CHARACTERS = 400
 def translated(manifest_id: str) -> Iterator[None]:
     """Translate errors of Spark and of its storage into the compactor's own, without quoting any data.
 
-    Args:
-        manifest_id: The manifest being processed, for messages.
-
     Raises:
         EngineLost: The JVM is gone.
         AccessError: Permission denied, wrong credentials, or a bucket that does not exist.

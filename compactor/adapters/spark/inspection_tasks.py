@@ -9,22 +9,13 @@ from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.manifest import Manifest
 from compactor.core.packing import spread
+from compactor.engines.engine import EngineRules
 from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
-from compactor.ndjson.file_walk import OnChangedFile
 from compactor.ndjson.inspection import Discovery, check_keys
-from compactor.ndjson.lines import Limits
 from compactor.schema.schema import first_sources
 
 TASKS_PER_CORE = 3
 """More tasks than cores balance files of different cost; many more would only add task starts."""
-
-
-@dataclass(frozen=True, slots=True)
-class InspectRules:
-    """The settings of inspection."""
-
-    limits: Limits
-    on_changed_file: OnChangedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +50,14 @@ def inspect_on_executors(
     store: StoreSpec,
     manifest: Manifest,
     staging: str,
-    rules: InspectRules,
+    rules: EngineRules,
     *,
     discovery: Discovery,
     refused: Mapping[int, frozenset[bytes]],
 ) -> Inspection:
-    """Inspect all files of a manifest.
+    """Inspect all files of a manifest, and stage rejects and repaired copies.
 
-    Args:
-        session: The Spark session.
-        store: How executors open the store.
-        manifest: Names the files.
-        staging: The folder for rejects and repaired copies; ends with `/`.
-        rules: The settings of inspection.
-        discovery: Whether to parse every line.
-        refused: By file index, lines to reject although inspection would accept them.
+    By file index, `refused` has lines to reject although inspection would accept them.
 
     Raises:
         CompactorError: The error of a task, unchanged.

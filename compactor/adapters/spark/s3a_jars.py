@@ -13,11 +13,7 @@ from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
 
 
 def fetch() -> int:
-    """Resolve the pinned packages and copy their jars into the folder of this Python environment, unless it has jars.
-
-    Returns:
-        The number of jars in the folder.
-    """
+    """Copy the jars of the pinned packages into this Python environment, unless it has jars; returns how many."""
     target = s3a_jars_folder()
     found = list(target.glob("*.jar"))
     if found:

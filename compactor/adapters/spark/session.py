@@ -41,10 +41,7 @@ def s3a_jar_properties() -> dict[str, str]:
 def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -> SparkSession:
     """Start Spark, or join the session that spark-submit or Glue has started.
 
-    Args:
-        master: The Spark master; if empty, that of the environment, else `local[*]`.
-        properties: All properties, from `compactor.settings.spark_conf.spark_properties`.
-        uses_s3: Whether to provide S3A.
+    Without a master, that of the environment is used, else `local[*]`. S3A is provided if the job `uses_s3`.
     """
     # Workers must run the Python of the driver, whichever `python3` is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -80,11 +77,7 @@ def _locale_is_plain() -> bool:
 
 @contextmanager
 def loss_reported() -> Iterator[None]:
-    """Distinguish the loss of the JVM from other errors of Spark, which pass through.
-
-    Raises:
-        EngineLost: The JVM is gone.
-    """
+    """Turn an error of Spark into `EngineLost` if the JVM is gone; other errors pass through."""
     try:
         yield
     except (Py4JError, PySparkException, OSError, EOFError) as exc:

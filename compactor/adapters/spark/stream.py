@@ -30,7 +30,6 @@ class SparkManifestSource:
     Attributes:
         manifests: The watched prefix; ends with `/`.
         new_checkpoint: Returns the URI of a new checkpoint folder.
-        max_manifests_per_trigger: The most manifests in a micro-batch.
         trigger_interval_seconds: The interval between listings of the prefix.
     """
 

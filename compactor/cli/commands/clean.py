@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import click
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
@@ -37,7 +36,7 @@ NAMES = {
 @body
 def clean(
     invocation: Invocation, *, dry_run: bool, archive_days: int | None, checkpoints: bool, force: bool, as_json: bool
-) -> ExitCode:
+) -> None:
     """Delete expired archives, staging and checkpoints.
 
     Archived manifests and redriven lines expire after retention.archive_days, orphaned staging after a day, and
@@ -56,7 +55,6 @@ def clean(
         print_json({**document, "dry_run": dry_run, "archive_days": days})
     else:
         _show(report, dry_run=dry_run)
-    return ExitCode.DONE
 
 
 def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry_run: bool) -> CleaningReport:

@@ -165,5 +165,4 @@ def _service(app: App, stack: ExitStack) -> Service:
 
 def _verified(app: App, *, deep: bool) -> VerifyReport:
     with SafeConsole(stderr=True).status("verifying") as status:
-        deep_check = app.deep_check if deep else None
-        return app.verifier.verify_all(deep_check=deep_check, on_manifest=counter(status.update))
+        return app.verifier(deep=deep, on_manifest=counter(status.update)).verify_all()

@@ -66,7 +66,6 @@ def _document(checked: Check) -> dict[str, Any]:
         "snapshot": {
             **shallow(snapshot),
             "backlog": backlog and {"manifests": backlog.manifests, "oldest_seconds": backlog.oldest_seconds},
-            "unknown": {str(key): why for key, why in snapshot.unknown.items()},
         },
     }
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import AccessError
@@ -40,7 +39,7 @@ def init(
     output: str | None,
     state: str | None,
     force: bool,
-) -> ExitCode:
+) -> None:
     """Write a commented settings file: FILE, or compactor.toml.
 
     On a terminal it asks for three places. With one of --input, --output and --state it asks nothing and needs all
@@ -60,7 +59,6 @@ def init(
     parse_settings(parse_toml(text.encode(), name))  # any answers give settings that load
     _write(path, text, over=force)
     _show(name, answers)
-    return ExitCode.DONE
 
 
 def _is_terminal() -> bool:

@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from compactor.adapters.local.skipped_links import skipped_links
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
@@ -48,7 +47,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 @body
 def plan(
     invocation: Invocation, *, prefix: str, dry_run: bool, day: str | None, since: datetime | None, as_json: bool
-) -> ExitCode:
+) -> None:
     """Write manifests for the files below PREFIX that are in none.
 
     Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
@@ -60,7 +59,6 @@ def plan(
         print_json(_document(made, dry_run=dry_run))
     else:
         _show(made, app.layout.manifests_folder, dry_run=dry_run)
-    return ExitCode.DONE
 
 
 def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
@@ -70,8 +68,8 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
         {"manifest_id": manifest_id, "date": each.date, "files": len(each.files), "bytes": _bytes(each)}
         for manifest_id, each in zip(ids, made.manifests, strict=True)
     ]
-    shown = ("skipped", "planned_before", "held", "held_until")
-    return {"dry_run": dry_run, "manifests": manifests, **{name: getattr(made, name) for name in shown}}
+    planned = picked(made, "skipped", "planned_before", "held", "held_until")
+    return {"dry_run": dry_run, "manifests": manifests, **planned}
 
 
 def _bytes(manifest: Manifest) -> int:

@@ -5,7 +5,7 @@ import sys
 import click
 
 from compactor.cli.commands.plan import date_option
-from compactor.cli.commands.verify import ManifestId
+from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
@@ -13,7 +13,7 @@ from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count
 from compactor.ops.redrive.redrive_report import RedriveReport
-from compactor.ops.redrive.scan import ScanResult
+from compactor.ops.redrive.scan import ScanResult, find_redrivable
 from compactor.ops.redrive.selection import REASONS, THINGS, Kind, Scope
 from compactor.wiring.app import App
 
@@ -23,7 +23,7 @@ SHOWN = 20
 
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
-@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=ManifestId())
+@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=manifest_id_type)
 @click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
@@ -54,7 +54,7 @@ def redrive(
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
     with SafeConsole(stderr=True).status("searching"):
-        scan = app.redrive_scan.scan(Scope(kind, manifest_ids, reason, day))
+        scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
     with SafeConsole(stderr=True).status("redriving"):

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 import click
 
-from compactor.cli.commands.cost import COMMON_WORKER_TYPE, COMMON_WORKERS, shape_of
+from compactor.cli.commands.cost import shape_of
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.terminal import write_out
 from compactor.cli.ui.times import moment
 from compactor.core.layout import is_s3
-from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, JobSize
+from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
@@ -21,14 +21,13 @@ from compactor.ops.report.report import Report
 from compactor.ops.report.spending import Spending, service_costs
 from compactor.ops.report.verdict import judge
 from compactor.wiring.app import App
-from compactor.wiring.engine_components import engine_of
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
 STDOUT = "-"
 
 
-@click.command("report")
+@click.command("report", context_settings={"show_default": True})
 @click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
 @click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
 @click.option(
@@ -44,20 +43,13 @@ STDOUT = "-"
 @click.option(
     "--samples/--no-samples",
     default=True,
-    show_default=True,
     help="Show a few of the rejected lines; only you may then read the page.",
 )
 @click.option(
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
 @click.option("--workers", type=click.IntRange(min=2), help="How many they are, the driver's included.")
-@click.option(
-    "--glue-version",
-    type=click.Choice(GLUE_VERSIONS),
-    default="6.0",
-    show_default=True,
-    help="Assume this version of Glue.",
-)
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Assume this version of Glue.")
 @json_option
 @body
 def report(
@@ -84,7 +76,7 @@ def report(
         raise click.UsageError("--json and --out - both take stdout; expected one of them")
     app = App(invocation.settings())
     period = _period(app.clock.now(), since, until, hours)
-    job = JobSize(worker_type or COMMON_WORKER_TYPE, workers or COMMON_WORKERS, glue_version)
+    job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
     made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
@@ -117,7 +109,7 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
-    reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
     sla_seconds = app.settings.control.sla_seconds
@@ -133,18 +125,20 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 
 
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
-    settings, totals = app.settings, figures.totals
+    period, totals = figures.period, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
-    shape = shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio)
     return Spending(
+        commits=totals.manifests,
+        since=period.since,
+        until=period.until,
+        input_files=totals.input_files,
+        input_bytes=totals.input_bytes,
+        at_work_seconds=totals.at_work_seconds,
+        dollars_per_hour=job.dollars_per_hour,
         job=job,
         is_job_named=is_job_named,
-        classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
         is_local=not is_s3(app.layout.state),
-        elapsed_seconds=figures.period.seconds,
-        at_work_seconds=totals.at_work_seconds,
-        input_bytes=totals.input_bytes,
-        services=service_costs(figures, job, shape),
+        services=service_costs(figures, job, shape_of(app.settings, None, ratio)),
     )
 
 

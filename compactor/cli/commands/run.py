@@ -42,7 +42,7 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
     return run_job(
         App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result),
         once=once,
-        session_context=lambda _: line,
+        session_context=lambda _: line.display,
     )
 
 

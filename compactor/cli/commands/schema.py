@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
@@ -23,7 +22,7 @@ SHOWN_COLUMNS = 40  # of each version
 @click.command("schema")
 @json_option
 @body
-def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
+def schema(invocation: Invocation, *, as_json: bool) -> None:
     """Show the schema versions and what each added.
 
     A column never changes its name, type or position. --json shows what the text form leaves out.
@@ -36,7 +35,6 @@ def schema(invocation: Invocation, *, as_json: bool) -> ExitCode:
         _show(changes)
     else:
         echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
-    return ExitCode.DONE
 
 
 @dataclass(frozen=True, slots=True)

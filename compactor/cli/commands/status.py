@@ -1,6 +1,7 @@
 """`compactor status`: the state of the job on one screen."""
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status_screen import MOST_WIDTH, screen
-from compactor.cli.ui.watching import JsonWatch, LiveWatch, PlainWatch, watch
+from compactor.cli.ui.watching import as_json_lines, on_pipe, on_terminal, watch
 from compactor.ops.status.values import Status
 from compactor.wiring.app import App
 
@@ -36,13 +37,15 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     files, schema, cost, latest commits.
     """
     reader = App(invocation.settings()).status_reader
-    if interval_seconds is not None:
-        shown = JsonWatch(document) if as_json else LiveWatch() if sys.stdout.isatty() else PlainWatch()
-        watch(reader.read, shown, interval_seconds)
+    console = SafeConsole()
+    if interval_seconds is not None and as_json:
+        watch(reader.read, as_json_lines(document), interval_seconds)
+    elif interval_seconds is not None:
+        with on_terminal(console) if sys.stdout.isatty() else nullcontext(on_pipe) as show:
+            watch(reader.read, show, interval_seconds)
     elif as_json:
         print_json(document(reader.read()))
     else:
-        console = SafeConsole()
         height = console.height if console.is_terminal else 40
         console.print(screen(reader.read(), width=min(console.width, MOST_WIDTH), height=height), soft_wrap=True)
     return ExitCode.DONE

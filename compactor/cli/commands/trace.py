@@ -16,25 +16,6 @@ from compactor.wiring.app import App
 
 SHOWN_FILES = 20
 
-MEANINGS = {
-    TraceState.UNKNOWN: "unknown: no record that was searched names it",
-    TraceState.CLAIMED: "claimed for a manifest that is not written yet",
-    TraceState.PENDING: "announced; waits in a pending part for more files, or for its time limit",
-    TraceState.WAITING: "waiting in a manifest without an attempt",
-    TraceState.IN_WORK: "in a manifest that has an attempt",
-    TraceState.DECIDED: "committed, but not all published yet",
-    TraceState.DONE: "done: every line is in the output, in the rejects, or blank",
-    TraceState.QUARANTINED: "quarantined; the rest of its manifest is done",
-    TraceState.DEAD_LETTERED: "its manifest is a dead letter",
-}
-MEANINGS_OF_MANIFESTS = {
-    TraceState.CLAIMED: "not written yet",
-    TraceState.WAITING: "waiting for its first attempt",
-    TraceState.IN_WORK: "has an attempt",
-    TraceState.DECIDED: "committed, but not all published yet",
-    TraceState.DONE: "done: every line is in the output, in the rejects, or blank, except in quarantined files",
-    TraceState.DEAD_LETTERED: "dead letter",
-}
 _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "rejects file"}
 
 
@@ -58,7 +39,7 @@ def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> Ex
     """
     found = _found(App(invocation.settings()), thing, days)
     if as_json:
-        print_json({**shallow(found), "meaning": _meaning(found), "needs_operator": found.needs_operator})
+        print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:
         say(_unknown(found))
     else:
@@ -91,10 +72,6 @@ def _absolute(uri: str) -> str:
         raise click.BadParameter(f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})") from exc
 
 
-def _meaning(found: Trace) -> str:
-    return (MEANINGS if found.kind == "file" else MEANINGS_OF_MANIFESTS).get(found.state, MEANINGS[found.state])
-
-
 def _unknown(found: Trace) -> str:
     there = "" if found.exists else "there is no such object, and "
     move = f"; to plan it: {found.next_moves[0]}" if found.next_moves else ""
@@ -105,7 +82,7 @@ def _unknown(found: Trace) -> str:
 def _show(found: Trace) -> None:
     fields: list[Field] = [
         (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object)")),
-        ("state", _meaning(found)),
+        ("state", found.meaning),
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),
         ("manifest" if found.manifest_id != found.uri else "kept at", _manifest(found)),

@@ -1,5 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import click
@@ -20,21 +21,16 @@ from compactor.wiring.app import App
 SHOWN = 20  # of each list; --json shows all
 
 
-class ManifestId(click.ParamType[str]):
-    """The id of a manifest."""
-
-    name = "manifest id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value, if it can be an id."""
-        if not MANIFEST_ID.fullmatch(value):
-            form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-            self.fail(f"{value!r} is not a manifest id; expected {form}", param, ctx)
-        return value
+def manifest_id_type(value: str) -> str:
+    """The value, if it can be the id of a manifest; a type for click."""
+    if not MANIFEST_ID.fullmatch(value):
+        form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
+        raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
+    return value
 
 
 @click.command("verify")
-@click.argument("manifest_id", required=False, type=ManifestId(), metavar="[MANIFEST_ID]")
+@click.argument("manifest_id", required=False, type=manifest_id_type, metavar="[MANIFEST_ID]")
 @date_option
 @click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option
@@ -61,16 +57,12 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
 
 def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
-    deep_check = app.deep_check if deep else None
     # It shows nothing unless stderr is a terminal.
     with SafeConsole(stderr=True).status("verifying") as progress:
-        on_manifest = counter(progress.update)
+        verifier = app.verifier(deep=deep, on_manifest=counter(progress.update))
         if manifest_id is not None:
-            found = _found(app, manifest_id)
-            return app.verifier.verify([found], whole_dates=False, deep_check=deep_check, on_manifest=on_manifest)
-        if day is not None:
-            return app.verifier.verify_date(day, deep_check=deep_check, on_manifest=on_manifest)
-        return app.verifier.verify_all(deep_check=deep_check, on_manifest=on_manifest)
+            return verifier.verify_manifest(_found(app, manifest_id))
+        return verifier.verify_date(day) if day is not None else verifier.verify_all()
 
 
 def _found(app: App, manifest_id: str) -> ManifestKey:
@@ -88,16 +80,10 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")
 
 
-def counter(show: Callable[[str], None]) -> Callable[[str], None]:
+def counter(show: Callable[[str], None]) -> Callable[[], None]:
     """Shows how many manifests were verified, after each of them."""
-    checked = 0
-
-    def on_manifest(_manifest_id: str) -> None:
-        nonlocal checked
-        checked += 1
-        show(f"verified {count(checked, 'manifest')}")
-
-    return on_manifest
+    checked = itertools.count(1)
+    return lambda: show(f"verified {count(next(checked), 'manifest')}")
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

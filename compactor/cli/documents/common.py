@@ -22,14 +22,12 @@ Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date", "patte
 """A calendar day, `yyyy-mm-dd`."""
 
 DESCRIPTIONS = {
-    "about": "What it is about, as one word.",
     "actions": "Decisions, the most urgent first.",
     "as_of": "Time of the reading.",
     "basis": "Whether the quantity was given, counted from the code, or assumed.",
     "blank_lines": "Number of blank lines.",
     "by_reason": "Rejected lines by reason.",
     "by_status": "Quarantined files by status.",
-    "commits": "Number of commits.",
     "created_at": "Time of the creation.",
     "attempts": "Attempts, in their order.",
     "columns": "Number of columns.",
@@ -53,7 +51,6 @@ DESCRIPTIONS = {
     "input_files": "Number of compacted input files.",
     "item": "What is paid for.",
     "kind": "What was redriven, or would be.",
-    "last_heartbeat_at": "Time of the last heartbeat of any run; null if there is none.",
     "latency": "Time from arrival to visible; null without commits.",
     "lines": "Number of lines.",
     "longest_seconds": "The longest.",
@@ -63,7 +60,6 @@ DESCRIPTIONS = {
     "number": "Number of the attempt, from 1.",
     "output_bytes": "Size of the Parquet files with rows.",
     "output_files": "Number of Parquet files with rows.",
-    "outputs": "URIs of the Parquet files.",
     "p50_seconds": "Half took at most this long.",
     "p99_seconds": "99 % took at most this long.",
     "reason": "Reason, as one word.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.ui.output import Field, print_fields
+from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
@@ -61,12 +61,7 @@ class Closing:
 
     def document(self) -> dict[str, Any]:
         """The call as JSON. The backlog has the keys of `status`."""
-        left = self.left
-        backlog = left and {
-            "manifests": left.manifests,
-            "begun_manifests": left.begun_manifests,
-            "input_bytes": left.input_bytes or 0,
-        }
+        left, plan = self.left, self.plan
         return {
             "source": self.paths.source,
             "output": self.paths.output,
@@ -75,18 +70,12 @@ class Closing:
             "dry_run": self.dry_run,
             "deep": self.is_deep,
             "new_files": self.new_files,
-            "new_bytes": _planned_bytes(self.plan),
-            "planned_before": self.plan.planned_before,
-            "replaced": self.plan.replaced,
-            "skipped": self.plan.skipped,
-            "held": self.plan.held,
-            "held_until": self.plan.held_until,
+            "new_bytes": _planned_bytes(plan),
+            **picked(plan, "planned_before", "replaced", "skipped", "held", "held_until"),
             "resumed_manifests": None if self.dry_run else self.resumed,
             "run": None if self.dry_run else self.run,
-            "backlog": backlog,
-            "is_interrupted": self.is_interrupted,
-            "is_unfinished": self.is_unfinished,
-            "needs_operator": self.needs_operator,
+            "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
+            **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
             "verified": self.verification,
             "seconds": round(self.seconds, 3),
         }
@@ -114,10 +103,9 @@ def show(closing: Closing) -> None:
 
 def _new(closing: Closing) -> str:
     plan = closing.plan
-    if not closing.new_files:
-        return f"nothing; {count(plan.planned_before, 'file')} taken before"
-    before = f"; {count(plan.planned_before, 'file')} taken before" if plan.planned_before else ""
-    return f"{count(closing.new_files, 'file')}, {size(_planned_bytes(plan))}{before}"
+    new = f"{count(closing.new_files, 'file')}, {size(_planned_bytes(plan))}" if closing.new_files else "nothing"
+    is_first = closing.new_files and not plan.planned_before
+    return new if is_first else f"{new}; {count(plan.planned_before, 'file')} taken before"
 
 
 def _planned_bytes(plan: Plan) -> int:

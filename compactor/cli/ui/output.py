@@ -1,10 +1,10 @@
-"""Prints results: JSON for programs, aligned text for people."""
+"""Prints results: JSON for programs, aligned text and tables for people."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -12,34 +12,33 @@ from pydantic import BaseModel
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.safe_text import visible_json
 
+T = TypeVar("T")
+
 Field = tuple[str, str | Sequence[str]]
 """A name, and a value of one line or several."""
 
 _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
 
 
-def print_json(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, Any], *, on_one_line: bool = False) -> None:
     """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
-    _print(document, orjson.OPT_INDENT_2)
-
-
-def print_json_line(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on one line of stdout."""
-    _print(document, 0)
-
-
-def _print(document: Mapping[str, Any], indent: int) -> None:
+    options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
     try:
-        text = orjson.dumps(document, default=_plain, option=_JSON_OPTIONS | indent).decode()
+        text = orjson.dumps(document, default=_plain, option=options).decode()
     except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
-        text = json.dumps(document, default=_plain, indent=2 if indent else None)
+        text = json.dumps(document, default=_plain, indent=None if on_one_line else 2)
     # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
     write_out(visible_json(text).encode())
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:
     """The fields of a dataclass by name, and these properties. `dataclasses.asdict` fails for counters."""
-    return {name: getattr(record, name) for name in (*(field.name for field in fields(record)), *properties)}
+    return picked(record, *(field.name for field in fields(record)), *properties)
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a value by name."""
+    return {name: getattr(value, name) for name in names}
 
 
 def _plain(value: Any) -> Any:
@@ -59,3 +58,16 @@ def print_fields(named: Iterable[Field]) -> None:
     for name, value in rows:
         first, *others = [value] if isinstance(value, str) else value
         echo(f"{name:{width}}{first}".rstrip(), *(f"{'':{width}}{line}" for line in others))
+
+
+def print_table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, names: int) -> None:
+    """Print a table. Its first columns hold names; the others hold figures, which are aligned to the right."""
+    from rich.table import Column, Table  # noqa: PLC0415 - few commands print a table
+
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
+
+    heads = [Column(name, justify="left" if at < names else "right", no_wrap=True) for at, name in enumerate(columns)]
+    table = Table(*heads, box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(shown(row) for shown in columns.values()))
+    SafeConsole().print(table)

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Self
 
 from rich.live import Live
 from rich.progress import (
@@ -64,7 +63,7 @@ def log_result(result: CompactionResult) -> None:
 
 @dataclass
 class LiveLine:
-    """The line that `run` shows on a terminal. Its methods are called from many threads."""
+    """The line that `run` shows on a terminal while `display` is entered. Its methods are called from many threads."""
 
     started: float = field(default_factory=time.monotonic)  # when the run began, by the monotonic clock
     _phases: dict[str, str] = field(default_factory=dict)
@@ -76,16 +75,8 @@ class LiveLine:
 
     def __post_init__(self) -> None:
         self._spinner = Spinner("dots")
-        self._live = Live(
-            get_renderable=self._renderable, console=SafeConsole(stderr=True), refresh_per_second=5, transient=True
-        )
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        console = SafeConsole(stderr=True)
+        self.display = Live(get_renderable=self._renderable, console=console, refresh_per_second=5, transient=True)
 
     def on_crash_point(self, point: CrashPoint, manifest_id: str) -> None:
         """Show the phase that a manifest enters."""

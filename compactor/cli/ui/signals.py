@@ -18,7 +18,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self._stop: Callable[[], None] | None = None
-        self._requested = False
+        self.requested = False  # whether a signal arrived
         self._previous: dict[int, object] = {}
 
     def __enter__(self) -> Self:
@@ -29,11 +29,6 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
 
-    @property
-    def requested(self) -> bool:
-        """Whether a signal arrived."""
-        return self._requested
-
     def attach(self, stop: Callable[[], None]) -> None:
         """Set the function that requests the stop. It is called at once if a signal has arrived before.
 
@@ -42,14 +37,14 @@ class StopSignals:
         self._stop = stop
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
-        if self._requested:
+        if self.requested:
             stop()
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self._requested:
+        if self.requested:
             _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run continues\n")
             os._exit(1)
-        self._requested = True
+        self.requested = True
         _write("compactor: stopping after the batch in flight; a second signal ends at once\n")
         if self._stop is not None:
             # The interrupted code may hold a lock that stopping needs; another thread can wait for it.

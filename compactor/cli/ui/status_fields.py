@@ -1,7 +1,6 @@
 """The fields of the screen of `compactor status`: a name and a few lines each."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.ops.status.values import Status
@@ -33,10 +32,10 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
 def _jobs(found: Status) -> list[str]:
     if not found.runs:
         last = found.last_heartbeat_at
-        return ["none" if last is None else f"none; the last heartbeat of one that died: {ago(last, found)} ago"]
+        return ["none" if last is None else f"none; the last heartbeat of one that died: {found.ago(last)} ago"]
     return [
-        f"{run.run_id}, up for {ago(run.started_at, found)}"
-        + (f", asked to stop {ago(run.asked_to_stop_at, found)} ago" if run.asked_to_stop_at else "")
+        f"{run.run_id}, up for {found.ago(run.started_at)}"
+        + (f", asked to stop {found.ago(run.asked_to_stop_at)} ago" if run.asked_to_stop_at else "")
         for run in found.runs
     ]
 
@@ -121,7 +120,7 @@ def _schema(found: Status) -> list[str]:
     schema = found.schema
     words = f"version {schema.version}, {count(schema.columns, 'column')}"
     if schema.newest_column and schema.changed_at:
-        words += f", the newest {ago(schema.changed_at, found)} ago: "
+        words += f", the newest {found.ago(schema.changed_at)} ago: "
         words += short(schema.newest_column, VALUE_WIDTH - len(words))
     return [words]
 
@@ -143,11 +142,6 @@ def rough(seconds: float) -> str:
         if seconds >= length:
             return f"{min(int(seconds // length), 999)} {unit}"
     return f"{max(seconds, 0.0):.0f} s"
-
-
-def ago(moment: datetime, found: Status) -> str:
-    """The time since then."""
-    return shown_seconds((found.as_of - moment).total_seconds())
 
 
 def short(text: str, length: int = 48) -> str:

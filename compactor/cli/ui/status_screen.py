@@ -22,8 +22,9 @@ _STYLES: dict[Word, str] = {
     "stopped": "bold red",
     "stuck": "bold red",
 }
-_COLUMNS = (("ago", 6), ("", 0), ("MB in", 6), ("MB out", 6), ("files", 5), ("rows", 10), ("rejects", 7), ("took", 6))
-"""Headings and widths of the table of commits. The column of manifests gets the width that is left."""
+_HEADINGS = ("ago", "latest commits", "MB in", "MB out", "files", "rows", "rejects", "took")
+_ROW = "{:>6} {:{names}} {:>6} {:>6} {:>5} {:>10} {:>7} {:>6}\n"
+"""A row of the table of commits. The names of manifests get the width that is left."""
 
 
 def screen(found: Status, *, width: int = LEAST_WIDTH, height: int = 40, error: str = "") -> Text:
@@ -62,18 +63,18 @@ def _head(found: Status, width: int) -> Text:
 
 
 def _commits(found: Status, width: int, rows: int) -> Text:
-    manifest = width - sum(length for _, length in _COLUMNS) - len(_COLUMNS) + 1
+    names = width + 2 - len(_ROW.format(*[""] * len(_HEADINGS), names=1))
     text = Text()
-    text.append(_row(["ago", "latest commits", *(name for name, _ in _COLUMNS[2:])], manifest), "dim")
-    for commit in list(reversed(found.recent))[:rows]:
-        text.append(_row(_cells(commit, found), manifest))
+    text.append(_ROW.format(*_HEADINGS, names=names), "dim")
+    for commit in found.recent[::-1][:rows]:
+        text.append(_ROW.format(*_cells(commit, found, names), names=names))
     return text
 
 
-def _cells(commit: RecentCommit, found: Status) -> list[str]:
+def _cells(commit: RecentCommit, found: Status, names: int) -> list[str]:
     return [
         rough((found.as_of - commit.decided_at).total_seconds()),
-        commit.manifest_id,
+        short(commit.manifest_id, names),
         _megabytes(commit.input_bytes),
         _megabytes(commit.output_bytes),
         f"{commit.output_files:,}",
@@ -87,13 +88,6 @@ def _megabytes(length_bytes: int) -> str:
     """Millions of bytes, in at most six characters up to a terabyte."""
     amount = length_bytes / 1e6
     return f"{amount:.2f}" if amount < 1 else f"{amount:.1f}" if amount < 1000 else f"{amount:,.0f}"  # noqa: PLR2004
-
-
-def _row(cells: list[str], manifest: int) -> str:
-    ago, manifest_id, *others = cells
-    lengths = [length for _, length in _COLUMNS[2:]]
-    shown = [f"{cell:>{length}}" for cell, length in zip(others, lengths, strict=True)]
-    return " ".join([f"{ago:>{_COLUMNS[0][1]}}", f"{short(manifest_id, manifest):{manifest}}", *shown]) + "\n"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -90,10 +90,7 @@ def _service_checks(env: Environment, settings: Settings, config: str) -> Iterat
         (account_checks.DEAD_LETTERS, control.dead_letter_queue_url),
         (account_checks.TOPIC, control.topic_arn),
     ):
-        if value:
-            yield _resource_check(env, resource, value)
-        else:
-            yield Check(resource.name, partial(skipped, f"{resource.key} is not set"))
+        yield _resource_check(env, resource, value)
     if is_on_s3:
         job = account_checks.job(canonical(config) if is_s3(config) else "")
         yield _resource_check(env, job, control.job_name, is_required="job_name" in control.model_fields_set)
@@ -104,6 +101,8 @@ def _service_checks(env: Environment, settings: Settings, config: str) -> Iterat
 def _resource_check(
     env: Environment, resource: account_checks.Resource, value: str, *, is_required: bool = True
 ) -> Check:
+    if not value:
+        return Check(resource.name, lambda: skipped(f"{resource.key} is not set"))
     return Check(resource.name, lambda: resource.check(env.account(), value, is_required=is_required), _ON_AWS)
 
 

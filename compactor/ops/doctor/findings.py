@@ -39,14 +39,13 @@ def skipped(found: str, next_move: str = "") -> Finding:
 
 def settings_findings(faults: Iterable[str], place: str) -> list[Finding]:
     """The faults of a `SettingsError`, each `what is set -> expected what`; `place` is empty without a file."""
-    return [_settings_finding(each, place) for each in faults]
-
-
-def _settings_finding(text: str, place: str) -> Finding:
-    found, _, expected = text.partition(" -> expected ")
-    choices, _, meant = expected.rpartition("; did you mean ")
-    move = f"expected {expected}" if expected else "correct it and run doctor again"
-    if meant and choices:
-        move = f"did you mean {meant} It is one of {choices.removeprefix('one of ')}"
-    where = f"{place}: " if place and place not in found else ""
-    return Finding("settings", "fault", where + found, move)
+    findings: list[Finding] = []
+    for text in faults:
+        found, _, expected = text.partition(" -> expected ")
+        choices, _, meant = expected.rpartition("; did you mean ")
+        move = f"expected {expected}" if expected else "correct it and run doctor again"
+        if meant and choices:
+            move = f"did you mean {meant} It is one of {choices.removeprefix('one of ')}"
+        where = f"{place}: " if place and place not in found else ""
+        findings.append(Finding("settings", "fault", where + found, move))
+    return findings

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -113,7 +114,7 @@ def try_input(store: ObjectStore, place: str, key: str) -> Finding:
 
     def list_first() -> None:
         objects = (info.uri for info in store.list(folder(place)) if not info.uri.endswith("/"))
-        found.extend(uri for uri in [next(objects, None)] if uri is not None)
+        found.extend(islice(objects, 1))
 
     def read_byte() -> None:
         store.read_range(found[0], 0, 1)

@@ -33,19 +33,16 @@ class RedriveClaims:
             return {}
         now, lease = self.clock.now(), self.lease_seconds
         keys = _keys(files)
-        lost: dict[str, str] = {}
         claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
         others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
         manifests = manifests_of(self.claims, others.values())
-        for holder in set(others.values()):
+        taken: set[str] = set()
+        for holder in filter(lambda each: is_own(manifests[each]), set(others.values())):
             held = [key for key, other in others.items() if other == holder]
-            taken: set[str] = set()
-            if is_own(manifests[holder]):
-                taken = self.claims.take_over(
-                    held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
-                )
-            lost.update({keys[key]: manifests[holder] for key in held if key not in taken})
-        return lost
+            taken |= self.claims.take_over(
+                held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
+            )
+        return {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken}
 
 
 def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:

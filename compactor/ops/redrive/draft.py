@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from compactor.core.layout import canonical, date_of_file, root_id
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter, Redrive
 from compactor.manifests.file_search import Naming
-from compactor.ops.redrive.redrive_log import Lineage
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, files_left
 
@@ -18,7 +18,7 @@ class Draft:
     """The files that a new manifest may name."""
 
     outcome: Commit | DeadLetter
-    lineage: Lineage
+    root: ManifestKey  # of its lineage
     date: str  # the date of the new manifest
     alias: str = ""  # the id inside the original of a dead letter, if it differs from the id of the letter
     files: list[ManifestFile] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Draft:
 
     def is_own(self, holder: str) -> bool:
         """Whether the holder of a claim belongs to the lineage."""
-        return self.lineage.root.id in {holder, root_id(holder)} or holder == self.alias
+        return self.root.id in {holder, root_id(holder)} or holder == self.alias
 
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave out files, by URI with the reason."""
@@ -58,8 +58,7 @@ class Draft:
         """The files that were not redriven meanwhile."""
         if isinstance(self.outcome, DeadLetter):
             return list(self.files)
-        own = [each for each in redrives if each.source == self.outcome.manifest_id]
-        left = {report.uri for report in files_left(scope, self.outcome, own)}
+        left = {report.uri for report in files_left(scope, self.outcome, redrives)}
         return [file for file in self.files if file.uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:

@@ -1,12 +1,12 @@
 """Writes rejected lines to new input files: byte for byte, one file for each source, in bounded memory."""
 
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import RedrivenInput
 from compactor.engines.parquet_files import open_parquet
+from compactor.ndjson.file_walk import scratch_errors
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
 _BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
@@ -23,7 +24,7 @@ _BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of l
 _SAFE_START = b"{"
 """No byte order mark and no magic bytes of a codec begin so. A blank line goes before any other first line."""
 
-Row = tuple[str, int, int, str, bytes]
+RejectRow = tuple[str, int, int, str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +49,23 @@ def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[
     inputs: list[RedrivenInput] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    try:
-        with tempfile.TemporaryDirectory(prefix="compactor-") as scratch:
-            path = Path(scratch) / "lines.ndjson"
-            for source_uri, rows in groupby(_rows(store, rejects, reasons), key=itemgetter(0)):
-                if source_uri in seen:
-                    raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
-                seen.add(source_uri)
-                with path.open("wb") as target:
-                    lines = _write(rows, target, counts)
-                uri = f"{folder}{len(files):06d}.ndjson"
-                store.upload(uri, path)
-                files.append(_named(store, uri))
-                inputs.append(RedrivenInput(uri=uri, source_uri=source_uri, lines=lines))
-    except OSError as exc:  # the store raises its own errors, so this is the scratch folder
-        raise StoreUnavailable(f"scratch files in {tempfile.gettempdir()}: {exc}") from exc
+    asked = (row for uri in rejects for row in reject_rows(store, uri) if row[3] in reasons)
+    with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
+        path = Path(scratch) / "lines.ndjson"
+        for source_uri, rows in groupby(asked, key=itemgetter(0)):
+            if source_uri in seen:
+                raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
+            seen.add(source_uri)
+            with path.open("wb") as target:
+                lines = _write(rows, target, counts)
+            uri = f"{folder}{len(files):06d}.ndjson"
+            store.upload(uri, path)
+            files.append(_named(store, uri))
+            inputs.append(RedrivenInput(uri=uri, source_uri=source_uri, lines=lines))
     return WrittenLines(tuple(files), inputs, counts)
 
 
-def _write(rows: Iterator[Row], target: BinaryIO, counts: Counter[str]) -> int:
+def _write(rows: Iterator[RejectRow], target: BinaryIO, counts: Counter[str]) -> int:
     """Write the lines of one source, joining the pieces of long lines; returns the number of lines."""
     lines = 0
     previous = (0, -1)
@@ -87,15 +86,15 @@ def _write(rows: Iterator[Row], target: BinaryIO, counts: Counter[str]) -> int:
     return lines
 
 
-def _rows(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str]) -> Iterator[Row]:
-    for uri in rejects:
-        file, _ = open_parquet(store, uri)
-        try:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
-                columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
-                yield from (row for row in zip(*columns, strict=True) if row[3] in reasons)
-        except (pa.ArrowInvalid, OSError, KeyError) as exc:
-            raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
+def reject_rows(store: ObjectStore, uri: str) -> Iterator[RejectRow]:
+    """Yield the rows of one Parquet file with rejects: source, line number, byte offset, reason and raw bytes."""
+    file, _ = open_parquet(store, uri)
+    try:
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
+            columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
+            yield from zip(*columns, strict=True)
+    except (pa.ArrowInvalid, OSError, KeyError) as exc:
+        raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
 
 
 def _named(store: ObjectStore, uri: str) -> ManifestFile:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.layout import canonical, redriven_id
 from compactor.core.manifest import ManifestFile, is_allowed
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive
@@ -15,8 +15,7 @@ from compactor.ledger.state import State
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.originals import Originals
-from compactor.ops.redrive.redrive_log import Lineage
+from compactor.ops.redrive.originals import committed_under, original_of
 from compactor.ops.redrive.selection import Scope, files_left
 
 
@@ -30,16 +29,18 @@ class RedrivePlanner:
     allowed_prefixes: Sequence[str]  # folders that may have input
     _named_here: dict[str, list[Naming]] = field(default_factory=dict, init=False)
 
-    def draft(self, scope: Scope, lineage: Lineage, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Draft:
-        """Draft the redrive of a manifest, whose lineage has these redrives in effect.
+    def draft(
+        self, scope: Scope, root: ManifestKey, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]
+    ) -> Draft:
+        """Draft the redrive of a manifest, which has these redrives in effect.
 
         Raises:
             ManifestError: The manifest is a dead letter and still wrong.
         """
         if isinstance(outcome, DeadLetter):
-            draft = self._draft_of_letter(lineage, outcome)
+            draft = self._draft_of_letter(root, outcome)
         else:
-            draft = self._draft_of_files(scope, lineage, outcome, redrives)
+            draft = self._draft_of_files(scope, root, outcome, redrives)
         holders = self.claims.holders(draft.files)
         draft.refuse_held({uri: holder for uri, holder in holders.items() if not draft.is_own(holder)})
         draft.unclaimed.update(file.uri for file in draft.files if file.uri not in holders)
@@ -83,32 +84,27 @@ class RedrivePlanner:
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
 
-    @cached_property
-    def _originals(self) -> Originals:
-        return Originals(state=self.state, allowed_prefixes=self.allowed_prefixes)
-
-    def _draft_of_files(self, scope: Scope, lineage: Lineage, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
-        draft = Draft(commit, lineage, commit.date)
-        own = [each for each in redrives if each.source == commit.manifest_id]
-        for report in files_left(scope, commit, own):
+    def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
+        draft = Draft(commit, root, commit.date)
+        for report in files_left(scope, commit, redrives):
             draft.files.append(ManifestFile(uri=report.uri))
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
-        new_id, folder = redriven_id(lineage.root.id, 1), self.state.layout.redriven_folder
+        new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
         outside = [file.uri for file in draft.files if not is_allowed(file.uri, new_id, self.allowed_prefixes, folder)]
         draft.refuse(dict.fromkeys(outside, "it is not below an allowed prefix"))
         found = self._pin(draft)
         draft.refuse({uri: why for uri, why in found.items() if isinstance(why, str)})
         return draft
 
-    def _draft_of_letter(self, lineage: Lineage, letter: DeadLetter) -> Draft:
-        original = self._originals.of(letter)
-        draft = Draft(letter, lineage, original.date, files=list(original.files))
+    def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
+        original = original_of(letter, self.state, self.allowed_prefixes)
+        draft = Draft(letter, root, original.date, files=list(original.files))
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now
         if original.manifest_id != letter.manifest_id:
             draft.alias = original.manifest_id
-            commit = self._originals.commit_of(draft.alias)
+            commit = committed_under(draft.alias, self.state)
             draft.refuse_named(draft.files, {} if commit is None else _compacted(commit))
         return draft
 

@@ -1,4 +1,7 @@
-"""The log of redrives: create-only records of all redrives of a lineage, beside the records of its first manifest."""
+"""The log of redrives: create-only records of all redrives of a lineage, beside the records of its first manifest.
+
+A lineage is a manifest with its redrives, their redrives, and so on. It is named by its root, the first manifest.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +14,6 @@ from compactor.ledger.state import State
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
 """What became of the manifest of a redrive: the next redrive writes an `unwritten` one; `revoked` has no effect."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """A manifest with its redrives, their redrives, and so on."""
-
-    root: ManifestKey  # the first manifest, which has the records of all redrives
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,59 +35,56 @@ class RedriveLog:
 
     state: State
 
-    def lineage_of(self, manifest_id: str) -> Lineage | None:
-        """The lineage of a manifest; None if the manifest has no record.
+    def root_of(self, manifest_id: str) -> ManifestKey | None:
+        """The root of a manifest's lineage; None if the manifest has no record.
 
         An id that only looks like that of a redrive is the root of its own lineage.
         """
         root = root_id(manifest_id)
         record = self.state.ledger.accepted(root)
-        lineage = None if record is None else Lineage(record.key)
-        if root == manifest_id:
-            return lineage
-        if lineage is not None and any(each.manifest.manifest_id == manifest_id for each in self._redrives(lineage)):
-            return lineage
-        own = self.state.ledger.accepted(manifest_id)
-        return None if own is None else Lineage(own.key)
+        redrives = self._redrives(record.key) if record is not None and root != manifest_id else []
+        if root != manifest_id and all(each.manifest.manifest_id != manifest_id for each in redrives):
+            record = self.state.ledger.accepted(manifest_id)
+        return None if record is None else record.key
 
-    def entries(self, lineage: Lineage) -> list[RedriveLogEntry]:
+    def entries(self, root: ManifestKey) -> list[RedriveLogEntry]:
         """All redrives of a lineage, in their order."""
-        return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(lineage)]
+        return [RedriveLogEntry(each, self._fate(each.manifest.manifest_id)) for each in self._redrives(root)]
 
     def entries_about(self, manifest_id: str) -> list[RedriveLogEntry]:
         """All redrives in the lineage of a manifest; none if the manifest has no record."""
-        lineage = self.lineage_of(manifest_id)
-        return [] if lineage is None else self.entries(lineage)
+        root = self.root_of(manifest_id)
+        return [] if root is None else self.entries(root)
 
-    def next_number(self, lineage: Lineage, entries: Sequence[RedriveLogEntry]) -> int | None:
+    def next_number(self, root: ManifestKey, entries: Sequence[RedriveLogEntry]) -> int | None:
         """The number of the next redrive; None if there are more entries by now, so that they must be read again.
 
         A number is skipped if its id is revoked, or used by a manifest of another origin.
         """
         newest = max((entry.redrive.number for entry in entries), default=0)
         number = newest + 1
-        while self.state.ledger.accepted(redriven_id(lineage.root.id, number)) is not None:
+        while self.state.ledger.accepted(redriven_id(root.id, number)) is not None:
             number += 1
         # The id of a redrive is accepted after its record is created, so a faster redrive shows here.
-        if number > newest + 1 and len(self._numbers(lineage)) != len(entries):
+        if number > newest + 1 and len(self._numbers(root)) != len(entries):
             return None
         return number
 
-    def record(self, lineage: Lineage, redrive: Redrive) -> bool:
+    def record(self, root: ManifestKey, redrive: Redrive) -> bool:
         """Put a redrive on record, and so into effect; False if another one has its number."""
-        uri = self.state.layout.redrive(lineage.root, redrive.number)
+        uri = self.state.layout.redrive(root, redrive.number)
         return self.state.store.create(uri, redrive.model_dump_json().encode())
 
     def deliver(self, redrive: Redrive) -> None:
         """Write the manifest of a redrive on record, with the same bytes each time."""
         self.state.store.create(self.state.layout.manifest(redrive.manifest.manifest_id), redrive.manifest.to_json())
 
-    def _redrives(self, lineage: Lineage) -> list[Redrive]:
-        places = (self.state.layout.redrive(lineage.root, number) for number in self._numbers(lineage))
+    def _redrives(self, root: ManifestKey) -> list[Redrive]:
+        places = (self.state.layout.redrive(root, number) for number in self._numbers(root))
         return [self.state.ledger.record(uri, Redrive) for uri in places]
 
-    def _numbers(self, lineage: Lineage) -> list[int]:
-        names = self.state.ledger.record_names(lineage.root)
+    def _numbers(self, root: ManifestKey) -> list[int]:
+        names = self.state.ledger.record_names(root)
         return sorted(number for name in names if (number := redrive_number(name)) is not None)
 
     def _fate(self, manifest_id: str) -> Fate:

@@ -19,7 +19,7 @@ from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.lines import WrittenLines, write_lines
 from compactor.ops.redrive.planner import RedrivePlanner
-from compactor.ops.redrive.redrive_log import RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.scan import ScanResult, Source
 from compactor.ops.redrive.selection import Scope, left_of
@@ -33,13 +33,13 @@ class _NextRedrive:
     """The next redrive of a manifest, as the log has it now."""
 
     left: Counter[str]  # how many manifests, files or lines are left to redrive, by reason
-    in_effect: list[Redrive]  # the redrives so far that take effect
+    taken: list[Redrive]  # its redrives so far that take effect
     number: int
     manifest_id: str
 
     def check_id(self, source: Source) -> None:
         if not MANIFEST_ID.fullmatch(self.manifest_id):
-            ending = self.manifest_id.removeprefix(source.lineage.root.id)
+            ending = self.manifest_id.removeprefix(source.root.id)
             raise ManifestError("bad_id", f"its id leaves no room for {ending}; expected its files under a shorter id")
 
 
@@ -71,9 +71,12 @@ class Redriver:
     """Redrives dead letters, files and rejects. Safe beside other redrives, planners and the job."""
 
     state: State
-    redrive_log: RedriveLog
     redrive_planner: RedrivePlanner
     on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
+
+    @property
+    def _log(self) -> RedriveLog:
+        return RedriveLog(state=self.state)
 
     def redrive(self, scan: ScanResult, *, dry_run: bool = False) -> RedriveReport:
         """Redrive what a scan found, except what was redriven since. A dry run claims and writes nothing."""
@@ -91,23 +94,23 @@ class Redriver:
 
     def _heal(self, run: _Run, source: Source) -> None:
         """Write the manifests of earlier redrives that were interrupted before they wrote them."""
-        for entry in self.redrive_log.entries(source.lineage):
+        for entry in self._log.entries(source.root):
             manifest_id = entry.redrive.manifest.manifest_id
             if entry.fate != "unwritten" or manifest_id in run.report.healed:
                 continue
             if not run.dry_run:
-                self.redrive_log.deliver(entry.redrive)
+                self._log.deliver(entry.redrive)
                 log_event("redrive.healed", manifest_id=manifest_id, source=entry.redrive.source)
             run.report.healed.append(manifest_id)
 
     def _next(self, scope: Scope, source: Source, outcome: Commit | DeadLetter) -> _NextRedrive:
         while True:
-            entries = self.redrive_log.entries(source.lineage)
-            number = self.redrive_log.next_number(source.lineage, entries)
+            entries = self._log.entries(source.root)
+            number = self._log.next_number(source.root, entries)
             if number is not None:
-                in_effect = [entry.redrive for entry in entries if entry.in_effect]
-                left = left_of(scope, outcome, in_effect)
-                return _NextRedrive(left, in_effect, number, redriven_id(source.lineage.root.id, number))
+                taken = taken_from(source.key.id, entries)
+                left = left_of(scope, outcome, taken)
+                return _NextRedrive(left, taken, number, redriven_id(source.root.id, number))
 
     def _redrive_files(self, run: _Run, sources: Sequence[Source]) -> None:
         drafts: list[tuple[Source, Draft]] = []
@@ -118,7 +121,7 @@ class Redriver:
                 found = self._next(run.scope, source, outcome)
                 if found.left:
                     found.check_id(source)
-                    draft = self.redrive_planner.draft(run.scope, source.lineage, outcome, found.in_effect)
+                    draft = self.redrive_planner.draft(run.scope, source.root, outcome, found.taken)
                     drafts.append((source, draft))
         self.redrive_planner.refuse_known([draft for _, draft in drafts])
         for source, draft in drafts:
@@ -129,7 +132,7 @@ class Redriver:
     def _redrive_draft(self, run: _Run, source: Source, draft: Draft) -> bool:
         """Redrive the files of a draft; False if another redrive took the number."""
         found = self._next(run.scope, source, draft.outcome)
-        left = draft.files_left(run.scope, found.in_effect) if found.left else []
+        left = draft.files_left(run.scope, found.taken) if found.left else []
         files = self.redrive_planner.free(draft, left)
         if files and not run.dry_run:
             files = self.redrive_planner.claim(draft, files, found.manifest_id)
@@ -137,9 +140,10 @@ class Redriver:
         if not files:
             return True
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
-        if not run.dry_run and not self._write(run.scope, source, found, draft.date, files, counts):
+        if run.dry_run:
+            run.add(source, found.manifest_id, counts, len(files))
+        elif not self._write(run, source, found, draft.date, files, counts):
             return False
-        run.add(source, found.manifest_id, counts, len(files))
         self.redrive_planner.remember(files, found.manifest_id)
         return True
 
@@ -166,13 +170,11 @@ class Redriver:
         try:
             lines = self._written_lines(commit, found.left, folder)
             self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
-            is_written = self._write(run.scope, source, found, source.key.date, lines.files, counts, lines.inputs)
+            is_written = self._write(run, source, found, source.key.date, lines.files, counts, lines.inputs)
         except StagingError:
             self._delete_lines(folder)
             raise
-        if is_written:
-            run.add(source, found.manifest_id, counts, len(lines.files))
-        else:
+        if not is_written:
             self._delete_lines(folder)
         return is_written
 
@@ -188,7 +190,7 @@ class Redriver:
 
     def _write(
         self,
-        scope: Scope,
+        run: _Run,
         source: Source,
         found: _NextRedrive,
         date: str,
@@ -199,7 +201,7 @@ class Redriver:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
         now, new_id = self.state.clock.now(), found.manifest_id
         redrive = Redrive(
-            kind=scope.kind,
+            kind=run.scope.kind,
             source=source.key.id,
             number=found.number,
             counts=counts,
@@ -208,10 +210,11 @@ class Redriver:
             run_id=self.state.ledger.run_id,
             redriven_at=now,
         )
-        if not self.redrive_log.record(source.lineage, redrive):
+        if not self._log.record(source.root, redrive):
             return False
         self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
-        self.redrive_log.deliver(redrive)
+        self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=scope.kind, counts=counts)
+        log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.scope.kind, counts=counts)
+        run.add(source, new_id, counts, len(files))
         return True

@@ -10,7 +10,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
-from compactor.ops.redrive.redrive_log import Lineage, RedriveLog
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Refused
 from compactor.ops.redrive.selection import Scope, left_of, nothing_because
 
@@ -22,7 +22,7 @@ class Source:
     """A manifest that can be redriven, or a part of it."""
 
     key: ManifestKey
-    lineage: Lineage
+    root: ManifestKey  # of its lineage
     things: int  # how much can be redriven: one dead letter, or this many files or lines
 
 
@@ -41,73 +41,71 @@ class ScanResult:
         return sum(source.things for source in self.sources)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RedriveScan:
-    """Searches dead letters, or the ledger, for what can be redriven."""
-
-    state: State
-    redrive_log: RedriveLog
-
-    def scan(self, scope: Scope) -> ScanResult:
-        """Find what can be redriven."""
-        scan = ScanResult(scope)
-        for found in map_ordered(partial(self._found, scope), self._named(scope)):
-            if isinstance(found, Source):
-                scan.sources.append(found)
-            elif found is not None:
-                scan.refused.append(found)
-        return scan
-
-    def _named(self, scope: Scope) -> Iterator[tuple[str | None, str]]:
-        """The manifests that a scope may cover: date, if it is known, and id."""
-        if scope.manifest_ids:
-            yield from ((None, manifest_id) for manifest_id in dict.fromkeys(scope.manifest_ids))
-        elif scope.kind == "manifests":
-            for info in self.state.store.list(self.state.layout.failed_folder):
-                if info.uri.endswith(_REASON_SUFFIX):
-                    yield None, base_name(info.uri).removesuffix(_REASON_SUFFIX)
-        else:
-            yield from self.state.ledger.manifests(scope.date)
-
-    def _found(self, scope: Scope, named: tuple[str | None, str]) -> Source | Refused | None:
-        """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
-        date, manifest_id = named
-        try:
-            found = self._source(scope, date, manifest_id)
-        except StuckError as exc:
-            return Refused(manifest_id, "", str(exc))
+def find_redrivable(state: State, scope: Scope) -> ScanResult:
+    """Find what can be redriven, among dead letters or in the ledger."""
+    scan = ScanResult(scope)
+    for found in map_ordered(partial(_found, state, scope), _named(state, scope)):
         if isinstance(found, Source):
-            return found
-        return Refused(manifest_id, "", found) if scope.manifest_ids else None
+            scan.sources.append(found)
+        elif found is not None:
+            scan.refused.append(found)
+    return scan
 
-    def _source(self, scope: Scope, date: str | None, manifest_id: str) -> Source | str:
-        """What a manifest has of a scope, or why there is nothing."""
-        found = self._outcome(date, manifest_id)
-        if isinstance(found, str):
-            return found
-        if scope.date not in {None, found.date}:
-            return f"its date is {found.date}, not {scope.date}"
-        lineage = self.redrive_log.lineage_of(manifest_id) if left_of(scope, found, []) else None
-        if lineage is None:
-            return nothing_because(scope, found)
-        entries = self.redrive_log.entries(lineage)
-        things = left_of(scope, found, [each.redrive for each in entries if each.in_effect]).total()
-        if not things and all(each.fate != "unwritten" for each in entries):
-            return nothing_because(scope, found)
-        if not self.state.ledger.is_done(found.key):
-            return "it is decided but not done; expected the job to finish it first"
-        return Source(found.key, lineage, things)
 
-    def _outcome(self, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
-        """The outcome of a manifest, or why there is none."""
-        if date is None:
-            accepted = self.state.ledger.accepted(manifest_id)
-            if accepted is None:
-                return f"{self.state.layout.state} has no record of it; expected the id of a manifest"
-            if accepted.kind == "revoked":
-                return "its id was revoked by its planner, and its files were planned again"
-            date = accepted.date
-        try:
-            return self.state.ledger.outcome(ManifestKey(date, manifest_id))
-        except ObjectNotFound:
-            return "it has no outcome yet; expected a commit or a dead letter"
+def _named(state: State, scope: Scope) -> Iterator[tuple[str | None, str]]:
+    """The manifests that a scope may cover: date, if it is known, and id."""
+    if scope.manifest_ids:
+        yield from ((None, manifest_id) for manifest_id in dict.fromkeys(scope.manifest_ids))
+    elif scope.kind == "manifests":
+        for info in state.store.list(state.layout.failed_folder):
+            if info.uri.endswith(_REASON_SUFFIX):
+                yield None, base_name(info.uri).removesuffix(_REASON_SUFFIX)
+    else:
+        yield from state.ledger.manifests(scope.date)
+
+
+def _found(state: State, scope: Scope, named: tuple[str | None, str]) -> Source | Refused | None:
+    """The source; or, if it cannot be redriven, the reason, which matters only for a manifest that was named."""
+    date, manifest_id = named
+    try:
+        found = _source(state, scope, date, manifest_id)
+    except StuckError as exc:
+        return Refused(manifest_id, "", str(exc))
+    if isinstance(found, Source):
+        return found
+    return Refused(manifest_id, "", found) if scope.manifest_ids else None
+
+
+def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> Source | str:
+    """What a manifest has of a scope, or why there is nothing."""
+    found = _outcome(state, date, manifest_id)
+    if isinstance(found, str):
+        return found
+    if scope.date not in {None, found.date}:
+        return f"its date is {found.date}, not {scope.date}"
+    log = RedriveLog(state=state)
+    root = log.root_of(manifest_id) if left_of(scope, found, []) else None
+    if root is None:
+        return nothing_because(scope, found)
+    entries = log.entries(root)
+    things = left_of(scope, found, taken_from(manifest_id, entries)).total()
+    if not things and all(each.fate != "unwritten" for each in entries):
+        return nothing_because(scope, found)
+    if not state.ledger.is_done(found.key):
+        return "it is decided but not done; expected the job to finish it first"
+    return Source(found.key, root, things)
+
+
+def _outcome(state: State, date: str | None, manifest_id: str) -> Commit | DeadLetter | str:
+    """The outcome of a manifest, or why there is none."""
+    if date is None:
+        accepted = state.ledger.accepted(manifest_id)
+        if accepted is None:
+            return f"{state.layout.state} has no record of it; expected the id of a manifest"
+        if accepted.kind == "revoked":
+            return "its id was revoked by its planner, and its files were planned again"
+        date = accepted.date
+    try:
+        return state.ledger.outcome(ManifestKey(date, manifest_id))
+    except ObjectNotFound:
+        return "it has no outcome yet; expected a commit or a dead letter"

@@ -1,7 +1,7 @@
 """Decides what of a manifest can be redriven and was not redriven yet. No I/O."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,17 +35,17 @@ class Scope:
         return self.reason is None or self.reason == reason
 
 
-def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redrive]) -> Counter[str]:
+def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redrive]) -> Counter[str]:
     """How many manifests, files or lines can be redriven from a manifest, by reason.
 
-    `redrives` are all redrives in its lineage that are in effect.
+    `redrives` are those of this manifest that are in effect.
     """
-    own = [each for each in redrives if each.kind == scope.kind and each.source == outcome.manifest_id]
+    own = [each for each in redrives if each.kind == scope.kind]
     if isinstance(outcome, DeadLetter):
         is_asked = scope.kind == "manifests" and scope.covers(outcome.reason)
         return Counter({outcome.reason: 1} if is_asked and not own else {})
     if scope.kind == "files":
-        return Counter(str(report.status) for report in files_left(scope, outcome, own))
+        return Counter(str(report.status) for report in files_left(scope, outcome, redrives))
     if scope.kind == "rejects":
         taken = {reason for each in own for reason in each.counts}
         found = Counter[str]()
@@ -57,9 +57,9 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Iterable[Redri
     return Counter()
 
 
-def files_left(scope: Scope, commit: Commit, own: Sequence[Redrive]) -> list[FileReport]:
-    """The quarantined files of a commit that were not redriven yet."""
-    taken = {file.uri for each in own if each.kind == "files" for file in each.manifest.files}
+def files_left(scope: Scope, commit: Commit, redrives: Sequence[Redrive]) -> list[FileReport]:
+    """The quarantined files of a commit that its redrives in effect have not taken."""
+    taken = {file.uri for each in redrives if each.kind == "files" for file in each.manifest.files}
     return [
         report
         for report in commit.files

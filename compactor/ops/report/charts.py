@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,8 +26,28 @@ _RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s"))
 _DIGITS = re.compile(r"(?<=\.\d)\d+")  # more than pixels need
 _STYLE = pygal.style.Style(label_font_size=12, major_label_font_size=12)
 
-Spans = Sequence[tuple[Period, Spread | None]]
-"""What some times were like in each interval of the period."""
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What some times were like in the whole period and in each bucket, and how long they may take."""
+
+    whole: Spread | None
+    buckets: Sequence[tuple[Bucket, Spread | None]]
+    limit_seconds: float
+
+    @property
+    def points(self) -> int:
+        """The number of buckets with such times."""
+        return sum(each is not None for _, each in self.buckets)
+
+    @property
+    def highest_seconds(self) -> float:
+        return max((each.p99_seconds for _, each in self.buckets if each), default=0.0)
+
+    @property
+    def is_limit_in_sight(self) -> bool:
+        """Whether the limit is low enough to be drawn on the scale of the values."""
+        return self.limit_seconds <= LIMIT_IN_SIGHT * self.highest_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +57,11 @@ class Canvas:
     name: str
     width: int
     height: int
-    time_labels: int
-    size_labels: int
+    labels: int  # how many steps of the horizontal axis have a label
 
 
-WIDE = Canvas("wide", 720, 250, 8, 9)
-NARROW = Canvas("narrow", 336, 220, 4, 5)
+WIDE = Canvas("wide", 720, 250, 8)
+NARROW = Canvas("narrow", 336, 220, 4)
 
 
 def rates(canvas: Canvas, period: Period, buckets: Sequence[Bucket]) -> pygal.XY:
@@ -60,31 +79,25 @@ def rates(canvas: Canvas, period: Period, buckets: Sequence[Bucket]) -> pygal.XY
     return chart
 
 
-def times(canvas: Canvas, period: Period, spans: Spans, limit_seconds: float) -> pygal.XY:
+def times(canvas: Canvas, period: Period, found: Times) -> pygal.XY:
     """The 99th percentile and the median of each bucket, and the limit if it is in sight."""
-    highest = max(each.p99_seconds for _, each in spans if each)
-    shows_limit = is_in_sight(limit_seconds, spans)
-    top = max(highest, limit_seconds * 1.05) if shows_limit else highest
+    limit_seconds = found.limit_seconds if found.is_limit_in_sight else None
+    top = max(found.highest_seconds, (limit_seconds or 0.0) * 1.05)
     divisor, unit = _unit(top, _SECONDS)
     chart = _over_time(canvas, "times", period, top / divisor, unit)
     for name in ("p99", "p50"):
         points = [
             (
-                (span.since.timestamp() + span.until.timestamp()) / 2,
+                (bucket.since.timestamp() + bucket.until.timestamp()) / 2,
                 getattr(each, f"{name}_seconds") / divisor if each else None,
             )
-            for span, each in spans
+            for bucket, each in found.buckets
         ]
         chart.add(name, points, allow_interruptions=True)
-    if shows_limit:
+    if limit_seconds is not None:
         ends = (period.since.timestamp(), period.until.timestamp())
         chart.add("limit", [(at, limit_seconds / divisor) for at in ends], show_dots=False)
     return chart
-
-
-def is_in_sight(limit_seconds: float, spans: Iterable[tuple[Period, Spread | None]]) -> bool:
-    """Whether a limit is low enough to be drawn on the scale of the values."""
-    return limit_seconds <= LIMIT_IN_SIGHT * max((each.p99_seconds for _, each in spans if each), default=0.0)
 
 
 def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
@@ -101,7 +114,7 @@ def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
             bars["small"].append((each.of_small_manifests + each.counted, *ends))
         if each.counted:
             bars["within" if is_within else "outside"].append((each.counted, *ends))
-    step = (len(found.bins) - 1) // (canvas.size_labels - 1)
+    step = (len(found.bins) - 1) // canvas.labels
     chart = _chart(
         pygal.Histogram,
         canvas,
@@ -134,7 +147,7 @@ def columns(canvas: Canvas, period: Period, changes: Sequence[SchemaChange]) -> 
 def _over_time(
     canvas: Canvas, name: str, period: Period, highest: float, unit: str, *, least_step: float = 0.0
 ) -> pygal.XY:
-    labels = [{"value": at.timestamp(), "label": text} for at, text in time_labels(period, canvas.time_labels)]
+    labels = [{"value": at.timestamp(), "label": text} for at, text in time_labels(period, canvas.labels)]
     span = period.since.timestamp(), period.until.timestamp()
     return _chart(pygal.XY, canvas, name, y_ticks(highest, least_step), unit, xrange=span, x_labels=labels)
 

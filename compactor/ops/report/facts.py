@@ -4,10 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Accepted, Commit, DeadLetter, Done, FileStatus
+from compactor.core.records import Accepted, Commit, Done, FileStatus
 from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
+from compactor.ops.report.figures import DeadLetterLine
+from compactor.ops.report.quarantined import SHOWN_FILES
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """How far the clock of a driver may differ from that of the store before the store is believed instead."""
@@ -22,64 +24,48 @@ def moment_of(done_at: datetime, written_at: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A manifest with an outcome, and the moment at which that became visible (see `moment_of`)."""
-
-    key: ManifestKey
-    moment: datetime
-    is_clock_off: bool
-
-
-@dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """The figures of a committed manifest.
+    """The figures of a committed manifest."""
 
-    Attributes:
-        sums: By the names of the fields of `Totals`.
-        rejects: Rejected lines by reason.
-        quarantined: Quarantined files by status.
-        output_sizes: Bytes of each Parquet file.
-        arrivals: Seconds from the arrival of each compacted file until its rows were visible.
-        reject_files: Places of the rejected lines.
-    """
-
-    finished: Finished
-    sums: dict[str, int]
+    moment: datetime  # when its rows became visible (see `moment_of`)
+    sums: dict[str, int]  # by the names of the fields of `Totals`
     duration_seconds: float
-    rejects: Counter[str]
-    quarantined: Counter[str]
-    output_sizes: tuple[int, ...]
-    arrivals: tuple[float, ...]
-    reject_files: tuple[str, ...]
+    rejects: Counter[str]  # rejected lines by reason
+    quarantined: Counter[str]  # quarantined files by status
+    for_operator: list[QuarantinedFile]  # the first of those that need an operator
+    output_sizes: tuple[int, ...]  # bytes of each Parquet file
+    arrivals: tuple[float, ...]  # seconds from the arrival of each compacted file until its rows were visible
+    reject_files: tuple[str, ...]  # places of the rejected lines
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFacts:
     """A dead letter."""
 
-    finished: Finished
-    outcome: DeadLetter
+    letter: DeadLetterLine
+    is_clock_off: bool
 
 
-def commit_facts(finished: Finished, accepted: Accepted, commit: Commit, done: Done) -> CommitFacts:
+def commit_facts(moment: datetime, accepted: Accepted, commit: Commit, done: Done) -> CommitFacts:
     """Reduce the records of a committed manifest to their figures."""
     summary, files = summarised(commit), commit.files
     rejects = Counter[str]()
     for file in files:
         rejects.update(file.rejects)
     return CommitFacts(
-        finished=finished,
+        moment=moment,
         sums={
             **{name: getattr(summary, name) for name in ("input_files", "input_bytes", "output_files", "output_bytes")},
             **{name: sum(getattr(file, name) for file in files) for name in ("lines", "rejected_lines", "blank_lines")},
             "manifests": 1,
             "rows": sum(file.records for file in files),
-            "clocks_off": int(finished.is_clock_off),
+            "clocks_off": int(moment != done.done_at),
         },
         # Clocks differ: what seems to end before it began took no time.
         duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
         rejects=rejects,
         quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
+        for_operator=quarantined_files(commit, moment)[:SHOWN_FILES],
         output_sizes=tuple(file.size_bytes for file in commit.outputs),
         arrivals=arrival_seconds(accepted, commit, done.done_at),
         reject_files=tuple(file.final for file in commit.rejects),

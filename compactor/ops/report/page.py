@@ -16,8 +16,8 @@ from compactor.cost.prices import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
 from compactor.ops.report import charts
+from compactor.ops.report.charts import Times
 from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Figures
-from compactor.ops.report.period import Period
 from compactor.ops.report.report import Report
 
 MIN_POINTS = 3
@@ -35,42 +35,36 @@ _CODE = re.compile(r"`([^`]+)`")
 def page(report: Report) -> str:
     """The whole document."""
     found, spent = report.figures, report.spending
-    spans: dict[str, charts.Spans] = {
-        name: [(Period(each.since, each.until), getattr(each, name)) for each in found.buckets]
-        for name in ("durations", "arrivals")
+    times = {
+        "durations": Times(
+            found.totals.durations, [(each, each.durations) for each in found.buckets], report.sla_seconds / 2
+        ),
+        "arrivals": Times(found.totals.latency, [(each, each.latency) for each in found.buckets], report.sla_seconds),
     }
-    limits = {"durations": report.sla_seconds / 2, "arrivals": report.sla_seconds}
     return environment.get_template("page.html.j2").render(
         report=report,
         figures=found,
         totals=found.totals,
         spent=spent,
-        active=[each for each in found.buckets if each.manifests],
-        spans=spans,
-        limits=limits,
-        in_sight={name: charts.is_in_sight(limits[name], spans[name]) for name in limits},
-        charts=_charts(found, spans, limits),
+        times=times,
+        charts=_charts(found, times),
         compares=spent.is_job_named or spent.at_work_seconds >= MIN_COMPARED_SHARE * spent.elapsed_seconds,
         has_terabyte_price=found.totals.input_bytes >= MIN_COMPARED_BYTES,
     )
 
 
-def _charts(found: Figures, spans: dict[str, charts.Spans], limits: dict[str, float]) -> dict[str, Markup | None]:
+def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]:
     """The chart of each section; None where there is too little data for one."""
-    points = {name: sum(spread is not None for _, spread in each) for name, each in spans.items()}
-    over_time = {
-        name: partial(charts.times, period=found.period, spans=spans[name], limit_seconds=limits[name])
-        for name in spans
-    }
-    rates = partial(charts.rates, period=found.period, buckets=found.buckets)
-    sizes = partial(charts.sizes, found=found.sizes)
-    columns = partial(charts.columns, period=found.period, changes=found.schema_changes)
+    period, durations, arrivals, changes = found.period, times["durations"], times["arrivals"], found.schema.changes
+    rates = partial(charts.rates, period=period, buckets=found.buckets)
+    times_of = partial(charts.times, period=period)
+    columns = partial(charts.columns, period=period, changes=changes)
     wanted = (
-        ("throughput", "Input and output over time", points["durations"], rates),
-        ("durations", "Manifest duration over time", points["durations"], over_time["durations"]),
-        ("arrivals", "Arrival to visible over time", points["arrivals"], over_time["arrivals"]),
-        ("sizes", "Output files by size", found.totals.output_files, sizes),
-        ("schema", "Columns of the schema over time", len(found.schema_changes), columns),
+        ("throughput", "Input and output over time", durations.points, rates),
+        ("durations", "Manifest duration over time", durations.points, partial(times_of, found=durations)),
+        ("arrivals", "Arrival to visible over time", arrivals.points, partial(times_of, found=arrivals)),
+        ("sizes", "Output files by size", found.totals.output_files, partial(charts.sizes, found=found.sizes)),
+        ("schema", "Columns of the schema over time", len(changes), columns),
     )
     return {
         section: charts.svg(draw, title, section) if number >= MIN_POINTS else None

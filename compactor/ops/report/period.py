@@ -21,17 +21,12 @@ STEPS_SECONDS = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Period:
-    """A time span in UTC.
+    """A time span in UTC."""
 
-    Attributes:
-        since: The start of the period.
-        until: The end, which is not part of the period.
-    """
-
-    since: datetime
-    until: datetime
+    since: datetime  # its start
+    until: datetime  # its end, which is not part of it
 
     @property
     def seconds(self) -> float:

@@ -1,9 +1,9 @@
 """Reads which schema versions were added in a period, and the columns of each."""
 
-from compactor.core.layout import Layout, base_name
-from compactor.core.ports import ObjectStore
+from compactor.core.layout import base_name
+from compactor.ledger.state import State
 from compactor.ops.report.facts import CLOCK_TOLERANCE_SECONDS, moment_of
-from compactor.ops.report.figures import SHOWN_VERSIONS, AddedColumn, SchemaChange
+from compactor.ops.report.figures import SHOWN_VERSIONS, AddedColumn, Schema, SchemaChange
 from compactor.ops.report.period import Period
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion
@@ -11,10 +11,8 @@ from compactor.schema.schema import SchemaVersion
 SHOWN_COLUMNS = 40  # of each version
 
 
-def schema_changes(
-    store: ObjectStore, layout: Layout, registry: SchemaRegistry, period: Period
-) -> tuple[SchemaChange, ...]:
-    """The newest `SHOWN_VERSIONS` versions of a period, oldest first.
+def schema_of(state: State, registry: SchemaRegistry, period: Period) -> Schema:
+    """The latest version, and the newest `SHOWN_VERSIONS` versions of a period.
 
     Raises:
         RecordUnreadable: One of them is damaged.
@@ -22,11 +20,13 @@ def schema_changes(
     near = period.widened(CLOCK_TOLERANCE_SECONDS)
     written = {
         int(number): info.modified_at
-        for info in store.list(layout.schemas_folder)
+        for info in state.store.list(state.layout.schemas_folder)
         if (number := base_name(info.uri).removesuffix(".json")).isdigit() and near.holds(info.modified_at)
     }
     newest = ((registry.version(number), written[number]) for number in sorted(written)[-SHOWN_VERSIONS:])
-    return tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
+    changes = tuple(_change(schema) for schema, at in newest if period.holds(moment_of(schema.created_at, at)))
+    latest = registry.latest()
+    return Schema(latest.version, len(latest.columns), changes)
 
 
 def _change(schema: SchemaVersion) -> SchemaChange:

@@ -3,70 +3,39 @@
 from dataclasses import dataclass
 
 from compactor.cost.cost import Basis, Load, Shape, estimate
-from compactor.cost.prices import TERABYTE, JobSize
+from compactor.cost.measured_cost import MeasuredCost
+from compactor.cost.prices import HOUR_SECONDS, JobSize
 from compactor.ops.report.figures import Figures
-
-_HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceCost:
-    """The estimated dollars of one service for the load of the period, workers aside.
-
-    Attributes:
-        dollars: The cost of the period.
-    """
+    """The estimated dollars of one service for the load of the period, workers aside."""
 
     service: str
     item: str
     basis: Basis
-    dollars: float
+    dollars: float  # the cost of the period
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """The cost of a period.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending(MeasuredCost):
+    """The cost of all commits of a period, however many, from its start to its end, on the workers to price."""
 
-    Attributes:
-        job: The workers to price.
-        is_job_named: Whether the user named them; the ledger does not record workers.
-        classic: The common job, which runs around the clock.
-        is_local: Whether the state is on a disk, so that nothing was paid to AWS.
-        elapsed_seconds: The length of the period.
-        at_work_seconds: Time during which at least one manifest was being processed.
-        services: Estimates of other services; empty without input.
-    """
-
-    job: JobSize
-    is_job_named: bool
-    classic: JobSize
-    is_local: bool
-    elapsed_seconds: float
-    at_work_seconds: float
-    input_bytes: int
-    services: tuple[ServiceCost, ...]
+    job: JobSize  # the workers to price
+    is_job_named: bool  # whether the user named them; the ledger does not record workers
+    is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
+    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input
 
     @property
     def classic_dollars(self) -> float:
-        return self.classic.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
-
-    @property
-    def job_dollars(self) -> float:
-        return self.job.dollars_per_hour * self.elapsed_seconds / _HOUR_SECONDS
-
-    @property
-    def at_work_dollars(self) -> float:
-        """The job, if it ran only while it was at work."""
-        return self.job.dollars_per_hour * self.at_work_seconds / _HOUR_SECONDS
-
-    def per_terabyte(self, dollars: float) -> float | None:
-        """Dollars per terabyte of input; None if there was no input."""
-        return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
+        """Dollars for the compared job around the clock."""
+        return self.job.compared.dollars_per_hour * self.elapsed_seconds / HOUR_SECONDS
 
 
 def service_costs(figures: Figures, job: JobSize, shape: Shape) -> tuple[ServiceCost, ...]:
     """Estimates for the services other than Glue; none without input."""
-    totals, hours = figures.totals, figures.period.seconds / _HOUR_SECONDS
+    totals, hours = figures.totals, figures.period.seconds / HOUR_SECONDS
     if not totals.input_bytes:
         return ()
     load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 
-from compactor.core.records import NEEDS_OPERATOR
 from compactor.ledger.sizing import sizing_hits
-from compactor.ops.report.facts import CommitFacts, DeadLetterFacts, Finished
-from compactor.ops.report.figures import Bucket, SizeBin, Sizes, Spread, Totals, Work
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.report import figures
+from compactor.ops.report.facts import CommitFacts, DeadLetterFacts
 from compactor.ops.report.period import Buckets, Period
 from compactor.ops.report.tally import CoveredTime, Newest, Tally
 
@@ -20,7 +20,7 @@ NEWEST_QUARANTINED = 50
 SAMPLED_MANIFESTS = 3
 MAX_REASONS = 500  # counted one by one; the product itself has far fewer
 OTHER_REASONS = "(other reasons)"
-_SUMMED = [each.name for each in fields(Work) if each.name not in {"durations", "arrivals"}]
+SHOWN_UNREADABLE = 10
 
 
 @dataclass(slots=True)
@@ -36,11 +36,11 @@ class _Sums:
         self.durations.add(facts.duration_seconds)
         self.arrivals.add(*facts.arrivals)
 
-    def work(self) -> dict[str, Any]:
-        """The fields of `Work`."""
-        spreads = {"durations": self.durations, "arrivals": self.arrivals}
-        return {name: self.counts[name] for name in _SUMMED} | {
-            name: Spread.of(tally.distribution) for name, tally in spreads.items()
+    def work(self, kind: type[figures.Work]) -> dict[str, Any]:
+        """The counts and spreads of a kind of work, by the names of its fields."""
+        return {each.name: self.counts[each.name] for each in fields(kind) if each.type is int} | {
+            "durations": figures.spread_of(figures.Durations, self.durations.distribution),
+            "latency": figures.spread_of(figures.Latency, self.arrivals.distribution),
         }
 
 
@@ -57,9 +57,11 @@ class Tallies:
     """The sums so far.
 
     Attributes:
+        counts: Sums of the whole period by the names of the fields of `Totals`; for others to add to.
         reasons: Rejected lines by reason.
+        quarantined: Quarantined files by status.
+        for_operator: The quarantined files that need an operator, of the newest manifests with some.
         dead_letters: The newest dead letters.
-        with_quarantined: The newest manifests with quarantined files that need an operator.
     """
 
     def __init__(self, period: Period, target_file_bytes: int) -> None:
@@ -69,26 +71,35 @@ class Tallies:
         self._sums = [_Sums() for _ in self._grid.starts]
         self._whole = _Sums()
         self._at_work = CoveredTime()
-        self._quarantined = Counter[str]()
         self._bins = [[0, 0] for _ in range(BINS + 1)]
         self._hits = self._counted = 0
+        self._unreadable: list[str] = []
+        self._unreadable_records = 0
+        self.counts = self._whole.counts
         self.step_seconds = self._grid.step_seconds
         self.reasons: dict[str, ReasonTally] = {}
-        self.dead_letters: Newest[DeadLetterFacts] = Newest(NEWEST_DEAD_LETTERS)
+        self.quarantined = Counter[str]()
+        self.for_operator = Newest[list[QuarantinedFile]](NEWEST_QUARANTINED)
+        self.dead_letters = Newest[figures.DeadLetterLine](NEWEST_DEAD_LETTERS)
         self.dead_letters_by_reason = Counter[str]()
-        self.with_quarantined: Newest[Finished] = Newest(NEWEST_QUARANTINED)
+
+    def add_unreadable(self, message: str) -> None:
+        """Add a record that is damaged."""
+        self._unreadable += [message][: SHOWN_UNREADABLE - len(self._unreadable)]
+        self._unreadable_records += 1
 
     def add_dead_letter(self, facts: DeadLetterFacts) -> None:
-        self.dead_letters.add(facts.finished.moment, facts)
-        self.dead_letters_by_reason[_bounded(facts.outcome.reason, self.dead_letters_by_reason)] += 1
-        self._whole.counts["clocks_off"] += facts.finished.is_clock_off
+        letter = facts.letter
+        self.dead_letters.add(letter.done_at, letter)
+        self.dead_letters_by_reason[_bounded(letter.reason, self.dead_letters_by_reason)] += 1
+        self.counts.update(dead_letters=1, clocks_off=facts.is_clock_off)
 
     def add(self, facts: CommitFacts) -> None:
         """Add a committed manifest."""
-        moment = facts.finished.moment
+        moment = facts.moment
         self._sums[self._grid.index(moment)].add(facts)
         self._whole.add(facts)
-        self._quarantined.update(facts.quarantined)
+        self.quarantined.update(facts.quarantined)
         # Not from `started_at`: where the driver's clock was off, both ends have to be of the same clock.
         self._at_work.add(max(moment - timedelta(seconds=facts.duration_seconds), self._period.since), moment)
         hits, counted = sizing_hits(facts.output_sizes, self._target_bytes)
@@ -101,34 +112,26 @@ class Tallies:
             tally.lines += lines
             tally.manifests += 1
             tally.newest.add(moment, facts.reject_files)
-        if NEEDS_OPERATOR & facts.quarantined.keys():
-            self.with_quarantined.add(moment, facts.finished)
+        if facts.for_operator:
+            self.for_operator.add(moment, facts.for_operator)
 
-    def buckets(self) -> tuple[Bucket, ...]:
+    def buckets(self) -> tuple[figures.Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
-        return tuple(Bucket(since=piece.since, until=piece.until, **sums.work()) for piece, sums in pieces)
+        return tuple(figures.Bucket(**vars(piece), **sums.work(figures.Bucket)) for piece, sums in pieces)
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> figures.Sizes:
         step = self._target_bytes / BINS_PER_TARGET
         bins = tuple(
-            SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
+            figures.SizeBin(number * step, None if number == BINS else (number + 1) * step, *counts)
             for number, counts in enumerate(self._bins)
         )
-        return Sizes(self._target_bytes, bins, self._counted, self._hits)
+        return figures.Sizes(self._target_bytes, bins, self._counted, self._hits)
 
-    def totals(self, *, failed_attempts: int, redrives: int) -> Totals:
-        counts = self._whole.counts
-        return Totals(
-            **self._whole.work(),
-            lines=counts["lines"],
-            blank_lines=counts["blank_lines"],
-            clocks_off=counts["clocks_off"],
-            dead_letters=self.dead_letters.seen,
-            failed_attempts=failed_attempts,
-            redrives=redrives,
-            quarantined=dict(self._quarantined),
-            at_work_seconds=self._at_work.seconds,
-        )
+    def totals(self) -> figures.Totals:
+        return figures.Totals(**self._whole.work(figures.Totals), at_work_seconds=self._at_work.seconds)
+
+    def unreadable(self) -> figures.Unreadable:
+        return figures.Unreadable(self._unreadable_records, tuple(self._unreadable))
 
 
 def _bin(size_bytes: int, target_bytes: int) -> int:

@@ -5,10 +5,11 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from compactor.core.distributions import Distribution
+from compactor.ledger.work_time import covered_seconds, merged_spans
 
 MAX_DISTINCT = 2048
 """Different values that one tally holds before it rounds them: the grid of 1 % has fewer up to 80 years."""
@@ -46,16 +47,14 @@ class Tally:
 
 
 class Newest(Generic[T]):
-    """The newest `limit` of many things; `seen` counts all of them."""
+    """The newest `limit` of many things."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._heap: list[tuple[datetime, int, T]] = []
         self._numbers = itertools.count(0, -1)  # of things of one moment, those that came first are kept
-        self.seen = 0
 
     def add(self, moment: datetime, thing: T) -> None:
-        self.seen += 1
         entry = (moment, next(self._numbers), thing)
         if len(self._heap) < self._limit:
             heapq.heappush(self._heap, entry)
@@ -75,21 +74,10 @@ class CoveredTime:
 
     def add(self, start: datetime, end: datetime) -> None:
         """Take a span; one that ends before it starts is none."""
-        if end > start:
-            self._spans.append((start, end))
+        self._spans.append((start, end))
         if len(self._spans) >= _MERGE_AT and len(self._spans) & (len(self._spans) - 1) == 0:
-            self._spans = _merged(self._spans)
+            self._spans = merged_spans(self._spans)
 
     @property
     def seconds(self) -> float:
-        return sum(((end - start) for start, end in _merged(self._spans)), timedelta()).total_seconds()
-
-
-def _merged(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
-    merged: list[tuple[datetime, datetime]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
+        return covered_seconds(self._spans)

@@ -26,11 +26,12 @@ HEADLINES: dict[Severity, str] = {
 class Verdict:
     """The health of a period: the worst severity of its findings, and the findings, worst first."""
 
-    severity: Severity
+    severity: Severity  # verdict, as one word: the worst of the reasons
     points: tuple[Finding, ...]
 
     @property
     def headline(self) -> str:
+        """Verdict, as a sentence."""
         return HEADLINES[self.severity]
 
 
@@ -44,18 +45,19 @@ def judge(figures: Figures, sla_seconds: float) -> Verdict:
 
 
 def _to_act(figures: Figures) -> Iterator[Finding]:
-    if waiting := sum(letter.redriven is not True for letter in figures.dead_letters):
+    files = figures.quarantined_files
+    if waiting := sum(letter.redriven is not True for letter in figures.dead_letters.latest):
         have = f"{count(waiting, 'dead letter')} {'has' if waiting == 1 else 'have'} not been redriven"
         move = "Fix the cause, then run `compactor redrive manifests`"
         yield finding(Condition.MANIFESTS_DEAD_LETTERED, have, move)
-    if older := figures.older_dead_letters:
+    if older := figures.dead_letters.older:
         yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(older, "older dead letter"), older)
-    if any(file.redriven is not True for file in figures.quarantined_files):
-        have = f"Not all quarantined files have been redriven ({by_name(figures.files_for_operator)})"
+    if any(file.redriven is not True for file in files.latest):
+        have = f"Not all quarantined files have been redriven ({by_name(files.for_operator)})"
         yield finding(Condition.FILES_QUARANTINED, have, "Find the cause, then run `compactor redrive files`")
-    if older := figures.older_quarantined_files:
+    if older := files.older:
         yield _unchecked(Condition.FILES_QUARANTINED, count(older, "older quarantined file"), older)
-    if unreadable := figures.unreadable_records:
+    if unreadable := figures.unreadable.records:
         are = f"{'is' if unreadable == 1 else 'are'} not part of this report"
         reason = f"{count(unreadable, 'record')} could not be read and {are}"
         yield finding(Condition.RECORDS_UNREADABLE, reason, "Run `compactor verify` to see what is damaged")
@@ -68,8 +70,8 @@ def _unchecked(condition: Condition, things: str, number: int) -> Finding:
 
 def _to_look(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
     totals, sizes = figures.totals, figures.sizes
-    if totals.arrivals and totals.arrivals.p99_seconds > sla_seconds:
-        took = f"1 % of the files took {duration(totals.arrivals.p99_seconds)} or longer to become visible"
+    if totals.latency and totals.latency.p99_seconds > sla_seconds:
+        took = f"1 % of the files took {duration(totals.latency.p99_seconds)} or longer to become visible"
         limit = f"the SLA is {duration(sla_seconds)}. Redriven files count with their full age"
         yield finding(Condition.LATE_FILES, f"{took}; {limit}")
     if totals.durations and totals.durations.p99_seconds > sla_seconds / 2:

@@ -4,7 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.records import Commit, DeadLetter
+from compactor.core.records import DeadLetter
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.values import Spent
 
 
@@ -16,7 +17,8 @@ class StatusCache:
     weights: dict[tuple[str, str], int] = field(default_factory=dict)
     letters: dict[str, DeadLetter] = field(default_factory=dict)  # dead letters by the URI of their reason
     redriven: set[str] = field(default_factory=set)  # those of these URIs whose manifests were redriven for good
-    commits: dict[str, Commit] = field(default_factory=dict)  # commits by manifest id
+    # The quarantined files of each commit, by manifest id
+    quarantined: dict[str, list[QuarantinedFile]] = field(default_factory=dict)
     # The seconds from arrival to visible of each file of a commit that is done, by manifest id
     arrivals: dict[str, tuple[float, ...]] = field(default_factory=dict)
     cost: tuple[datetime, Spent] | None = None  # the latest answer of Glue, and when it came
@@ -25,5 +27,5 @@ class StatusCache:
         """Drop what the last reading did not need."""
         self.letters = {uri: letter for uri, letter in self.letters.items() if uri in letters}
         self.redriven &= set(letters)
-        self.commits = {key: commit for key, commit in self.commits.items() if key in commits}
+        self.quarantined = {key: files for key, files in self.quarantined.items() if key in commits}
         self.arrivals = {key: seconds for key, seconds in self.arrivals.items() if key in commits}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.core.errors import ObjectNotFound, StuckError
@@ -11,9 +10,8 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, RecentCommit, read_record
 from compactor.ledger.state import State
-from compactor.ops.redrive.quarantined_file import QuarantinedFile
-from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
-from compactor.ops.redrive.selection import Scope, files_left
+from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files, with_redrives
+from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.values import DeadLetters, FilesQuarantined
 
@@ -85,25 +83,16 @@ class FailureReader:
         return FilesQuarantined(looked_at, len(files), statuses, tuple(files[:_NAMED]))
 
     def _files_of(self, summary: RecentCommit) -> list[QuarantinedFile]:
-        try:
-            commit = self.cache.commits.get(summary.manifest_id)
-            if commit is None:
+        known = self.cache.quarantined.get(summary.manifest_id)
+        if known is None:
+            try:
                 outcome = self.state.ledger.outcome(summary.key)
-                if not isinstance(outcome, Commit):
-                    return []
-                commit = self.cache.commits[summary.manifest_id] = outcome
-        except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
-            return []
-        left, redriven = files_left(Scope("files"), commit, []), None
-        if left:
-            # If the log cannot be read, a person has to check.
-            with suppress(ObjectNotFound, StuckError):
-                own = taken_from(summary.manifest_id, self.redrive_log.entries_about(summary.manifest_id))
-                left, redriven = files_left(Scope("files"), commit, own), False
-        return [
-            QuarantinedFile(summary.manifest_id, each.uri, each.status, each.detail, commit.decided_at, redriven)
-            for each in left
-        ]
+            except (ObjectNotFound, StuckError):  # the summaries are a cache: what they name need not be there
+                return []
+            known = quarantined_files(outcome, outcome.decided_at) if isinstance(outcome, Commit) else []
+            self.cache.quarantined[summary.manifest_id] = known
+        # If the log cannot be read, a person has to check.
+        return [file for file in with_redrives(known, self.redrive_log) if file.redriven is not True]
 
 
 def _unreadable(manifest_id: str, info: ObjectInfo, fault: str) -> DeadLetter:

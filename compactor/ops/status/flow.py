@@ -21,14 +21,9 @@ def rates(
 ) -> Rates:
     """What arrives, and what is processed.
 
-    Everything that arrived in the window either waits, or is among the latest commits. Where all slots for summaries
-    are taken, the window reaches back no further than the oldest of them.
-
-    Args:
-        recent: Summaries of the latest commits.
-        waiting: The time of creation and the input bytes of each waiting manifest that is not among the commits.
-        now: The time.
-        slots: How many summaries the ledger keeps.
+    Everything that arrived in the window either waits, or is among the latest commits: `waiting` has the time of
+    creation and the input bytes of each waiting manifest that is not among them. Where all slots for summaries are
+    taken, the window reaches back no further than the oldest of them.
     """
     start = now - timedelta(seconds=WINDOW_SECONDS)
     if len(recent) >= slots:

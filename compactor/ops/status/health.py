@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from compactor.control.health import Condition, Finding, finding, is_late, lacks_progress, most_urgent, waiting_work
-from compactor.control.snapshot import LivingRun
 from compactor.core.formatting import count, shown_seconds
 from compactor.core.safe_text import quoted
-from compactor.ledger.backlog import Backlog
-from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
+from compactor.ops.status.values import Facts
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
 
@@ -22,24 +19,6 @@ class Rules:
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
     max_wait_seconds: float  # how long an announced file may wait to be sealed
     is_on_glue: bool  # whether the control plane starts the job, and not a person
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is judged."""
-
-    now: datetime
-    runs: tuple[LivingRun, ...]
-    last_heartbeat_at: datetime | None  # the latest heartbeat of a run that died; None if there is none on record
-    last_commit_at: datetime | None  # None if nothing was ever committed
-    backlog: Backlog
-    drain: Drain
-    dead_letters: DeadLetters
-    quarantined_files: FilesQuarantined
-
-    def ago(self, moment: datetime) -> str:
-        """The time since then, in words."""
-        return shown_seconds((self.now - moment).total_seconds())
 
 
 def health(facts: Facts, rules: Rules) -> Finding:
@@ -59,7 +38,7 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
         return
     up_since, last = min(run.started_at for run in runs), facts.last_commit_at
     if lacks_progress(
-        backlog, up_since=up_since, last_commit_at=last, stall_seconds=rules.stall_seconds, now=facts.now
+        backlog, up_since=up_since, last_commit_at=last, stall_seconds=rules.stall_seconds, now=facts.as_of
     ):
         since = facts.ago(max(up_since, last or up_since))
         reason = f"a job runs but has committed nothing for {since}, and {waiting_work(backlog)}"

@@ -18,9 +18,9 @@ from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
 from compactor.ops.status.flow import drain, latency, rates, rejects
-from compactor.ops.status.health import Facts, Rules, health
+from compactor.ops.status.health import Rules, health
 from compactor.ops.status.spent import NOT_ON_GLUE, spent
-from compactor.ops.status.values import SchemaSeen, Spent, Status
+from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
 
@@ -63,29 +63,22 @@ class StatusReader:
         failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
         letters, letters_read = failures.dead_letters()
         facts = Facts(
-            now=now,
+            as_of=now,
             runs=living,
             last_heartbeat_at=last_heartbeat_at,
-            last_commit_at=recent[-1].decided_at if recent else None,
             backlog=waiting.backlog,
             drain=drain(waiting.backlog, found_rates, is_running=bool(living)),
             dead_letters=letters,
             quarantined_files=failures.files(recent),
+            recent=tuple(recent),
         )
         status = Status(
-            as_of=now,
+            **vars(facts),
             state=health(facts, self.rules),
-            runs=living,
-            last_heartbeat_at=last_heartbeat_at,
-            backlog=facts.backlog,
             rates=found_rates,
-            drain=facts.drain,
             latency=latency(self._arrivals(recent)),
             rejects=rejects(recent),
-            dead_letters=letters,
-            quarantined_files=facts.quarantined_files,
             schema=self._schema(),
-            recent=tuple(recent),
             ratio=learned_ratio(recent),
             cost=self._cost(recent, now),
         )

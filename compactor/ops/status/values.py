@@ -6,6 +6,7 @@ from datetime import datetime
 
 from compactor.control.health import Finding
 from compactor.control.snapshot import LivingRun
+from compactor.core.formatting import shown_seconds
 from compactor.core.records import DeadLetter, RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
@@ -44,13 +45,9 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Lines that the latest commits rejected.
+    """Lines that the latest commits rejected."""
 
-    Attributes:
-        commits: How many of the latest commits were read, at most 64.
-    """
-
-    commits: int
+    commits: int  # how many of the latest commits were read, at most 64
     lines: int
     by_reason: Mapping[str, int]
 
@@ -100,23 +97,38 @@ class Spent:
     dollars_per_terabyte: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Everything that `status` shows."""
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the state of the job follows from."""
 
     as_of: datetime
-    state: Finding
     runs: tuple[LivingRun, ...]
     # While no run is alive, the latest heartbeat of one that died; None if there is none
     last_heartbeat_at: datetime | None
     backlog: Backlog
-    rates: Rates
     drain: Drain
-    latency: Latency | None
-    rejects: Rejects
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
-    schema: SchemaSeen
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
+
+    @property
+    def last_commit_at(self) -> datetime | None:
+        """None if nothing was ever committed."""
+        return self.recent[-1].decided_at if self.recent else None
+
+    def ago(self, moment: datetime) -> str:
+        """The time since then, in words."""
+        return shown_seconds((self.as_of - moment).total_seconds())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status(Facts):
+    """Everything that `status` shows."""
+
+    state: Finding
+    rates: Rates
+    latency: Latency | None
+    rejects: Rejects
+    schema: SchemaSeen
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
     cost: Spent

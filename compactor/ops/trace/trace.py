@@ -1,13 +1,14 @@
 """What is known of a file, a manifest or an output, and what to do about it. Values and decisions, no I/O."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 from compactor.core.attempts import AttemptState
 from compactor.core.layout import folder
-from compactor.core.records import NEEDS_OPERATOR, DeadLetter, FileReport
+from compactor.core.records import DeadLetter, FileReport
 from compactor.core.safe_text import quoted
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import Kind, Scope, left_of
@@ -16,18 +17,30 @@ from compactor.ops.trace.histories import History
 TracedKind = Literal["file", "manifest", "output", "rejects"]
 
 
+_DONE = "done: every line is in the output, in the rejects, or blank"
+
+
 class TraceState(StrEnum):
     """How far it has come."""
 
-    UNKNOWN = "unknown"  # no record that was searched names it
-    CLAIMED = "claimed"  # claimed for a manifest that is not written yet
-    PENDING = "pending"  # in a pending part, which waits for more files
-    WAITING = "waiting"  # in a manifest without an attempt
-    IN_WORK = "in_work"  # in a manifest that has an attempt
-    DECIDED = "decided"  # committed, but not all published yet
-    DONE = "done"  # every line is in the output, in the rejects, or blank
-    QUARANTINED = "quarantined"  # the file, not its manifest
-    DEAD_LETTERED = "dead_lettered"  # its manifest is a dead letter
+    meaning: str  # in words, of a file
+    meaning_of_others: str  # of a manifest, and of what one wrote
+
+    def __new__(cls, value: str, meaning: str, meaning_of_others: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning, member.meaning_of_others = meaning, meaning_of_others or meaning
+        return member
+
+    UNKNOWN = "unknown", "unknown: no record that was searched names it"
+    CLAIMED = "claimed", "claimed for a manifest that is not written yet", "not written yet"
+    PENDING = "pending", "announced; waits in a pending part for more files, or for its time limit"
+    WAITING = "waiting", "waiting in a manifest without an attempt", "waiting for its first attempt"
+    IN_WORK = "in_work", "in a manifest that has an attempt", "has an attempt"
+    DECIDED = "decided", "committed, but not all published yet"
+    DONE = "done", _DONE, f"{_DONE}, except in quarantined files"
+    QUARANTINED = "quarantined", "quarantined; the rest of its manifest is done"
+    DEAD_LETTERED = "dead_lettered", "its manifest is a dead letter", "dead letter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +91,13 @@ class Trace:
     searched: str = ""  # where it was searched for, if it was not found by its claim
 
     @property
+    def meaning(self) -> str:
+        """State, in words."""
+        return self.state.meaning if self.kind == "file" else self.state.meaning_of_others
+
+    @property
     def needs_operator(self) -> bool:
-        """Whether it is quarantined or a dead letter, and was not redriven."""
+        """Whether it is quarantined or a dead letter and not redriven: the exit code is 3."""
         quarantined = self.state in {TraceState.QUARANTINED, TraceState.DEAD_LETTERED}
         return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)
 
@@ -114,8 +132,8 @@ def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:
     return TracedRedrive(redrive.manifest.manifest_id, redrive.kind, redrive.counts, entry.fate)
 
 
-def moves_of_manifest(history: History) -> list[str]:
-    """The commands that redrive what of a manifest was not redriven yet."""
+def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "files", "rejects")) -> list[str]:
+    """The commands that redrive what of a manifest was not redriven yet, of these kinds."""
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
         return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
@@ -124,16 +142,9 @@ def moves_of_manifest(history: History) -> list[str]:
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
     return [
         f"compactor redrive {kind} {quoted(history.manifest_id)}"
-        for kind in ("manifests", "files", "rejects")
+        for kind in kinds
         if left_of(Scope(kind), history.outcome, redrives)
     ]
-
-
-def moves_of_file(history: History, report: FileReport) -> list[str]:
-    """The command that processes a quarantined file again."""
-    if report.status in NEEDS_OPERATOR:
-        return [move for move in moves_of_manifest(history) if " files " in move]
-    return [move_to_plan(report.uri)]
 
 
 def move_to_plan(uri: str) -> str:

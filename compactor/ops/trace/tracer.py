@@ -2,29 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 
 from compactor.core.errors import AccessError
 from compactor.core.layout import canonical, date_of_file, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
-from compactor.core.records import Commit, FileStatus, StagedFile
+from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
-from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
+from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
-from compactor.ops.trace.trace import (
-    Trace,
-    TraceState,
-    add_history,
-    move_to_plan,
-    moves_of_file,
-    moves_of_manifest,
-    traced_redrive,
-)
+from compactor.ops.trace.trace import Trace, TraceState, add_history, move_to_plan, moves_of_manifest, traced_redrive
 
 SEARCHED_DAYS = 31
 
@@ -36,22 +27,14 @@ class Tracer:
     """Follows files and manifests. Writes nothing."""
 
     state: State
-    redrive_log: RedriveLog
+    histories: Histories
+    search: FileSearch  # passes over what cannot be read
     claims: ClaimTable | None  # the claims of planned files; None if nothing is ever planned
-    allowed_prefixes: Sequence[str]  # folders that may have input
-
-    @cached_property
-    def _histories(self) -> Histories:
-        return Histories(state=self.state, redrive_log=self.redrive_log)
-
-    @cached_property
-    def _search(self) -> FileSearch:
-        return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, skip_unreadable=True)
 
     def trace_manifest(self, manifest_id: str) -> Trace:
         """Follow a manifest by its id."""
         trace = Trace(uri=manifest_id, kind="manifest")
-        history = self._histories.of(self._sealed_into(manifest_id))
+        history = self.histories.of(self._sealed_into(manifest_id))
         if history is None:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
@@ -76,7 +59,7 @@ class Tracer:
             return self._trace_written(Trace(uri=uri, kind="output"), output.id)
         if rejects is not None:
             return self._trace_written(Trace(uri=uri, kind="rejects"), rejects.id)
-        manifest_id = self._histories.id_of_object(uri)
+        manifest_id = self.histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
             trace.uri, trace.exists = uri, self.state.store.stat(uri) is not None
@@ -88,7 +71,7 @@ class Tracer:
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
         trace.exists = self.state.store.stat(trace.uri) is not None
-        history = self._histories.of(manifest_id) if manifest_id else None
+        history = self.histories.of(manifest_id) if manifest_id else None
         commit = history.outcome if history is not None else None
         written: Sequence[StagedFile] = ()
         if isinstance(commit, Commit):
@@ -108,15 +91,14 @@ class Tracer:
         trace = Trace(uri=uri)
         info = self._info(trace)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
-        if manifest_id is None:
-            naming = self._found(trace, info, days)
-            if naming is None:
-                if info is not None:
-                    self._add_way_in(trace, info)
-                return trace
+        if manifest_id is not None:
+            trace.state = TraceState.CLAIMED
+        elif naming := self._found(trace, info, days):
             manifest_id = naming.manifest_id
         else:
-            trace.state = TraceState.CLAIMED
+            if info is not None:
+                self._add_way_in(trace, info)
+            return trace
         trace.manifest_id = manifest_id
         part_uri = self.state.layout.pending_part(manifest_id)
         if self.state.store.stat(part_uri) is not None:
@@ -139,7 +121,7 @@ class Tracer:
 
     def _add_way_in(self, trace: Trace, info: ObjectInfo) -> None:
         """Add how a file that is in no manifest gets into one, or why it cannot."""
-        reason = not_data_reason(info.uri, info.size_bytes, self.allowed_prefixes)
+        reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
         if reason is None:
             trace.next_moves = [move_to_plan(info.uri)]
         else:
@@ -163,10 +145,10 @@ class Tracer:
         searched: list[str] = []
         for day in self._days(own_day, days):
             searched.append(day)
-            if found := _best(self._search.on_date(day, wanted), info):
+            if found := _best(self.search.on_date(day, wanted), info):
                 return found
             # Manifests that wait come after the file's own date, before all other dates.
-            if len(searched) == 1 and (found := _best(self._search.waiting(wanted), info)):
+            if len(searched) == 1 and (found := _best(self.search.waiting(wanted), info)):
                 return found
         more = len(searched) - 1
         others = f" and {more} other day{'s' if more > 1 else ''}, the newest first" if more else ""
@@ -180,10 +162,10 @@ class Tracer:
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
         """The history of a manifest, or of the last manifest that redrives the file."""
-        history = self._histories.of(manifest_id)
+        history = self.histories.of(manifest_id)
         seen = {manifest_id}
         while history is not None and (entry := _redriven_as(history, uri)) is not None:
-            following = self._histories.of(entry.redrive.manifest.manifest_id)
+            following = self.histories.of(entry.redrive.manifest.manifest_id)
             if following is None or following.manifest_id in seen:
                 break
             seen.add(following.manifest_id)
@@ -209,12 +191,13 @@ class Tracer:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
-            trace.next_moves = moves_of_file(history, report)
+            is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
+            trace.next_moves = moves_of_manifest(history, ["files"]) if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
         trace.rejects = [file.final for file in outcome.rejects] if report.rejected_lines else []
         if report.rejected_lines:
-            trace.next_moves = [move for move in moves_of_manifest(history) if " rejects " in move]
+            trace.next_moves = moves_of_manifest(history, ["rejects"])
         if info is not None and report.etag and info.etag != report.etag:
             trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
 
@@ -231,20 +214,12 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
 
 def _redriven_as(history: History, uri: str) -> RedriveLogEntry | None:
     """The last redrive of a whole file."""
-    wanted = canonical(uri)
-    for entry in reversed(history.redriven_as):
-        named = any(canonical(file.uri) == wanted for file in entry.redrive.manifest.files)
-        if entry.in_effect and entry.redrive.kind != "rejects" and named:
-            return entry
-    return None
+    whole = (each for each in reversed(history.redriven_as) if each.in_effect and each.redrive.kind != "rejects")
+    return next((each for each in whole if _concerns(each, canonical(uri))), None)
 
 
 def _concerns(entry: RedriveLogEntry, wanted: str) -> bool:
     """Whether a redrive has a file, or rejected lines from it."""
     redrive = entry.redrive
-    uris = (
-        (each.source_uri for each in redrive.inputs)
-        if redrive.inputs
-        else (each.uri for each in redrive.manifest.files)
-    )
-    return any(canonical(uri) == wanted for uri in uris)
+    uris = [each.source_uri for each in redrive.inputs] or [each.uri for each in redrive.manifest.files]
+    return wanted in map(canonical, uris)

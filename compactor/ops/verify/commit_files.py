@@ -34,14 +34,7 @@ class CommitFiles:
 
     def published(self, commit: Commit) -> CommitFindings:
         """Check the files of a commit whose manifest is done."""
-        found = CommitFindings()
-        for file in commit.files:
-            accounted = file.records + file.rejected_lines + file.blank_lines
-            if accounted != file.lines:
-                expected = f"{file.lines} lines"
-                found.discrepancies.append(
-                    Discrepancy(commit.manifest_id, file.uri, expected, f"{accounted} accounted for")
-                )
+        found = CommitFindings(list(_contradictions(commit)))
         for version in {commit.schema_version, *[output.version_in(commit) for output in commit.outputs]}:
             if self._columns(version) is None:
                 uri = self.state.layout.schema(version)
@@ -50,19 +43,17 @@ class CommitFiles:
             found.discrepancies += self._check_file(commit, output, self._columns(output.version_in(commit)))
         for rejects in commit.rejects:
             found.discrepancies += self._check_file(commit, rejects, list(REJECTS_SCHEMA.names))
-        found.discrepancies += _check_sums(commit)
         return found
 
     def staged(self, commit: Commit) -> CommitFindings:
         """Check the files of a commit whose manifest is not done yet."""
-        return CommitFindings(list(self._lost(commit)))
-
-    def _lost(self, commit: Commit) -> Iterator[Discrepancy]:
-        for file in (*commit.outputs, *commit.rejects):
+        lost = [
+            Discrepancy(commit.manifest_id, file.staged, f"{file.rows} rows, staged or published", "neither")
+            for file in (*commit.outputs, *commit.rejects)
             # In this order: a job publishes a file before it deletes it from staging.
-            if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final)):
-                expected = f"{file.rows} rows, staged or published"
-                yield Discrepancy(commit.manifest_id, file.staged, expected, "neither")
+            if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final))
+        ]
+        return CommitFindings(lost)
 
     @cached_property
     def _columns(self) -> Callable[[int], list[str] | None]:
@@ -92,14 +83,19 @@ class CommitFiles:
         for _ in range(_TRIES):
             try:
                 return parquet_facts(self.state.store, uri)
-            except StagingError as exc:
-                return str(exc).removeprefix(f"{uri}: ")
-            except (ObjectChanged, ObjectNotFound) as exc:
+            except (ObjectChanged, ObjectNotFound, StagingError) as exc:
                 fault = str(exc).removeprefix(f"{uri}: ")
+                if isinstance(exc, StagingError):
+                    break
         return fault
 
 
-def _check_sums(commit: Commit) -> Iterator[Discrepancy]:
+def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
+    """The figures of a commit that do not add up by themselves."""
+    for file in commit.files:
+        accounted = file.records + file.rejected_lines + file.blank_lines
+        if accounted != file.lines:
+            yield Discrepancy(commit.manifest_id, file.uri, f"{file.lines} lines", f"{accounted} accounted for")
     for what, files, expected in (
         ("outputs", commit.outputs, sum(file.records for file in commit.files)),
         ("rejects", commit.rejects, sum(file.reject_rows for file in commit.files)),

@@ -28,13 +28,13 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
 from compactor.ndjson.rawjson import texts
+from compactor.ops.redrive.lines import reject_rows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
 
 BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
-_REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
 _DIGEST_BYTES = 16
 _MODULUS = 1 << (8 * _DIGEST_BYTES)
 
@@ -74,7 +74,7 @@ class DeepVerifier:
         except StagingError as exc:
             report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc)))
             return
-        total = Sum()
+        total, gone_before = Sum(), report.inputs_gone
         limits = Limits(max_line_bytes=commit.max_line_bytes, max_decompressed_bytes=commit.max_decompressed_bytes)
         for file in commit.files:
             if file.status != FileStatus.COMPACTED:
@@ -89,7 +89,7 @@ class DeepVerifier:
             if by_source:
                 _compare(commit, report, file.uri, "rows", rows, written.get(file.uri, Sum()))
             _compare(commit, report, file.uri, "rejects", rejects, rejected.get(file.uri, Sum()))
-        if not by_source and not report.inputs_gone:
+        if not by_source and report.inputs_gone == gone_before:
             _compare(commit, report, "all inputs of the manifest", "rows", total, written.get("", Sum()))
 
     def _input_sums(
@@ -131,7 +131,7 @@ class DeepVerifier:
         sums: dict[str, Sum] = {}
         refused: dict[str, set[bytes]] = {}
         for file in commit.rejects:
-            for uri, line_number, byte_offset, reason, raw in _rows(self.store, file.final, _REJECT_COLUMNS):
+            for uri, line_number, byte_offset, reason, raw in reject_rows(self.store, file.final):
                 sums.setdefault(uri, Sum()).add(_reject_row(line_number, byte_offset, reason, raw))
                 if reason == "parsers_disagree":
                     refused.setdefault(uri, set()).add(raw.strip(b" \t\r"))
@@ -179,14 +179,9 @@ def _check_types(uri: str, facts: ParquetFacts, schema: SchemaVersion) -> None:
 
 
 def _rows(
-    store: ObjectStore,
-    uri: str,
-    names: Sequence[str],
-    types: Mapping[str, ColumnType] | None = None,
-    later: frozenset[str] = frozenset(),
+    store: ObjectStore, uri: str, names: Sequence[str], types: Mapping[str, ColumnType], later: frozenset[str]
 ) -> Iterator[tuple[Any, ...]]:
     """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
-    types = types or {}
     file, _ = open_parquet(store, uri)
     missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
     if missing:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
@@ -43,129 +43,124 @@ class RecordFindings:
     discrepancies: list[Discrepancy] = field(default_factory=list)  # what is wrong with the records
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordVerifier:
-    """Verifies the records of manifests. Safe for many threads, and beside a running job."""
+def verify_records(state: State, key: ManifestKey) -> RecordFindings:
+    """Verify all records of a manifest. Safe beside a running job."""
+    names = state.ledger.record_names(key)
+    while True:
+        found = _verified(state, key, names)
+        if not found.discrepancies:
+            return found
+        known, names = names, state.ledger.record_names(key)
+        if names == known:  # else a job added a record meanwhile
+            return found
 
-    state: State
 
-    @cached_property
-    def _redrive_log(self) -> RedriveLog:
-        return RedriveLog(state=self.state)
+def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordFindings:
+    manifest_id = key.id
+    found = RecordFindings(is_done="done.json" in names)
+    faults = found.discrepancies
+    accepted = _record(state, manifest_id, state.layout.accepted(manifest_id), Accepted, faults)
+    folder = state.layout.ledger_records(key)
+    for name in sorted(names):
+        kind = _kind(name)
+        if kind is not None:
+            _record(state, manifest_id, folder + name, kind, faults)
+    uri = state.layout.outcome(key)
+    if base_name(uri) in names:
+        found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome(key), faults)
+    elif found.is_done:
+        faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
+    if found.outcome is not None:
+        faults += _outcome_faults(state, key, found.outcome, accepted, names)
+        found.redriven = _redriven(state, found.outcome)
+    if not found.is_done and not _is_open(state, key, accepted):
+        missing = state.layout.done(key) if found.outcome else uri
+        expected = "a record, or a manifest that is open or waiting"
+        faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
+    return found
 
-    def verify(self, key: ManifestKey) -> RecordFindings:
-        """Verify all records of a manifest."""
-        names = self.state.ledger.record_names(key)
-        while True:
-            found = self._verified(key, names)
-            if not found.discrepancies:
-                return found
-            known, names = names, self.state.ledger.record_names(key)
-            if names == known:  # else a job added a record meanwhile
-                return found
 
-    def _verified(self, key: ManifestKey, names: Collection[str]) -> RecordFindings:
-        manifest_id = key.id
-        found = RecordFindings(is_done="done.json" in names)
-        faults = found.discrepancies
-        accepted = self._record(manifest_id, self.state.layout.accepted(manifest_id), Accepted, faults)
-        folder = self.state.layout.ledger_records(key)
-        for name in sorted(names):
-            kind = _kind(name)
-            if kind is not None:
-                self._record(manifest_id, folder + name, kind, faults)
-        uri = self.state.layout.outcome(key)
-        if base_name(uri) in names:
-            found.outcome = _read(manifest_id, uri, lambda: self.state.ledger.outcome(key), faults)
-        elif found.is_done:
-            faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
-        if found.outcome is not None:
-            faults += self._outcome_faults(key, found.outcome, accepted, names)
-            found.redriven = self._redriven(found.outcome)
-        if not found.is_done and not self._is_open(key, accepted):
-            missing = self.state.layout.done(key) if found.outcome else uri
-            expected = "a record, or a manifest that is open or waiting"
-            faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
-        return found
+def _outcome_faults(
+    state: State, key: ManifestKey, outcome: Commit | DeadLetter, accepted: Accepted | None, names: Collection[str]
+) -> Iterator[Discrepancy]:
+    uri = state.layout.outcome(key)
+    if outcome.key != key:
+        found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
+        yield Discrepancy(key.id, uri, f"the outcome of manifest {key.id} of {key.date}", found)
+    if not isinstance(outcome, Commit):
+        return
+    attempt = state.layout.attempt(key, outcome.attempt)
+    if base_name(attempt) not in names:
+        yield Discrepancy(key.id, attempt, "the attempt that was committed", "no such record")
+    if accepted is not None and accepted.manifest is not None:
+        named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
+        if named != reported:
+            found = f"{len(reported)} files, {len(set(reported) - set(named))} of other names"
+            yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
-    def _outcome_faults(
-        self, key: ManifestKey, outcome: Commit | DeadLetter, accepted: Accepted | None, names: Collection[str]
-    ) -> Iterator[Discrepancy]:
-        uri = self.state.layout.outcome(key)
-        if outcome.key != key:
-            found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
-            yield Discrepancy(key.id, uri, f"the outcome of manifest {key.id} of {key.date}", found)
-        if not isinstance(outcome, Commit):
-            return
-        attempt = self.state.layout.attempt(key, outcome.attempt)
-        if base_name(attempt) not in names:
-            yield Discrepancy(key.id, attempt, "the attempt that was committed", "no such record")
-        if accepted is not None and accepted.manifest is not None:
-            named, reported = [file.uri for file in accepted.manifest.files], [file.uri for file in outcome.files]
-            if named != reported:
-                found = f"{len(reported)} files, {len(set(reported) - set(named))} of other names"
-                yield Discrepancy(key.id, uri, f"the {len(named)} files of the manifest", found)
 
-    def _redriven(self, outcome: Commit | DeadLetter) -> frozenset[str]:
-        manifest_id = outcome.manifest_id
-        if isinstance(outcome, Commit) and all(file.status not in NEEDS_OPERATOR for file in outcome.files):
-            return frozenset()
-        try:
-            entries = self._redrive_log.entries_about(manifest_id)
-        except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
-            return frozenset()
-        if isinstance(outcome, DeadLetter):
-            return frozenset({manifest_id} if was_redriven(manifest_id, entries) else ())
-        taken = taken_from(manifest_id, entries)
-        return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
+def _redriven(state: State, outcome: Commit | DeadLetter) -> frozenset[str]:
+    manifest_id = outcome.manifest_id
+    if isinstance(outcome, Commit) and all(file.status not in NEEDS_OPERATOR for file in outcome.files):
+        return frozenset()
+    try:
+        entries = RedriveLog(state=state).entries_about(manifest_id)
+    except (ObjectNotFound, RecordUnreadable):  # reported with the manifest of that record
+        return frozenset()
+    if isinstance(outcome, DeadLetter):
+        return frozenset({manifest_id} if was_redriven(manifest_id, entries) else ())
+    taken = taken_from(manifest_id, entries)
+    return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
-    def _is_open(self, key: ManifestKey, accepted: Accepted | None) -> bool:
-        """Whether a job will finish the manifest."""
-        if self.state.store.stat(self.state.layout.archived_manifest(key)) is not None:
-            return False  # only a manifest that is done is archived
-        waiting = accepted.source_uri if accepted else self.state.layout.manifest(key.id)
-        return any(self.state.store.stat(uri) is not None for uri in (self.state.layout.open_marker(key.id), waiting))
 
-    def lost_of_archived(self, folder: str) -> Iterator[Discrepancy]:
-        """Archived manifests without any record, in the archive or in one date's folder of it."""
-        owners = (self.state.layout.archived_key(info.uri) for info in self.state.store.list(folder))
-        for found in map_ordered(self._lost, filter(None, owners)):
-            yield from found
+def _is_open(state: State, key: ManifestKey, accepted: Accepted | None) -> bool:
+    """Whether a job will finish the manifest."""
+    if state.store.stat(state.layout.archived_manifest(key)) is not None:
+        return False  # only a manifest that is done is archived
+    waiting = accepted.source_uri if accepted else state.layout.manifest(key.id)
+    return any(state.store.stat(uri) is not None for uri in (state.layout.open_marker(key.id), waiting))
 
-    def _lost(self, key: ManifestKey) -> list[Discrepancy]:
-        return [] if self.state.ledger.record_names(key) else [self._no_records(key)]
 
-    def lost_of_accepted(self) -> Iterator[Discrepancy | None]:
-        """Accepted manifests that are not archived and have no other record; None for each that is open."""
-        listed = self.state.store.list(self.state.layout.accepted_folder)
-        ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
-        for found in map_ordered(self._lost_of_accepted, ids):
-            yield from found
+def lost_of_archived(state: State, folder: str) -> Iterator[Discrepancy]:
+    """Archived manifests without any record, in the archive or in one date's folder of it."""
+    owners = (state.layout.archived_key(info.uri) for info in state.store.list(folder))
+    return filter(None, map_ordered(partial(_lost, state), filter(None, owners)))
 
-    def _lost_of_accepted(self, manifest_id: str) -> list[Discrepancy | None]:
-        uri = self.state.layout.accepted(manifest_id)
-        faults: list[Discrepancy] = []
-        accepted = self._record(manifest_id, uri, Accepted, faults)
-        if accepted is None:
-            # Its other records, if any, have reported this already. Their date is unknown here.
-            begun = any(found.id == manifest_id for found in self.state.ledger.manifests())
-            return [] if begun else [*faults]
-        if accepted.kind in {"revoked", "part"} or self.state.ledger.record_names(accepted.key):
-            return []
-        if self.state.store.stat(self.state.layout.archived_manifest(accepted.key)) is not None:
-            return []
-        if self._is_open(accepted.key, accepted):
-            return [None]
-        if self.state.ledger.record_names(accepted.key):
-            return []  # a job finished it meanwhile
-        return [self._no_records(accepted.key)]
 
-    def _no_records(self, key: ManifestKey) -> Discrepancy:
-        where = self.state.layout.ledger_records(key)
-        return Discrepancy(key.id, where, "the records of an accepted manifest", "no records")
+def _lost(state: State, key: ManifestKey) -> Discrepancy | None:
+    if state.ledger.record_names(key):
+        return None
+    return Discrepancy(key.id, state.layout.ledger_records(key), "the records of an accepted manifest", "no records")
 
-    def _record(self, manifest_id: str, uri: str, kind: type[Record], faults: list[Discrepancy]) -> Record | None:
-        return _read(manifest_id, uri, lambda: self.state.ledger.record(uri, kind), faults)
+
+def lost_of_accepted(state: State) -> Iterator[Discrepancy | None]:
+    """Accepted manifests that are not archived and have no other record; None for each that is open."""
+    listed = state.store.list(state.layout.accepted_folder)
+    ids = (base_name(info.uri).removesuffix(".json") for info in listed if info.uri.endswith(".json"))
+    for found in map_ordered(partial(_lost_of_accepted, state), ids):
+        yield from found
+
+
+def _lost_of_accepted(state: State, manifest_id: str) -> list[Discrepancy | None]:
+    uri = state.layout.accepted(manifest_id)
+    faults: list[Discrepancy] = []
+    accepted = _record(state, manifest_id, uri, Accepted, faults)
+    if accepted is None:
+        # Its other records, if any, have reported this already. Their date is unknown here.
+        begun = any(found.id == manifest_id for found in state.ledger.manifests())
+        return [] if begun else [*faults]
+    if accepted.kind in {"revoked", "part"} or state.ledger.record_names(accepted.key):
+        return []
+    if state.store.stat(state.layout.archived_manifest(accepted.key)) is not None:
+        return []
+    if _is_open(state, accepted.key, accepted):
+        return [None]
+    lost = _lost(state, accepted.key)  # unless a job finished it meanwhile
+    return [lost] if lost else []
+
+
+def _record(state: State, manifest_id: str, uri: str, kind: type[Record], faults: list[Discrepancy]) -> Record | None:
+    return _read(manifest_id, uri, lambda: state.ledger.record(uri, kind), faults)
 
 
 def _kind(name: str) -> type[Document] | None:

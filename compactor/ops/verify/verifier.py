@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from operator import attrgetter
 
 from compactor.core.errors import OperatorError, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
@@ -12,77 +10,45 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
-from compactor.ops.verify.ledger_records import RecordFindings, RecordVerifier
+from compactor.ops.verify.contents import DeepVerifier
+from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.ops.verify.surplus import SurplusFinder
+from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
 from compactor.schema.registry import SchemaRegistry
-
-__all__ = ["DeepCheck", "Discrepancy", "Verifier", "VerifyReport"]
 
 _SHOWN_CHARACTERS = 500
 
-DeepCheck = Callable[[Commit, VerifyReport], None]
-"""Compares the values of a commit's inputs and outputs, and adds to the report."""
-
-OnManifest = Callable[[str], None]  # called with the id of each manifest that was verified
-
-
-def _ignore_manifest(_manifest_id: str) -> None:
-    pass
+OnManifest = Callable[[], None]  # called after each manifest that was verified
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
-    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests.
-
-    Every method takes a `deep_check`, which compares values as well, and `on_manifest` to report progress.
-    """
+    """Compares the ledger with output and rejects. Memory does not grow with the number of manifests."""
 
     state: State
     registry: SchemaRegistry
+    deep: bool = False  # compare values as well
+    on_manifest: OnManifest | None = None
 
-    def verify(
-        self,
-        manifests: Iterable[ManifestKey],
-        *,
-        whole_dates: bool,
-        deep_check: DeepCheck | None = None,
-        on_manifest: OnManifest = _ignore_manifest,
-    ) -> VerifyReport:
-        """Verify manifests, which come date by date.
-
-        With `whole_dates` they are all of their dates, so that every other file in the folders is surplus.
-        """
-        report = VerifyReport()
-        for date, of_date in groupby(manifests, key=attrgetter("date")):
-            if whole_dates:
-                self._add_manifests(report, of_date, deep_check, on_manifest)
-                self._add_folders(report, date)
-            else:
-                named = list(of_date)
-                self._add_manifests(report, named, deep_check, on_manifest)
-                for key in named:
-                    report.discrepancies.extend(self._surplus.of_manifest(key))
+    def verify_manifest(self, key: ManifestKey) -> VerifyReport:
+        """Verify one manifest, and that no file that is named after it is surplus."""
+        report = self._verified_manifests([key])
+        report.discrepancies += surplus_of_manifest(self.state, key)
         return report
 
-    def verify_date(
-        self, date: str, *, deep_check: DeepCheck | None = None, on_manifest: OnManifest = _ignore_manifest
-    ) -> VerifyReport:
+    def verify_date(self, date: str) -> VerifyReport:
         """Verify all manifests of a date and its folders, even if the ledger has no record of that date."""
-        report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(date), deep_check, on_manifest)
-        self._add_folders(report, date)
+        report = self._verified_manifests(self.state.ledger.manifests(date))
+        report.discrepancies += surplus_of_date(self.state, date)
+        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder_of(date))
         return report
 
-    def verify_all(
-        self, *, deep_check: DeepCheck | None = None, on_manifest: OnManifest = _ignore_manifest
-    ) -> VerifyReport:
+    def verify_all(self) -> VerifyReport:
         """Verify all manifests and all folders, and that no accepted manifest was forgotten."""
-        report = VerifyReport()
-        self._add_manifests(report, self.state.ledger.manifests(), deep_check, on_manifest)
-        report.discrepancies.extend(self._surplus.everywhere())
-        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder))
-        for lost in self._records.lost_of_accepted():
+        report = self._verified_manifests(self.state.ledger.manifests())
+        report.discrepancies += surplus_everywhere(self.state)
+        report.discrepancies += lost_of_archived(self.state, self.state.layout.archive_folder)
+        for lost in lost_of_accepted(self.state):
             if lost is None:
                 report.unfinished += 1
             else:
@@ -90,62 +56,45 @@ class Verifier:
         return report
 
     @cached_property
-    def _records(self) -> RecordVerifier:
-        return RecordVerifier(state=self.state)
-
-    @cached_property
-    def _surplus(self) -> SurplusFinder:
-        return SurplusFinder(state=self.state)
-
-    @cached_property
     def _files(self) -> CommitFiles:
         return CommitFiles(state=self.state, registry=self.registry)
 
-    def _add_folders(self, report: VerifyReport, date: str) -> None:
-        report.discrepancies.extend(self._surplus.of_date(date))
-        report.discrepancies.extend(self._records.lost_of_archived(self.state.layout.archive_folder_of(date)))
+    def _verified_manifests(self, manifests: Iterable[ManifestKey]) -> VerifyReport:
+        report = VerifyReport()
+        for records, files in map_ordered(self._verified, manifests):
+            self._add(report, records, files)
+            if self.on_manifest is not None:
+                self.on_manifest()
+        return report
 
-    def _add_manifests(
-        self,
-        report: VerifyReport,
-        manifests: Iterable[ManifestKey],
-        deep_check: DeepCheck | None,
-        on_manifest: OnManifest,
-    ) -> None:
-        for manifest_id, records, files in map_ordered(self._verified, manifests):
-            _add(report, records, files, deep_check)
-            on_manifest(manifest_id)
-
-    def _verified(self, key: ManifestKey) -> tuple[str, RecordFindings, CommitFindings]:
+    def _verified(self, key: ManifestKey) -> tuple[RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
-        records = self._records.verify(key)
+        records = verify_records(self.state, key)
         files = CommitFindings()
         if isinstance(records.outcome, Commit):
             check = self._files.published if records.is_done else self._files.staged
             files = check(records.outcome)
-        return key.id, records, files
+        return records, files
 
+    def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings) -> None:
+        outcome = records.outcome
+        report.discrepancies += [*records.discrepancies, *files.discrepancies]
+        if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
+            report.discrepancies.append(files.lost_schema)
+        if not records.is_done:
+            report.unfinished += 1
+        elif isinstance(outcome, DeadLetter):
+            report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
+        elif outcome is not None:
+            report.add_commit(outcome, redriven=records.redriven)
+            if self.deep and files.lost_schema is None:
+                self._compare(outcome, report)
 
-def _add(report: VerifyReport, records: RecordFindings, files: CommitFindings, deep_check: DeepCheck | None) -> None:
-    outcome = records.outcome
-    report.discrepancies += [*records.discrepancies, *files.discrepancies]
-    if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
-        report.discrepancies.append(files.lost_schema)
-    if not records.is_done:
-        report.unfinished += 1
-    elif isinstance(outcome, DeadLetter):
-        report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
-    elif outcome is not None:
-        report.add_commit(outcome, redriven=records.redriven)
-        if deep_check is not None and files.lost_schema is None:
-            _compare(outcome, report, deep_check)
-
-
-def _compare(commit: Commit, report: VerifyReport, deep_check: DeepCheck) -> None:
-    try:
-        deep_check(commit, report)
-    except (OperatorError, StoreUnavailable):
-        raise
-    except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
-        found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
-        report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))
+    def _compare(self, commit: Commit, report: VerifyReport) -> None:
+        try:
+            DeepVerifier(store=self.state.store, registry=self.registry).check(commit, report)
+        except (OperatorError, StoreUnavailable):
+            raise
+        except Exception as exc:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
+            found = f"{type(exc).__name__}: {str(exc)[:_SHOWN_CHARACTERS]}"
+            report.discrepancies.append(Discrepancy(commit.manifest_id, "contents", "contents that can be read", found))

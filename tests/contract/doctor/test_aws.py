@@ -12,6 +12,7 @@ from moto import settings as moto_settings
 
 from compactor.adapters.aws.account import AwsAccount
 from compactor.adapters.memory.store import ManualClock
+from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.ports import Absent
@@ -171,7 +172,7 @@ def test_an_endpoint_that_never_answers() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        account = AwsAccount(REGION, url, timeout_seconds=2, attempts=1)
+        account = AwsAccount(StoreSpec(REGION, url, timeout_seconds=2, attempts=1))
         with pytest.raises(StoreUnavailable, match="Read timeout"):
             account.server_time("bucket")
 
@@ -200,6 +201,6 @@ def test_something_else_that_answers(workspace: Workspace) -> None:
 
 def test_server_time_of_any_bucket(workspace: Workspace) -> None:
     """S3 tells its time even for a missing bucket."""
-    account = AwsAccount(REGION, workspace.endpoint, timeout_seconds=3, attempts=1)
+    account = AwsAccount(StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1))
     assert abs((account.server_time("no-such-bucket") - datetime.now(UTC)).total_seconds()) < 60
     assert account.describe("s3", "head_bucket", Bucket="no-such-bucket") is Absent.MISSING

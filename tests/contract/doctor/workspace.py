@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from compactor.adapters.aws import aws_client
+from compactor.adapters.aws.clients import aws_client
 from compactor.cli.entry import compactor as command
 from compactor.ops.doctor.findings import Finding
 from compactor.settings.settings import load_settings

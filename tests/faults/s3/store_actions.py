@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from tests.faults.fault_rules import Operation
 from tests.faults.s3.cases import SEED
 from tests.faults.s3_lake import uploads

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.aws import S3Store
+from compactor.adapters.aws.s3 import S3Store
 from compactor.core.errors import AccessError, StoreUnavailable
 from tests.faults.fault_rules import FOR_AN_OPERATOR, PASSING, FaultKind, Operation, Rule, applies
 from tests.faults.proxy import FaultProxy
@@ -136,9 +136,9 @@ def test_an_upload_that_was_cleared_away_is_passing_trouble(new_store: Callable[
     made = new_store(1)
 
     def clear_away(params: dict[str, Any], **_: Any) -> None:
-        made.direct._client.abort_multipart_upload(**{name: params[name] for name in ("Bucket", "Key", "UploadId")})
+        made.direct.client.abort_multipart_upload(**{name: params[name] for name in ("Bucket", "Key", "UploadId")})
 
-    events = made.spoiled._client.meta.events
+    events = made.spoiled.client.meta.events
     events.register_first("provide-client-params.s3.CompleteMultipartUpload", clear_away, unique_id="cleared")
     # The answer of S3 and of versitygw; moto knows of none, and says 500.
     with pytest.raises(StoreUnavailable, match=r"NoSuchUpload|answered with 500"):

@@ -143,6 +143,8 @@ def test_workers_by_the_last_benchmark(bench: Path) -> None:
     assert found["engines"]["spark"]["bytes_per_second_per_core"] == 86e6
     jobs = found["engines"]["spark"]["jobs"]
     assert len(jobs) == len(GLUE_VERSIONS) * len(DPU_PER_WORKER)
+    of_each = {(worker_type, version) for worker_type in DPU_PER_WORKER for version in GLUE_VERSIONS}
+    assert {(job["worker_type"], job["glue_version"]) for job in jobs} == of_each
     (one,) = [job for job in jobs if (job["worker_type"], job["glue_version"]) == ("G.1X", "5.1")]
     # 203.9 MB/s over half of 4 x 86 MB/s takes 2 workers and a driver, at 44 cents each.
     assert (one["workers"], one["vcpu_per_worker"]) == (3, 4)

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.aws import DynamoClaims, S3Store, dynamodb_client, s3_client
+from compactor.adapters.aws.clients import dynamodb_client, s3_client
+from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
+from compactor.adapters.aws.s3 import S3Store
 from compactor.adapters.memory.store import MemoryStore
 from compactor.cli.commands.demo import parse_size
 from compactor.cli.entry import compactor as command
@@ -22,10 +24,10 @@ from compactor.core.errors import OperatorError
 from compactor.demo.events import BAD_LINES, LATE_KEY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import REASON_OF_KIND, Outcome, differences
-from compactor.demo.scene import BUCKETS, REGION, TABLE, in_buckets, in_folder
+from compactor.demo.scene import BUCKETS, REGION, TABLE, Scene
 from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}
@@ -41,13 +43,12 @@ def test_sizes(text: str, expected: int) -> None:
 @pytest.mark.parametrize("total_bytes", SIZES.values())
 def test_settings_hold(total_bytes: int, tmp_path: Path) -> None:
     """The settings that a demo writes have no fault, in folders and on the AWS emulator."""
-    local = parse_settings(tomllib.loads(in_folder(tmp_path, total_bytes).settings_toml()))
+    folders = Scene(f"{tmp_path}/raw/", f"{tmp_path}/lake/", total_bytes)
+    local = parse_settings(tomllib.loads(folders.settings_toml()))
     assert (local.aws.endpoint_url, local.builder.claims) == ("", "")
-    emulated = parse_settings(
-        tomllib.loads(
-            in_buckets("http://127.0.0.1:5000", "http://127.0.0.1:5000/123456789012/q", total_bytes).settings_toml()
-        )
-    )
+    url = "http://127.0.0.1:5000"
+    buckets = Scene("s3://raw/", "s3://lake/", total_bytes, url, f"{url}/123456789012/q")
+    emulated = parse_settings(tomllib.loads(buckets.settings_toml()))
     assert (emulated.aws.endpoint_url, emulated.builder.claims) == ("http://127.0.0.1:5000", TABLE)
 
 
@@ -65,7 +66,7 @@ def test_every_flaw_is_expected_with_its_reason() -> None:
 def test_scene_has_known_flaws(tmp_path: Path) -> None:
     """The input of a small demo holds bad lines of every kind, compressed files, and the late key once."""
     store = MemoryStore()
-    scene = in_folder(tmp_path, 30_000_000)
+    scene = Scene(f"{tmp_path}/raw/", f"{tmp_path}/lake/", 30_000_000)
     made = scene.write_events(store)
     files = list(store.list(scene.raw))
     assert len(files) == made.files

@@ -238,7 +238,7 @@ with StopSignals() as signals:
     if sys.argv[1] == "after":
         signals.attach(stopped.set)
     print("ready", flush=True)
-    while sys.argv[1] != "after" and not signals._requested:
+    while sys.argv[1] != "after" and not signals.requested:
         threading.Event().wait(0.01)
     if sys.argv[1] == "before":
         signals.attach(stopped.set)

@@ -11,7 +11,7 @@ from rich.console import Console
 from compactor.cli.commands.status import document
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import watching
-from compactor.cli.ui.watching import JsonWatch, LiveWatch, PlainWatch, Watch, watch
+from compactor.cli.ui.watching import Show, as_json_lines, on_pipe, on_terminal, watch
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.status.values import Status
 from tests.support.settings_files import write_settings
@@ -33,7 +33,7 @@ def reader() -> Callable[[], Status]:
     return read
 
 
-def watched(shown: Watch) -> list[float]:
+def watched(show: Show) -> list[float]:
     """Read as often as there are readings, then press Ctrl-C; the pauses in between."""
     pauses: list[float] = []
 
@@ -42,13 +42,13 @@ def watched(shown: Watch) -> list[float]:
         if len(pauses) == len(READINGS):
             raise KeyboardInterrupt
 
-    watch(reader(), shown, 7.0, sleep=sleep)
+    watch(reader(), show, 7.0, sleep=sleep)
     return pauses
 
 
 def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Each reading is a whole screen, without colours; an error is a line of its own."""
-    assert watched(PlainWatch()) == [7.0] * 3
+    assert watched(on_pipe) == [7.0] * 3
     found = capsys.readouterr().out
     assert (
         found.index("RUNNING ")
@@ -60,7 +60,7 @@ def test_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Each reading is one line with one document; a failed one has a time and an error."""
-    watched(JsonWatch(document))
+    watched(as_json_lines(document))
     first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["state"]["word"], third["state"]["word"]) == ("running", "idle")
     assert (sorted(second), second["error"]) == (["as_of", "error"], "s3://lake/state/: 503 Slow Down")
@@ -69,7 +69,8 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_on_a_terminal() -> None:
     """The screen is redrawn in place; after an error the last one stays, with the error; the cursor comes back."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, highlight=False)
-    watched(LiveWatch(console))
+    with on_terminal(console) as show:
+        watched(show)
     found = console.file.getvalue()
     running, error, idle = found.index("RUNNING"), found.index("Cannot read the status"), found.rindex("IDLE")
     assert running < error < idle
@@ -81,8 +82,8 @@ def test_on_a_terminal() -> None:
 def test_error_at_first() -> None:
     """Before the first status the error alone is shown."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40)
-    with LiveWatch(console) as shown:
-        shown.fail("the store is away")
+    with on_terminal(console) as show:
+        show(None, "the store is away")
     assert "Cannot read the status: the store is away" in console.file.getvalue()
 
 

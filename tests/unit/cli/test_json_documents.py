@@ -39,7 +39,6 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import Plan
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
-from compactor.ops.report.figures import AddedColumn
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -274,12 +273,13 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     harness.store.put(harness.layout.outcome(ManifestKey("2025-12-21", "m-000003")), b"{")
     day = report_on(harness)
     figures = day.figures
-    older = AddedColumn("id", "string", None)
+    gone = QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None)
     unknown = replace(
         figures,
-        dead_letters=tuple(replace(each, redriven=None) for each in figures.dead_letters),
-        quarantined_files=(QuarantinedFile("m", "a", FileStatus.MISSING, "no such object", WHOLE_DAY.since, None),),
-        schema_changes=tuple(replace(each, added=(older,)) for each in figures.schema_changes),
+        dead_letters=replace(
+            figures.dead_letters, latest=tuple(replace(each, redriven=None) for each in figures.dead_letters.latest)
+        ),
+        quarantined_files=replace(figures.quarantined_files, latest=(gone,)),
     )
     made = [day.document(), replace(day, figures=unknown).document()]
     return [nothing, real, *(json.loads(_printed(each)) for each in made)]

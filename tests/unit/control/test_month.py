@@ -11,7 +11,6 @@ from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.runs import JobRun, JobState
 from compactor.core.errors import StoreUnavailable
 from compactor.core.records import RecentCommit
-from compactor.settings.control_policy import MaintenanceWindow
 from tests.support.recent_commits import recent_commit
 from tests.unit.control.test_plane import LAYOUT, Scene
 
@@ -69,7 +68,7 @@ class Month:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.scene = Scene(maintenance_window=MaintenanceWindow.parse("Sun:10"))
+        self.scene = Scene(maintenance_window="Sun:10")
         self.scene.clock.set(START)
         # Its lock is loose, so that only the decisions keep a second run from being started.
         self.scene.glue = MemoryGlue(

@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+from contextlib import contextmanager
 
 import pyarrow.parquet as pq
 import pytest
@@ -127,12 +128,13 @@ def test_an_output_that_cannot_be_written_says_nothing_about_the_input(store, er
                 raise error("answered with 404")
             super().write(data)
 
-        def __exit__(self, *exception):
-            if moment == "end":
-                raise error("answered with 404")
-            super().__exit__(*exception)
+    @contextmanager
+    def writer(_uri):
+        yield Refusing()
+        if moment == "end":
+            raise error("answered with 404")
 
-    store.writer = lambda uri: Refusing(lambda data: store.put(uri, data))
+    store.writer = writer
     with pytest.raises(StoreUnavailable, match="could not be written"):
         write_bin(store, task_of(store, {"1": GOOD, "2": LONG, "3": GOOD}), NativeKernel)
     assert staged(store) == []

@@ -38,7 +38,7 @@ def compact(harness: Harness, manifest_id: str, *contents: bytes) -> tuple[Commi
     workers = Watched(app.store)
     batch = app.batch_runner(app.native_engine(workers)).run([uri])
     assert batch.failures == {}
-    report = app.verifier.verify(app.ledger.manifests(), whole_dates=True, deep_check=app.deep_check)
+    report = app.verifier(deep=True).verify_all()
     assert report.discrepancies == []
     return harness.commit(manifest_id), workers.rounds
 

@@ -23,7 +23,7 @@ RETIRED = {
     r"(?-i:Standing)": "Health, ClaimState, FileState",
     r"(?-i:Gatherings?)|gatherers?": "Partitioning, ReportReader",
     r"(?:redrive)?trails?": "RedriveLog",
-    r"drafters?|surveyors?": "RedrivePlanner, RedriveScan",
+    r"drafters?|surveyors?": "RedrivePlanner, find_redrivable",
     r"whereabouts": "TraceState",
     r"surroundings": "environment",
     r"is_well|hand(?:s|ed)? on|hand_on|spoilt": "is_healthy, flush, needs_rescan",

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from compactor.core.layout import base_name
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
@@ -134,7 +135,7 @@ def test_trace_and_redrive_follow_parts(harness: Harness) -> None:
     harness.run_once(store=closed)
     assert harness.app().tracer.trace(uris[0]).state is TraceState.QUARANTINED
     app = harness.app()
-    report = app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
     assert report.refused == []
     harness.run_once()
     harness.check_exact(uris)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto.server import ThreadedMotoServer
 
-from compactor.adapters.aws import s3_client
+from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout

@@ -109,7 +109,7 @@ def test_glue_and_lambda_log_json() -> None:
 def test_an_event_says_what_it_means(name: str) -> None:
     """An event has a meaning; fields that do not clash with the log's own; a warning or error has a next move."""
     event = CATALOGUE[name]
-    assert re.fullmatch(r"[a-z_]+\.[a-z_]+", event.name)
+    assert re.fullmatch(r"[a-z_]+\.[a-z_]+", name)
     assert event.meaning
     assert all(event.fields.values())
     assert not set(event.fields) & set(COMMON_FIELDS)

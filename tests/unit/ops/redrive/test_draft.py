@@ -8,7 +8,6 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import DeadLetter
 from compactor.manifests.file_search import Naming
 from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.redrive_log import Lineage
 
 DATE = "2026-01-02"
 
@@ -35,7 +34,7 @@ def test_files_of_other_manifests_are_refused_in_one_pass() -> None:
         decided_at=datetime(2026, 1, 2, tzinfo=UTC),
     )
     files = [ManifestFile(uri=f"/raw/{number}.ndjson") for number in range(100)]
-    draft = CountingDraft(letter, Lineage(ManifestKey(DATE, "m")), DATE, files=files)
+    draft = CountingDraft(letter, ManifestKey(DATE, "m"), DATE, files=files)
     found = {file.uri: [Naming("other", file.uri, None, "compacted")] for file in files[1:]}
     draft.refuse_named(files, found)
     assert (draft.files, len(draft.refused), draft.passes) == (files[:1], 99, 1)

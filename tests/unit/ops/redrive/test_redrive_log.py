@@ -4,12 +4,10 @@ import pytest
 
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Redrive
-from compactor.ops.redrive.redrive_log import Lineage, RedriveLog, was_redriven
+from compactor.ops.redrive.redrive_log import RedriveLog, was_redriven
 from tests.support.harness import DAY, GOOD, Harness
 
 M1 = ManifestKey(DAY, "m1")
-
-LINEAGE = Lineage(M1)
 
 
 @pytest.fixture
@@ -51,19 +49,19 @@ def accept(harness: Harness, manifest_id: str, kind: str = "manifest") -> None:
 def test_one_record_a_number(harness: Harness) -> None:
     """Of two redrives with one number the first counts; its record never changes."""
     first = redrive(harness, 1)
-    assert redrive_log(harness).record(LINEAGE, first)
-    assert not redrive_log(harness).record(LINEAGE, first.model_copy(update={"run_id": "another"}))
-    assert [entry.redrive for entry in redrive_log(harness).entries(LINEAGE)] == [first]
+    assert redrive_log(harness).record(M1, first)
+    assert not redrive_log(harness).record(M1, first.model_copy(update={"run_id": "another"}))
+    assert [entry.redrive for entry in redrive_log(harness).entries(M1)] == [first]
 
 
 def test_fates(harness: Harness) -> None:
     """A redrive is unwritten, waiting, accepted or revoked; only a revoked one has no effect."""
     for number in (1, 2, 3, 4):
-        redrive_log(harness).record(LINEAGE, redrive(harness, number))
+        redrive_log(harness).record(M1, redrive(harness, number))
     redrive_log(harness).deliver(redrive(harness, 2))
     accept(harness, "m1-r3")
     accept(harness, "m1-r4", "revoked")
-    entries = redrive_log(harness).entries(LINEAGE)
+    entries = redrive_log(harness).entries(M1)
     assert [entry.fate for entry in entries] == ["unwritten", "waiting", "accepted", "revoked"]
     assert [entry.in_effect for entry in entries] == [True, True, True, False]
     assert was_redriven("m1", entries)
@@ -73,34 +71,32 @@ def test_fates(harness: Harness) -> None:
 
 def test_next_number(harness: Harness) -> None:
     """The next number comes after the newest, and its id was never used, nor revoked."""
-    assert redrive_log(harness).next_number(LINEAGE, []) == 1
+    assert redrive_log(harness).next_number(M1, []) == 1
     accept(harness, "m1-r1", "revoked")
     accept(harness, "m1-r2")
-    assert redrive_log(harness).next_number(LINEAGE, []) == 3
-    redrive_log(harness).record(LINEAGE, redrive(harness, 3))
-    assert redrive_log(harness).next_number(LINEAGE, redrive_log(harness).entries(LINEAGE)) == 4
+    assert redrive_log(harness).next_number(M1, []) == 3
+    redrive_log(harness).record(M1, redrive(harness, 3))
+    assert redrive_log(harness).next_number(M1, redrive_log(harness).entries(M1)) == 4
 
 
 def test_next_number_after_a_faster_redrive(harness: Harness) -> None:
     """A redrive that read the log before a faster one was accepted gets no number: it must read again."""
-    stale = redrive_log(harness).entries(LINEAGE)
-    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
+    stale = redrive_log(harness).entries(M1)
+    redrive_log(harness).record(M1, redrive(harness, 1))
     accept(harness, "m1-r1")
-    assert redrive_log(harness).next_number(LINEAGE, stale) is None
+    assert redrive_log(harness).next_number(M1, stale) is None
 
 
 def test_lineages(harness: Harness) -> None:
     """A redriven id leads to its root; an id with records that only looks like one is its own root."""
-    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
+    redrive_log(harness).record(M1, redrive(harness, 1))
     accept(harness, "m1-r7")
     accept(harness, "m2-r1")
-    assert {
-        name: redrive_log(harness).lineage_of(name) for name in ("m1", "m1-r1", "m1-r7", "m2-r1", "m1-r2", "m3")
-    } == {
-        "m1": LINEAGE,
-        "m1-r1": LINEAGE,
-        "m1-r7": Lineage(ManifestKey(DAY, "m1-r7")),
-        "m2-r1": Lineage(ManifestKey(DAY, "m2-r1")),
+    assert {name: redrive_log(harness).root_of(name) for name in ("m1", "m1-r1", "m1-r7", "m2-r1", "m1-r2", "m3")} == {
+        "m1": M1,
+        "m1-r1": M1,
+        "m1-r7": ManifestKey(DAY, "m1-r7"),
+        "m2-r1": ManifestKey(DAY, "m2-r1"),
         "m1-r2": None,
         "m3": None,
     }
@@ -109,6 +105,6 @@ def test_lineages(harness: Harness) -> None:
 def test_records_of_redrives_are_no_attempts(harness: Harness) -> None:
     """A redrive does not change the state of its source in the ledger."""
     before = harness.ledger.state(M1)
-    redrive_log(harness).record(LINEAGE, redrive(harness, 1))
+    redrive_log(harness).record(M1, redrive(harness, 1))
     assert harness.ledger.state(M1) == before
     assert list(harness.ledger.manifests()) == [(DAY, "m1")]

@@ -65,9 +65,9 @@ def test_rejects_that_are_rejected_again(harness: Harness) -> None:
         harness.run_once()
         again = Counter(raw for uri, _, raw in harness.rejects() if f"/redriven/m1-r{number}/" in uri)
         assert again == lines
-    lineage = redrive_log.lineage_of("m1-r2")
-    assert lineage is not None
-    first, second = [entry.redrive for entry in redrive_log.entries(lineage)]
+    root = redrive_log.root_of("m1-r2")
+    assert root is not None
+    first, second = [entry.redrive for entry in redrive_log.entries(root)]
     assert [each.source_uri for each in first.inputs] == ["/w/raw/m1-0.ndjson", "/w/raw/m1-1.ndjson"]
     assert [each.source_uri for each in second.inputs] == [each.uri for each in first.inputs]
     assert (first.source, second.source) == ("m1", "m1-r1")

@@ -14,6 +14,7 @@ from compactor.core.ports import Claim
 from compactor.core.records import Accepted, FileStatus
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.redrive_report import Refused
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -230,7 +231,7 @@ def test_a_closed_file_stays_for_later(harness: Harness) -> None:
     still = FaultyStore(harness.store)
     still.deny(denied[0])
     app = harness.app(store=still)
-    report = app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
     assert [(each.counts, each.files) for each in report.redriven] == [({"forbidden": 1}, 1)]
     assert [each.uri for each in report.refused] == denied[:1]
     assert new_ids(redrive(harness, "files")) == ["m1-r2"]

@@ -12,6 +12,7 @@ import pytest
 
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, Done, FileReport, FileStatus
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import MAX_BUCKETS, Buckets, Period
@@ -64,7 +65,9 @@ def test_sums_are_those_of_the_records(harness: Harness) -> None:
     assert totals.rejected_lines == sum(file.rejected_lines for file in files) > 0
     assert totals.blank_lines == sum(file.blank_lines for file in files)
     assert totals.lines == totals.rows + totals.rejected_lines + totals.blank_lines
-    assert totals.quarantined == Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED)
+    assert report_on(harness).figures.quarantined_files.by_status == Counter(
+        str(file.status) for file in files if file.status != FileStatus.COMPACTED
+    )
 
 
 def test_times_are_those_of_the_records(harness: Harness) -> None:
@@ -79,9 +82,10 @@ def test_times_are_those_of_the_records(harness: Harness) -> None:
             if file.uri in compacted:
                 assert file.event_time is not None
                 arrivals.append((done.done_at - file.event_time).total_seconds())
-    for spread, values in ((totals.durations, durations), (totals.arrivals, arrivals)):
-        assert spread is not None
-        assert spread.values == len(values)
+    assert totals.durations is not None
+    assert totals.latency is not None
+    assert (totals.durations.manifests, totals.latency.files) == (len(durations), len(arrivals))
+    for spread, values in ((totals.durations, durations), (totals.latency, arrivals)):
         assert spread.p50_seconds == pytest.approx(nearest_rank(values, 50), rel=0.01, abs=1)
         assert spread.p99_seconds == pytest.approx(nearest_rank(values, 99), rel=0.01, abs=1)
         assert spread.longest_seconds == pytest.approx(max(values), rel=0.01, abs=1)
@@ -90,7 +94,7 @@ def test_times_are_those_of_the_records(harness: Harness) -> None:
 def test_buckets_are_the_day_in_pieces(harness: Harness) -> None:
     """Each manifest is in the half hour in which it was done, and the pieces add up to the whole."""
     found = report_on(harness).figures
-    assert (found.step_seconds, len(found.buckets)) == (1800, 48)
+    assert (found.bucket_seconds, len(found.buckets)) == (1800, 48)
     expected = Counter[int]()
     for _, done, _ in records(harness):
         expected[int((done.done_at - MIDNIGHT).total_seconds() // 1800)] += 1
@@ -156,7 +160,7 @@ class CountingStore(FaultyStore):
 
 def report_on_with(harness: Harness, store: FaultyStore, *, with_samples: bool = True) -> Figures:
     app = harness.app(store=store)
-    reader = ReportReader(app.store, app.layout, app.ledger, app.registry, app.redrive_log)
+    reader = ReportReader(app.state, app.registry, app.redrive_log)
     hour = Period(MIDNIGHT + timedelta(hours=14), MIDNIGHT + timedelta(hours=15))
     return reader.read(hour, target_file_bytes=128 * MIB, with_samples=with_samples)
 
@@ -197,8 +201,8 @@ def test_clocks_that_jump() -> None:
     assert [each.manifests for each in report.figures.buckets if each.manifests] == [1] * 6
     assert any("4 manifests are dated" in point.text for point in report.verdict.points)
     assert report.figures.totals.durations is not None
-    assert report.figures.totals.arrivals is not None
-    assert all(each.arrivals.p50_seconds >= 0 for each in report.figures.buckets if each.arrivals)
+    assert report.figures.totals.latency is not None
+    assert all(each.latency.p50_seconds >= 0 for each in report.figures.buckets if each.latency)
     before = Period(MIDNIGHT - timedelta(days=2), MIDNIGHT)
     assert report_on(harness, before).figures.totals.manifests == 0
 
@@ -246,7 +250,7 @@ def test_what_was_not_checked() -> None:
     for number in range(NEWEST_DEAD_LETTERS + 1):
         day.dead_letter(f"bad-{number}", 6, "not_json", "no JSON")
     report = report_on(harness)
-    assert (report.figures.older_dead_letters, report.figures.older_quarantined_files) == (1, 2)
+    assert (report.figures.dead_letters.older, report.figures.quarantined_files.older) == (1, 2)
     assert [point.reason for point in report.verdict.points if point.severity == "act"] == [
         f"{NEWEST_DEAD_LETTERS} dead letters have not been redriven",
         "1 older dead letter was not checked for a redrive",
@@ -274,9 +278,9 @@ def test_of_real_work() -> None:
     assert (found.totals.manifests, found.totals.dead_letters, found.totals.rows) == (1, 1, 4)
     assert [(each.reason, each.lines) for each in found.rejects] == [("invalid_json", 1), ("not_an_object", 1)]
     assert [sample.head for each in found.rejects for sample in each.samples] == ["no json", "[5]"]
-    assert [(each.version, each.added_columns) for each in found.schema_changes] == [(1, 3)]
-    assert found.schema_changes[0].added[0].source_uri == "/w/raw/m1-0.ndjson"
-    [letter] = found.dead_letters
+    assert [(each.version, each.added_columns) for each in found.schema.changes] == [(1, 3)]
+    assert found.schema.changes[0].added[0].source_uri == "/w/raw/m1-0.ndjson"
+    [letter] = found.dead_letters.latest
     assert (letter.manifest_id, letter.reason, letter.redriven) == ("bad", "not_json", False)
 
 
@@ -290,13 +294,13 @@ def test_redriven_files_need_no_operator() -> None:
     period = Period(harness.clock.now() - timedelta(hours=1), harness.clock.now() + timedelta(seconds=1))
     before = report_on(harness, period)
     assert before.verdict.severity == "act"
-    assert [(each.uri, each.redriven) for each in before.figures.quarantined_files] == [(gone.uri, False)]
+    assert [(each.uri, each.redriven) for each in before.figures.quarantined_files.latest] == [(gone.uri, False)]
     harness.store.put(gone.uri, GOOD)
     app = harness.app()
-    app.redriver().redrive(app.redrive_scan.scan(Scope("files")))
+    app.redriver().redrive(find_redrivable(app.state, Scope("files")))
     after = report_on(harness, period)
     assert after.verdict.severity == "in_order"
-    assert [each.redriven for each in after.figures.quarantined_files] == [True]
+    assert [each.redriven for each in after.figures.quarantined_files.latest] == [True]
     assert after.figures.totals.redrives == 1
 
 
@@ -309,8 +313,8 @@ def test_damaged_records_are_left_out_and_said() -> None:
     damaged = harness.layout.outcome(ManifestKey("2025-12-21", "m1"))
     harness.store.put(damaged, b'{"kind": "commit"')
     report = report_on(harness)
-    assert (report.figures.totals.manifests, report.figures.unreadable_records) == (2, 1)
-    assert damaged in report.figures.unreadable[0]
+    assert (report.figures.totals.manifests, report.figures.unreadable.records) == (2, 1)
+    assert damaged in report.figures.unreadable.messages[0]
     assert report.verdict.severity == "act"
 
 
@@ -343,7 +347,7 @@ def test_cost_against_the_classic_plan(harness: Harness) -> None:
     spent = report.spending
     assert spent.at_work_seconds == pytest.approx(len(covered), abs=60)
     assert spent.classic_dollars == pytest.approx(24 * 20 * 0.308)
-    assert spent.at_work_dollars == pytest.approx(spent.at_work_seconds / 3600 * 20 * 0.308)
+    assert spent.dollars_at_work == pytest.approx(spent.at_work_seconds / 3600 * 20 * 0.308)
     assert spent.is_local
 
 
@@ -384,7 +388,7 @@ def test_a_cut_piece_is_no_peak() -> None:
     end = MIDNIGHT + timedelta(hours=8.5, seconds=2)
     found = report_on(harness, Period(end - timedelta(days=1), end)).figures
     rates = [each.input_bytes / each.seconds for each in found.buckets if each.input_bytes]
-    assert (found.step_seconds, len(found.buckets), found.buckets[-1].manifests) == (1800, 48, 2)
+    assert (found.bucket_seconds, len(found.buckets), found.buckets[-1].manifests) == (1800, 48, 2)
     assert max(rates) < 3 * min(rates)
 
 
@@ -413,7 +417,7 @@ def test_the_newest_are_kept() -> None:
     newest: Newest[int] = Newest(3)
     for minute in (5, 1, 9, 3, 7, 2):
         newest.add(MIDNIGHT + timedelta(minutes=minute), minute)
-    assert (list(newest), newest.seen) == ([9, 7, 5], 6)
+    assert list(newest) == [9, 7, 5]
 
 
 def test_covered_time() -> None:

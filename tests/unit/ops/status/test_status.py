@@ -14,6 +14,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.cost.prices import JobSize
 from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import MIN_LEARNING_BYTES
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.status.failures import COMMITS_READ, LETTERS_READ
 from compactor.ops.status.reading import LATENCY_COMMITS
@@ -146,7 +147,7 @@ def test_what_was_redriven_is_not_open() -> None:
     harness.file("m-1.ndjson", GOOD)
     app = harness.app()
     for scope in (Scope("files"), Scope("manifests", ("bad",))):
-        app.redriver().redrive(app.redrive_scan.scan(scope), dry_run=False)
+        app.redriver().redrive(find_redrivable(app.state, scope), dry_run=False)
     for _ in range(2):
         for found in (reader.read(), status(harness)):
             letters_found = found.dead_letters
@@ -178,7 +179,7 @@ def test_damaged_record_of_a_redrive() -> None:
     harness.runner().run([uri])
     harness.file("m-1.ndjson", GOOD)
     app = harness.app()
-    app.redriver().redrive(app.redrive_scan.scan(Scope("files")), dry_run=False)
+    app.redriver().redrive(find_redrivable(app.state, Scope("files")), dry_run=False)
     assert status(harness).quarantined_files.open == 0
     [commit] = harness.ledger.recent()
     harness.store.put(harness.layout.redrive(ManifestKey(commit.date, "m"), 1), b"{")

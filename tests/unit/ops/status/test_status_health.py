@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from compactor.ledger.backlog import Backlog
-from compactor.ops.status.health import Facts, Rules, health
-from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
-from tests.support.statuses import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago
+from compactor.ops.status.health import Rules, health
+from compactor.ops.status.values import DeadLetters, Drain, Facts, FilesQuarantined
+from tests.support.statuses import LETTERS, NO_LETTERS, NOW, ON_A_LAPTOP, QUARANTINED, RULES, RUN, ago, commit
 
 NOTHING = Facts(
-    now=NOW,
+    as_of=NOW,
     runs=(RUN,),
     last_heartbeat_at=None,
-    last_commit_at=ago(30),
     backlog=Backlog(),
     drain=Drain(0.0, is_never=False, reason="nothing waits"),
     dead_letters=NO_LETTERS,
     quarantined_files=FilesQuarantined(64, 0, {}),
+    recent=(commit(1, 30),),
 )
 LETTER = DeadLetters(1, 1, 1, {"not_json": 1}, LETTERS[1:2])
 SOON, NEVER = Drain(60.0, is_never=False, reason="soon"), Drain(None, is_never=True, reason="more arrives")
@@ -42,8 +42,8 @@ class Case:
 
 
 CASES = (
-    Case("nothing ever", {**DOWN, "last_commit_at": None}, "empty", "nothing was committed here yet", "compactor plan"),
-    Case("nothing ever, but a job", {"last_commit_at": None}, "idle", "nothing was committed yet", ""),
+    Case("nothing ever", {**DOWN, "recent": ()}, "empty", "nothing was committed here yet", "compactor plan"),
+    Case("nothing ever, but a job", {"recent": ()}, "idle", "nothing was committed yet", ""),
     Case("nothing waits", {}, "idle", "the last commit was 30 s ago", ""),
     Case("nothing waits, no job", DOWN, "stopped", "no job runs, and nothing waits", "compactor plan"),
     Case("one waits", {"backlog": replace(waits(12), manifests=1), "drain": SOON}, "running", "1 manifest", ""),
@@ -73,18 +73,16 @@ CASES = (
     Case("a little short", {"backlog": waits(449), "drain": NEVER}, "running", "4 manifests", ""),
     Case(
         "stuck",
-        {"backlog": waits(9_000, oldest_begun="m7"), "last_commit_at": ago(3_600)},
+        {"backlog": waits(9_000, oldest_begun="m7"), "recent": (commit(1, 3_600),)},
         "stuck",
         "committed nothing for 1 h",
         "compactor trace m7",
     ),
-    Case(
-        "stuck at once", {"backlog": waits(9_000), "last_commit_at": None}, "stuck", "for 5 h 4 min", "compactor stop"
-    ),
-    Case("slow, not stuck", {"backlog": waits(9_000), "last_commit_at": ago(3_599)}, "behind", "2 h 30 min", ""),
+    Case("stuck at once", {"backlog": waits(9_000), "recent": ()}, "stuck", "for 5 h 4 min", "compactor stop"),
+    Case("slow, not stuck", {"backlog": waits(9_000), "recent": (commit(1, 3_599),)}, "behind", "2 h 30 min", ""),
     Case(
         "just started",
-        {"backlog": waits(9_000), "last_commit_at": ago(9_000), "runs": (replace(RUN, started_at=ago(60)),)},
+        {"backlog": waits(9_000), "recent": (commit(1, 9_000),), "runs": (replace(RUN, started_at=ago(60)),)},
         "behind",
         "2 h 30 min",
         "",

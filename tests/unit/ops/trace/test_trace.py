@@ -10,6 +10,7 @@ from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted
 from compactor.manifests.claiming import claim_key
+from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.trace.trace import Trace, TraceState
 from tests.support.fakes import FaultyStore
@@ -34,7 +35,7 @@ def trace_manifest(harness: Harness, manifest_id: str) -> Trace:
 
 def redrive(harness: Harness, kind: Kind, *manifest_ids: str) -> None:
     app = harness.app()
-    report = app.redriver().redrive(app.redrive_scan.scan(Scope(kind, manifest_ids)))
+    report = app.redriver().redrive(find_redrivable(app.state, Scope(kind, manifest_ids)))
     assert report.redriven
 
 
@@ -227,7 +228,7 @@ def test_redrive_that_was_never_written(harness: Harness) -> None:
             raise DiedError
 
     with pytest.raises(DiedError):
-        app.redriver(on_crash_point=die).redrive(app.redrive_scan.scan(Scope("manifests")))
+        app.redriver(on_crash_point=die).redrive(find_redrivable(app.state, Scope("manifests")))
     for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
         assert (found.state, found.redriven_from) == (TraceState.CLAIMED, "m1")
         assert found.next_moves == ["compactor redrive manifests m1"]

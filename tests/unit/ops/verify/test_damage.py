@@ -12,7 +12,7 @@ import pytest
 from compactor.adapters.local.store import LocalStore
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
-from compactor.ops.verify.verifier import VerifyReport
+from compactor.ops.verify.report import VerifyReport
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 
 M1 = ManifestKey(DAY, "m1")
@@ -54,11 +54,11 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
 
 
 def shallow(harness: Harness) -> VerifyReport:
-    return harness.app().verifier.verify_all()
+    return harness.app().verifier().verify_all()
 
 
 def of_day(harness: Harness, day: str = DAY) -> VerifyReport:
-    return harness.app().verifier.verify_date(day)
+    return harness.app().verifier().verify_date(day)
 
 
 def wheres(report: VerifyReport) -> set[str]:
@@ -304,8 +304,8 @@ def test_damage_to_one_manifest(harness: Harness, damage: Damage) -> None:
     """The verification of the damaged manifest alone names the damage; that of its neighbour names nothing."""
     named = damage.do(harness)
     app = harness.app()
-    assert wheres(app.verifier.verify([M1], whole_dates=False)) == named
-    assert wheres(app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False)) == set()
+    assert wheres(app.verifier().verify_manifest(M1)) == named
+    assert wheres(app.verifier().verify_manifest(ManifestKey(DAY, "m2"))) == set()
 
 
 def test_rows_that_changed_places(harness: Harness) -> None:

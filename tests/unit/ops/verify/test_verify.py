@@ -18,8 +18,8 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import THREADS
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Accepted, Commit, Redrive
-from compactor.ops.verify.contents import Sum
-from compactor.ops.verify.verifier import Discrepancy, VerifyReport
+from compactor.ops.verify.contents import DeepVerifier, Sum
+from compactor.ops.verify.report import Discrepancy, VerifyReport
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
@@ -34,14 +34,15 @@ def compacted(metadata: tuple[str, ...] = ("_source_file",), max_columns: int = 
 
 
 def shallow(harness: Harness, *, everything: bool = False) -> VerifyReport:
-    app = harness.app()
-    return app.verifier.verify_all() if everything else app.verifier.verify(app.ledger.manifests(), whole_dates=True)
+    verifier = harness.app().verifier()
+    return verifier.verify_all() if everything else verifier.verify_date(DAY)
 
 
 def contents(harness: Harness) -> list[Discrepancy]:
     """What comparing values finds, without the sizes of files."""
     report = VerifyReport()
-    harness.app().deep_check(harness.commit("m1"), report)
+    app = harness.app()
+    DeepVerifier(store=app.store, registry=app.registry).check(harness.commit("m1"), report)
     return report.discrepancies
 
 
@@ -183,6 +184,19 @@ def test_input_gone(metadata: tuple[str, ...], replaced: bool) -> None:
     assert (report.inputs_gone, report.inputs_compared, report.discrepancies) == (1, 1, [])
 
 
+def test_input_gone_hides_no_other_manifest() -> None:
+    """Rows that do not name their file are compared by manifest, also after a manifest whose input is gone."""
+    harness = compacted(metadata=())
+    harness.deliver("m2", GOOD)
+    harness.run_once()
+    harness.store.delete(["/w/raw/m1-0.ndjson"])
+    [output] = harness.commit("m2").outputs
+    rewrite(harness, output.final, lambda table: pa.concat_tables([table.slice(0, 1)] * table.num_rows))
+    report = harness.verification()
+    assert report.inputs_gone == 1
+    assert "all inputs of the manifest" in {each.where for each in report.discrepancies if each.manifest_id == "m2"}
+
+
 def test_unfinished_and_dead() -> None:
     """Unfinished manifests and dead letters are counted and no discrepancies; only dead letters need an operator."""
     harness = compacted()
@@ -206,13 +220,12 @@ def test_job_that_goes_on_meanwhile() -> None:
     harness = compacted()
     app = harness.app()
 
-    def compact_more(_manifest_id: str) -> None:
+    def compact_more() -> None:
         if harness.ledger.accepted("m2") is None:
             harness.deliver("m2", GOOD)
             harness.run_once()
 
-    manifests = list(app.ledger.manifests())
-    report = app.verifier.verify(manifests, whole_dates=True, on_manifest=compact_more)
+    report = app.verifier(on_manifest=compact_more).verify_date(DAY)
     assert report.discrepancies == []
     assert len([*harness.ledger.manifests(DAY)]) == 2
 
@@ -249,7 +262,7 @@ def test_job_at_every_moment(point: CrashPoint, refused: bool) -> None:
         assert shallow(harness, everything=True).discrepancies == []
         store = Meanwhile(harness.store, call, harness.run_once)
         app = harness.app(store=store)
-        report = app.verifier.verify_all()
+        report = app.verifier().verify_all()
         assert report.discrepancies == []
         assert report.manifests + report.dead_letters + report.unfinished in {1, 2}
         assert store.calls["any"] > 20
@@ -353,7 +366,7 @@ def test_markers_and_other_tables_are_no_surplus() -> None:
     assert harness.verification().discrepancies == []
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most a fixed number of manifests is read in advance."""
     harness = Harness()
     for number in range(3 * THREADS):
@@ -362,14 +375,15 @@ def test_memory_is_bounded() -> None:
     app = harness.app()
     begun: list[str] = []
 
-    def manifests() -> Iterator[ManifestKey]:
-        for key in app.ledger.manifests():
+    def manifests(date: str) -> Iterator[ManifestKey]:
+        for key in harness.ledger.manifests(date):
             begun.append(key.id)
             yield key
 
     in_advance: list[int] = []
     done = count(1)
-    app.verifier.verify(manifests(), whole_dates=True, on_manifest=lambda _: in_advance.append(len(begun) - next(done)))
+    monkeypatch.setattr(app.ledger, "manifests", manifests)
+    app.verifier(on_manifest=lambda: in_advance.append(len(begun) - next(done))).verify_date(DAY)
     assert len(begun) == len(in_advance) == 3 * THREADS
     assert max(in_advance) <= 2 * THREADS
 
@@ -380,7 +394,7 @@ def test_one_manifest_only() -> None:
     harness.deliver("m2", GOOD)
     harness.run_once()
     app = harness.app()
-    report = app.verifier.verify([ManifestKey(DAY, "m2")], whole_dates=False, deep_check=app.deep_check)
+    report = app.verifier(deep=True).verify_manifest(ManifestKey(DAY, "m2"))
     assert (report.manifests, report.discrepancies) == (1, [])
 
 
