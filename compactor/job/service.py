@@ -189,7 +189,11 @@ class Service:
 
     def _finish(self) -> None:
         """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
+        self._drain()
         self._deliver_unseen(everything=True)
+        self._drain()
+
+    def _drain(self) -> None:
         while not self._stopping.is_set():
             self._collect()
             self.runner.begin_again(self.postponed.take_due())

@@ -40,8 +40,8 @@ def test_manifests_of_any_name_are_found_once(new_workspace, new_s3_workspace, k
     names = ["plain.json", "a b[1].json", "a1.json", "a%20b+#.json", "ä𝒳.json", "a:b.json", "{a}*?.json", "b\\c"]
     for number, name in enumerate(names):
         workspace.deliver(f"m{number}", [workspace.write(str(number), b'{"n":"%d"}' % number)], name)
-    if kind == "local":  # older by far than all others, which were seen before
-        os.utime(workspace.app.layout.manifests_folder + names[0], (1_000_000_000, 1_000_000_000))
+    if kind == "local":  # older than all others, which were seen before
+        os.utime(workspace.app.layout.manifests_folder + names[0], (1_765_000_000, 1_765_000_000))
     put, folder = workspace.app.store.put, workspace.app.layout.manifests_folder
     put(folder + "_hidden.json", b"{}")
     put(folder + ".hidden.json", b"{}")
