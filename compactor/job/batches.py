@@ -195,7 +195,9 @@ class BatchRunner:
             raise self._final_error
 
     def _is_full(self) -> bool:
-        is_full = len(self._queue.waiting) >= self._queue.slots
+        # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
+        first_attempts = sum(work.lane is Lane.FRESH for work in self._queue.waiting)
+        is_full = first_attempts >= self._queue.slots
         return is_full and not self._closed and self._final_error is None
 
     def _begin(

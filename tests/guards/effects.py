@@ -77,7 +77,7 @@ ONCE = (
     Guard(
         "a URI that comes twice in a batch is worked on once",
         "job/work_queue.py",
-        "        if any(each.manifest_id == work.manifest_id and each.delivery.uri == work.delivery.uri for each in known):\n",
+        "        if work.place in self._known:\n",
         "        if False:\n",
         ("tests/unit/job/test_work_queue.py",),
     ),
