@@ -53,6 +53,8 @@ class BatchResult:
         failures: The error of each manifest that did not finish, by its id; a retry may help.
         stuck: What is wrong with each manifest that only a person can fix, by its id.
         postponed: The manifests that will be tried again later, by id.
+        received: The objects that were taken in, or were gone.
+        unreceived: The objects that were not taken in because of a failure, each with the id that their failure has.
     """
 
     number: int = 0
@@ -62,6 +64,8 @@ class BatchResult:
     failures: dict[str, Exception] = field(default_factory=dict)
     stuck: dict[str, StuckError] = field(default_factory=dict)
     postponed: dict[str, Postponed] = field(default_factory=dict)
+    received: set[str] = field(default_factory=set)
+    unreceived: dict[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -150,6 +154,11 @@ class BatchRunner:
         if deliveries:
             self._begin(lambda _: list(deliveries))
 
+    def begin_receiving_again(self, uris: Collection[str]) -> None:
+        """Take in objects that were not taken in before; see `begin`. Does not wait for room."""
+        if uris:
+            self._begin(partial(self._received, uris), postpones=True)
+
     def take_ended(self) -> list[BatchResult]:
         """Return the batches that ended since the last call.
 
@@ -217,7 +226,12 @@ class BatchRunner:
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         # The id inside is not known yet; most manifests are named after their id.
         def delivery(uri: str) -> Delivery | None:
-            return _tried(partial(self.intake.receive, uri), id_from_name(uri), batch)
+            found = _tried(partial(self.intake.receive, uri), id_from_name(uri), batch)
+            if found is None and (id_from_name(uri) in batch.failures or id_from_name(uri) in batch.stuck):
+                batch.unreceived[uri] = id_from_name(uri)
+            else:
+                batch.received.add(uri)
+            return found
 
         return self._each(delivery, dict.fromkeys(uris))
 
