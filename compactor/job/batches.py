@@ -43,10 +43,11 @@ class Postponed:
 
 @dataclass(slots=True)
 class BatchResult:
-    """The result of a micro-batch.
+    """The result of a micro-batch, or of one of its manifests that is to be tried again before the batch ends.
 
     Attributes:
         number: Which batch of this runner it is.
+        is_awaited: Whether its caller waits for all of it.
         started_at: When it was taken in.
         ended_at: When the last of its manifests ended, was postponed or got stuck; None before.
         results: One for each manifest that finished.
@@ -58,6 +59,7 @@ class BatchResult:
     """
 
     number: int = 0
+    is_awaited: bool = False
     started_at: datetime | None = None
     ended_at: datetime | None = None
     results: list[CompactionResult] = field(default_factory=list)
@@ -212,7 +214,7 @@ class BatchRunner:
     def _begin(
         self, take_in: Callable[[BatchResult], list[Delivery]], *, postpones: bool = False, is_awaited: bool = False
     ) -> BatchResult:
-        batch = BatchResult(next(self._numbers), self._clock.now())
+        batch = BatchResult(next(self._numbers), is_awaited, self._clock.now())
         works = self._works(take_in(batch), batch, postpones=postpones)
         if is_awaited and len({work.manifest_id for work in works}) == 1:  # nothing else will come
             works = [replace(work, lane=Lane.ISOLATED) for work in works]
@@ -283,8 +285,19 @@ class BatchRunner:
                 self._final_error = self._final_error or exc
         with self._changed:
             self._queue.done(work)
+            self._end_early(batch, work.manifest_id)  # only now, or the next attempt would find this one in flight
             self._leave(work.batch)
             self._dispatch()
+
+    def _end_early(self, batch: BatchResult, manifest_id: str) -> None:
+        """Return a failed manifest before its batch ends, so that its next attempt does not wait for the others."""
+        if batch.is_awaited or manifest_id not in batch.failures:
+            return
+        part = BatchResult(batch.number, started_at=batch.started_at, ended_at=self._clock.now())
+        part.failures[manifest_id] = batch.failures.pop(manifest_id)
+        if manifest_id in batch.postponed:
+            part.postponed[manifest_id] = batch.postponed.pop(manifest_id)
+        self._ended.append(part)
 
     def _leave(self, number: int) -> None:
         """Count one manifest of a batch less; the last one ends it."""

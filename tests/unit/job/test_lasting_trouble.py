@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
@@ -228,3 +229,28 @@ def test_manifests_that_kill_their_run_let_others_through() -> None:
             harness.clock.advance(60)
     assert all(isinstance(harness.outcome(name), Commit) for name in good)
     assert letters(harness) <= set(bad)
+
+
+def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
+    """A pause ends when it ends, however slow the neighbours in the micro-batch are."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    again = threading.Event()
+    waited: list[bool] = []
+
+    class Slow(FailingEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            if request.manifest.manifest_id == "a-slow":
+                waited.append(again.wait(5))
+            elif self.tries:
+                again.set()
+            return super().stage(request)
+
+    for name in ("a-slow", "fails-once"):
+        harness.deliver(name, GOOD)
+    source = ListedManifests(harness.store, harness.layout.manifests_folder, poll_seconds=0.05)
+    app = harness.app()
+    job = app.service_on(Slow(harness.store, StoreUnavailable("503"), {"fails-once": 1}), source)
+    app.on_result = lambda result: job.stop() if result.manifest_id == "a-slow" else None
+    job.runner.on_result = app.on_result
+    job.run(once=False)
+    assert waited == [True]
