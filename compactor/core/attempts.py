@@ -125,29 +125,33 @@ def lane(attempts: Attempts, held: int, rules: RetryRules) -> Lane:
     return Lane.SUSPECT if attempts.deaths >= SUSPICIOUS_DEATHS else Lane.RETRY
 
 
-def due_at(manifest_id: str, attempts: Attempts, rules: RetryRules) -> datetime | None:
+def due_at(manifest_id: str, attempts: Attempts, rules: RetryRules, *, run_began_at: datetime) -> datetime | None:
     """Return the earliest time of the next attempt; None for at once.
 
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
-    that every driver computes the same time. After a death that is not held against the manifest there is no pause.
+    that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
+    after more there is one, or the drivers that follow would die as well before others get through.
     """
-    ended = _paused_for(attempts.unfolded)
+    is_suspicious = attempts.deaths >= SUSPICIOUS_DEATHS
+    ended = [state.failure for state in attempts.unfolded if state.failure and is_suspicious and state.failure.died]
+    ended += _paused_for(attempts.unfolded)
     if not ended:
         return None
-    failures = attempts.failures
+    failures = max(attempts.failures, attempts.deaths - 1)
     seconds = pause_seconds(
         failures,
         first_seconds=rules.first_pause_seconds,
         longest_seconds=rules.longest_pause_seconds,
         chance=zlib.crc32(f"{manifest_id}/{failures}".encode(errors="surrogatepass")) / _HIGHEST_CRC,
     )
-    return ended[-1].failed_at + timedelta(seconds=seconds)
+    since = max(failure.failed_at for failure in ended)
+    return (max(since, run_began_at) if is_suspicious else since) + timedelta(seconds=seconds)
 
 
 def _paused_for(states: Sequence[AttemptState]) -> list[AttemptFailure]:
-    """The failures that a pause follows."""
+    """The failures that a pause always follows."""
     failures = [state.failure for state in states if state.failure is not None]
-    return [failure for failure in failures if not (failure.died and failure.passing)]
+    return [failure for failure in failures if not failure.died or not failure.passing or failure.undecided]
 
 
 def to_blame(deaths: Mapping[str, int]) -> str | None:

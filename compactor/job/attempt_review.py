@@ -37,12 +37,14 @@ class AttemptReviewer:
     Attributes:
         history: Knows when other manifests were committed.
         living_runs: Returns which of some runs have a heartbeat, this run included.
+        run_began_at: When this run began.
     """
 
     ledger: Ledger
     history: SizingHistory
     rules: RetryRules
     living_runs: Callable[[Iterable[str]], Collection[str]]
+    run_began_at: datetime
 
     def review(self, manifest_id: str, attempts: Attempts) -> Review:
         """Review the attempts at a manifest that has no outcome."""
@@ -55,7 +57,7 @@ class AttemptReviewer:
             return Review(ManifestError(reason, message))
         return Review(
             lane=lane(attempts, held, self.rules),
-            due_at=due_at(manifest_id, attempts, self.rules),
+            due_at=due_at(manifest_id, attempts, self.rules, run_began_at=self.run_began_at),
             after_progress=progress,
             is_failing=not progress and failure is not None and (not failure.passing or failure.undecided),
         )

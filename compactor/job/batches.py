@@ -43,25 +43,31 @@ class Postponed:
 
 @dataclass(slots=True)
 class BatchResult:
-    """The result of a micro-batch.
+    """The result of a micro-batch, or of one of its manifests that is to be tried again before the batch ends.
 
     Attributes:
         number: Which batch of this runner it is.
+        is_awaited: Whether its caller waits for all of it.
         started_at: When it was taken in.
         ended_at: When the last of its manifests ended, was postponed or got stuck; None before.
         results: One for each manifest that finished.
         failures: The error of each manifest that did not finish, by its id; a retry may help.
         stuck: What is wrong with each manifest that only a person can fix, by its id.
         postponed: The manifests that will be tried again later, by id.
+        received: The objects that were taken in, or were gone.
+        unreceived: The objects that were not taken in because of a failure, each with the id that their failure has.
     """
 
     number: int = 0
+    is_awaited: bool = False
     started_at: datetime | None = None
     ended_at: datetime | None = None
     results: list[CompactionResult] = field(default_factory=list)
     failures: dict[str, Exception] = field(default_factory=dict)
     stuck: dict[str, StuckError] = field(default_factory=dict)
     postponed: dict[str, Postponed] = field(default_factory=dict)
+    received: set[str] = field(default_factory=set)
+    unreceived: dict[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -150,6 +156,11 @@ class BatchRunner:
         if deliveries:
             self._begin(lambda _: list(deliveries))
 
+    def begin_receiving_again(self, uris: Collection[str]) -> None:
+        """Take in objects that were not taken in before; see `begin`. Does not wait for room."""
+        if uris:
+            self._begin(partial(self._received, uris), postpones=True)
+
     def take_ended(self) -> list[BatchResult]:
         """Return the batches that ended since the last call.
 
@@ -195,13 +206,15 @@ class BatchRunner:
             raise self._final_error
 
     def _is_full(self) -> bool:
-        is_full = len(self._queue.waiting) >= self._queue.slots
+        # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
+        first_attempts = sum(work.lane is Lane.FRESH for work in self._queue.waiting)
+        is_full = first_attempts >= self._queue.slots
         return is_full and not self._closed and self._final_error is None
 
     def _begin(
         self, take_in: Callable[[BatchResult], list[Delivery]], *, postpones: bool = False, is_awaited: bool = False
     ) -> BatchResult:
-        batch = BatchResult(next(self._numbers), self._clock.now())
+        batch = BatchResult(next(self._numbers), is_awaited, self._clock.now())
         works = self._works(take_in(batch), batch, postpones=postpones)
         if is_awaited and len({work.manifest_id for work in works}) == 1:  # nothing else will come
             works = [replace(work, lane=Lane.ISOLATED) for work in works]
@@ -215,7 +228,12 @@ class BatchRunner:
     def _received(self, uris: Iterable[str], batch: BatchResult) -> list[Delivery]:
         # The id inside is not known yet; most manifests are named after their id.
         def delivery(uri: str) -> Delivery | None:
-            return _tried(partial(self.intake.receive, uri), id_from_name(uri), batch)
+            found = _tried(partial(self.intake.receive, uri), id_from_name(uri), batch)
+            if found is None and (id_from_name(uri) in batch.failures or id_from_name(uri) in batch.stuck):
+                batch.unreceived[uri] = id_from_name(uri)
+            else:
+                batch.received.add(uri)
+            return found
 
         return self._each(delivery, dict.fromkeys(uris))
 
@@ -267,8 +285,19 @@ class BatchRunner:
                 self._final_error = self._final_error or exc
         with self._changed:
             self._queue.done(work)
+            self._end_early(batch, work.manifest_id)  # only now, or the next attempt would find this one in flight
             self._leave(work.batch)
             self._dispatch()
+
+    def _end_early(self, batch: BatchResult, manifest_id: str) -> None:
+        """Return a failed manifest before its batch ends, so that its next attempt does not wait for the others."""
+        if batch.is_awaited or manifest_id not in batch.failures:
+            return
+        part = BatchResult(batch.number, started_at=batch.started_at, ended_at=self._clock.now())
+        part.failures[manifest_id] = batch.failures.pop(manifest_id)
+        if manifest_id in batch.postponed:
+            part.postponed[manifest_id] = batch.postponed.pop(manifest_id)
+        self._ended.append(part)
 
     def _leave(self, number: int) -> None:
         """Count one manifest of a batch less; the last one ends it."""

@@ -144,9 +144,11 @@ class ManifestCompactor:
             self.failures.record()
             raise
         try:
+            self.stager.keep(commit)
             return self._decide(accepted, _Decision(commit, attempt.number, new_columns))
         except Exception as exc:
-            # The verified commit stays in staging, where the next attempt finds it.
+            # The verified commit stays in staging, where the next attempt finds it. It may be there although the answer
+            # to its write was lost, and another driver may be deciding it now: nothing of it may be deleted.
             self.failures.add(accepted.key, attempt, exc, passing=True)
             self.failures.record()
             raise

@@ -14,6 +14,9 @@ from compactor.job.intake import Delivery
 LONGEST_UNRECORDED_PAUSE_SECONDS = 60.0
 """The longest pause after a failure that is on no record: of the publication, or of a store that takes no record."""
 
+STUCK_PAUSE_SECONDS = 300.0
+"""The pause until an object that a person must fix is read again."""
+
 
 @dataclass(slots=True)
 class Retries:
@@ -27,6 +30,7 @@ class Retries:
     first_pause_seconds: float
     monotonic: Callable[[], float] = time.monotonic
     _due: dict[str, tuple[float, Delivery]] = field(default_factory=dict)
+    _unreceived: dict[str, tuple[float, str]] = field(default_factory=dict)
     _failures: Counter[str] = field(default_factory=Counter)
 
     def __contains__(self, manifest_id: str) -> bool:
@@ -40,8 +44,15 @@ class Retries:
         self._failures.update(batch.failures.keys())
         for manifest_id, postponed in batch.postponed.items():
             self._due[manifest_id] = self.monotonic() + self._pause(manifest_id, postponed, now), postponed.delivery
+        for uri in batch.received:
+            self._unreceived.pop(uri, None)
+        for uri, manifest_id in batch.unreceived.items():
+            is_stuck = manifest_id in batch.stuck
+            pause = STUCK_PAUSE_SECONDS if is_stuck else self._unrecorded_pause(manifest_id)
+            self._unreceived[uri] = self.monotonic() + pause, manifest_id
         for result in batch.results:
             self._due.pop(result.manifest_id, None)
+            del self._failures[result.manifest_id]
 
     def take_due(self) -> list[Delivery]:
         """Return and forget the manifests that are due now."""
@@ -49,14 +60,27 @@ class Retries:
         due = [manifest_id for manifest_id, (moment, _) in self._due.items() if moment <= now]
         return [self._due.pop(manifest_id)[1] for manifest_id in due]
 
+    def take_due_uris(self) -> list[str]:
+        """Return and forget the objects that are to be taken in now."""
+        now = self.monotonic()
+        due = [uri for uri, (moment, _) in self._unreceived.items() if moment <= now]
+        for uri in due:
+            del self._unreceived[uri]
+        return due
+
     def has_due_within(self, seconds: float, *, tries: int) -> bool:
         """Return whether a manifest that failed fewer times in this run is due within some seconds."""
         limit = self.monotonic() + seconds
-        return any(moment <= limit and self._failures[each] < tries for each, (moment, _) in self._due.items())
+        due = [(manifest_id, moment) for manifest_id, (moment, _) in self._due.items()]
+        due += [(manifest_id, moment) for moment, manifest_id in self._unreceived.values()]
+        return any(moment <= limit and self._failures[manifest_id] < tries for manifest_id, moment in due)
 
     def _pause(self, manifest_id: str, postponed: Postponed, now: datetime) -> float:
         if postponed.due_at is not None:
             return max(0.0, (postponed.due_at - now).total_seconds())
+        return self._unrecorded_pause(manifest_id)
+
+    def _unrecorded_pause(self, manifest_id: str) -> float:
         return pause_seconds(
             max(self._failures[manifest_id], 1),
             first_seconds=self.first_pause_seconds,

@@ -51,6 +51,7 @@ class RunReport:
     output_files: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     stuck: dict[str, str] = field(default_factory=dict)
+    _unreceived: dict[str, str] = field(default_factory=dict)
 
     def add(self, batch: BatchResult) -> None:
         """Count one batch."""
@@ -62,6 +63,11 @@ class RunReport:
         for manifest_id, postponed in batch.postponed.items():
             due = "later" if postponed.due_at is None else f"at {postponed.due_at:%Y-%m-%d %H:%M:%S} UTC"
             self.failures.setdefault(manifest_id, f"it failed before, and its next attempt is due {due}")
+        for uri in batch.received & self._unreceived.keys():
+            manifest_id = self._unreceived.pop(uri)
+            self.failures.pop(manifest_id, None)
+            self.stuck.pop(manifest_id, None)
+        self._unreceived.update(batch.unreceived)
         self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
         self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
 

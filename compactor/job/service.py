@@ -155,7 +155,7 @@ class Service:
                 if self._stopping.is_set():
                     break
                 self._collect()
-                self.runner.begin_again(self.postponed.take_due())
+                self._retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
                 if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._is_idle():
                     last_heartbeat = now
@@ -187,6 +187,11 @@ class Service:
             log_event("recovery.started", open_manifests=len(open_ids))
             self.runner.begin_resuming(open_ids)
 
+    def _retry(self) -> None:
+        """Begin what is due again."""
+        self.runner.begin_again(self.postponed.take_due())
+        self.runner.begin_receiving_again(self.postponed.take_due_uris())
+
     def _finish(self) -> None:
         """Work until every manifest of the prefix is done, or was tried too many times or for too long."""
         self._drain()
@@ -196,7 +201,7 @@ class Service:
     def _drain(self) -> None:
         while not self._stopping.is_set():
             self._collect()
-            self.runner.begin_again(self.postponed.take_due())
+            self._retry()
             if self.runner.is_idle() and not self.postponed.has_due_within(ONCE_SECONDS, tries=ONCE_TRIES):
                 break
             self._stopping.wait(FINISH_CHECK_SECONDS)

@@ -88,9 +88,12 @@ class Stager:
         _check_access(staged.reports)
         outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)
         commit = self._commit(accepted, attempt, staged, outputs, rejects)
-        self.state.ledger.keep_verified(commit)
-        self.on_crash_point(CrashPoint.VERIFIED, manifest_id)
         return commit, len(added)
+
+    def keep(self, commit: Commit) -> None:
+        """Keep a verified commit. From now on any driver may decide it: its staged files have to stay."""
+        self.state.ledger.keep_verified(commit)
+        self.on_crash_point(CrashPoint.VERIFIED, commit.manifest_id)
 
     def verified(self, accepted: Accepted, numbers: Iterable[int]) -> Commit | None:
         """Find an earlier attempt that was verified and not decided, so that its work need not be done again.

@@ -24,14 +24,20 @@ class Work:
     def manifest_id(self) -> str:
         return self.delivery.accepted.manifest_id
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The manifest and the object that it was delivered in."""
+        return self.manifest_id, self.delivery.uri
+
 
 @dataclass(slots=True)
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
     First attempts are taken in order. Repeated ones get at most half of the slots while first attempts wait, one
-    suspect is in flight at a time, and an isolated manifest runs when nothing else does. Between two isolated
-    manifests, as many others begin as there are slots.
+    suspect is in flight at a time, and an isolated manifest runs when nothing else does. Before a suspect, as many
+    others end as there are slots, so that a process that dies of it has got others through; before an isolated
+    manifest, as many begin.
 
     Attributes:
         slots: How many manifests are worked on at once.
@@ -42,17 +48,16 @@ class WorkQueue:
     slots: int
     waiting: deque[Work] = field(default_factory=deque)
     in_flight: dict[str, Work] = field(default_factory=dict)
+    _known: set[tuple[str, str]] = field(default_factory=set)
     _begun_since_isolated: int = 0
+    _done_since_suspect: int = 0
     _last: Lane = Lane.RETRY
-
-    def __post_init__(self) -> None:
-        self._begun_since_isolated = self.slots
 
     def add(self, work: Work) -> bool:
         """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
-        known = (*self.waiting, *self.in_flight.values())
-        if any(each.manifest_id == work.manifest_id and each.delivery.uri == work.delivery.uri for each in known):
+        if work.place in self._known:
             return False
+        self._known.add(work.place)
         self.waiting.append(work)
         return True
 
@@ -71,24 +76,31 @@ class WorkQueue:
             self.waiting.remove(chosen)
             self.in_flight[chosen.manifest_id] = chosen
             self._last = chosen.lane
+            if chosen.lane is Lane.SUSPECT:
+                self._done_since_suspect = 0
             self._begun_since_isolated = 0 if chosen.lane is Lane.ISOLATED else self._begun_since_isolated + 1
         return chosen
 
     def done(self, work: Work) -> None:
         """Note that the work on a manifest ended, whatever came of it."""
         del self.in_flight[work.manifest_id]
+        self._known.discard(work.place)
+        self._done_since_suspect += work.lane is not Lane.SUSPECT
 
     def drop_waiting(self) -> list[Work]:
         """Forget and return everything that waits."""
         dropped = list(self.waiting)
         self.waiting.clear()
+        self._known = {work.place for work in self.in_flight.values()}
         return dropped
 
     def _chosen(self, startable: dict[Lane, Work]) -> Work | None:
         isolated = startable.pop(Lane.ISOLATED, None)
         if isolated is not None and (not startable or self._begun_since_isolated >= self.slots):
             return None if self.in_flight else isolated  # the others wait until everything in flight has ended
-        if Lane.SUSPECT in self._lanes_in_flight():
+        lanes = self._lanes_in_flight()
+        is_beside_others = any(lane is not Lane.SUSPECT for lane in (*lanes, *startable))
+        if Lane.SUSPECT in lanes or (is_beside_others and self._done_since_suspect < self.slots):
             startable.pop(Lane.SUSPECT, None)
         fresh = startable.pop(Lane.FRESH, None)
         again = startable.get(Lane.RETRY) or startable.get(Lane.SUSPECT)

@@ -129,6 +129,7 @@ class App(EngineComponents):
             history=self.history,
             rules=rules.retries,
             living_runs=lambda run_ids: self.runs.living_among(run_ids) | {self.run_id},
+            run_began_at=self.clock.now(),
         )
         intake = Intake(
             state=self.state,

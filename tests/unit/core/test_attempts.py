@@ -28,6 +28,7 @@ ENDS = {
     "undecided": {"passing": True, "undecided": True},
     "died": {"passing": True, "died": True},
     "blamed": {"passing": False, "died": True},
+    "died and undecided": {"passing": True, "died": True, "undecided": True},
     "isolate": {"passing": True, "needs_isolation": True},
 }
 
@@ -105,16 +106,33 @@ def test_lane(ends: tuple[str, ...], held: int, expected: Lane) -> None:
 
 
 def test_pauses() -> None:
-    """The pause doubles with each failure up to its bound, and begins at the last one; a death costs no pause."""
-    assert due_at("m", Attempts(), RULES) is None
-    assert due_at("m", attempts("died", "died", "silent"), RULES) is None
+    """The pause doubles with each failure up to its bound, and begins at the last one; a first death costs no pause."""
+    assert due("m", Attempts()) is None
+    assert due("m", attempts("died", "silent")) is None
     for failures in (1, 2, 5, 30):
-        due = due_at("m", attempts(*["passing"] * failures), RULES)
-        assert due is not None
+        moment = due("m", attempts(*["passing"] * failures))
+        assert moment is not None
         whole = min(600.0, 2.0 ** (failures - 1))
-        assert whole / 2 <= (due - NOW - timedelta(minutes=failures)).total_seconds() <= whole
-    assert due_at("m", attempts("passing", "died"), RULES) == due_at("m", attempts("passing"), RULES)
-    assert due_at("m", attempts("passing"), RULES) != due_at("n", attempts("passing"), RULES)
+        assert whole / 2 <= (moment - NOW - timedelta(minutes=failures)).total_seconds() <= whole
+    assert due("m", attempts("passing", "died")) == due("m", attempts("passing"))
+    assert due("m", attempts("passing")) != due("n", attempts("passing"))
+
+
+def test_pauses_after_deaths() -> None:
+    """After more than one death a pause begins with each run, so that others get through in it; it doubles as well."""
+    for deaths in (2, 3, 6):
+        began_at = NOW + timedelta(hours=1)
+        moment = due_at("m", attempts(*["died"] * deaths), RULES, run_began_at=began_at)
+        assert moment is not None
+        whole = 2.0 ** (deaths - 2)
+        assert whole / 2 <= (moment - began_at).total_seconds() <= whole
+    blamed = due("m", attempts("died and undecided"))
+    assert blamed is not None
+    assert blamed > NOW + timedelta(minutes=1)
+
+
+def due(manifest_id: str, found: Attempts) -> datetime | None:
+    return due_at(manifest_id, found, RULES, run_began_at=NOW)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The life of one manifest: whatever dies, fails or races on the way, its lines come out exactly once."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import pytest
@@ -19,7 +19,7 @@ from compactor.core.errors import (
 from compactor.core.layout import base_name
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectStore
-from compactor.core.records import Commit
+from compactor.core.records import Commit, DeadLetter
 from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from compactor.job.attempt_failures import COMMON_FAILURES
@@ -534,3 +534,31 @@ def test_what_fails_all_manifests_is_held_against_none(harness: Harness) -> None
     letters = [info for info in harness.store.list(harness.layout.failed_folder) if info.uri.endswith(".reason.json")]
     assert len(letters) < COMMON_FAILURES
     assert harness.run_once().committed == 8 - len(letters)
+
+
+def test_staging_stays_if_another_driver_may_have_found_it_verified(harness: Harness) -> None:
+    """Where the answer to the write of a verified commit is lost, a second driver may decide it at any moment."""
+
+    class Losing(FaultyStore):
+        def put(self, uri: str, data: bytes) -> None:
+            super().put(uri, data)
+            if uri == harness.layout.verified_commit("m1", 1):
+                commit = harness.ledger.verified_commit(M1, 1)
+                assert commit is not None
+                found.append(commit)
+                raise StoreUnavailable("the answer did not come")
+
+        def delete(self, uris: Iterable[str]) -> None:
+            if found and not decided:  # the second driver, between two calls of the first
+                decided.append(harness.ledger.decide(found[0]))
+            super().delete(uris)
+
+    found: list[Commit] = []
+    decided: list[Commit | DeadLetter] = []
+    store = Losing(harness.store)
+    batch = harness.runner(store=store).run([harness.deliver("m1", GOOD)])
+    assert "m1" in batch.failures
+    if not decided:
+        harness.ledger.decide(found[0])
+    harness.run_once()
+    harness.check_exact()

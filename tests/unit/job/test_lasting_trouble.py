@@ -5,13 +5,14 @@ import threading
 
 import pytest
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.errors import CompactorError, EngineFailed, StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter
 from compactor.engines.engine import Staged, StageRequest
 from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
-from tests.support.harness import DAY, GOOD, Harness
+from tests.support.harness import DAY, GOOD, DiedError, Harness
 
 ALWAYS = 1_000_000
 
@@ -195,3 +196,61 @@ def test_dead_letters_do_not_queue_behind_each_other() -> None:
         harness.put_manifest(f"bad{number}.json", b"no json")
     assert harness.run_once(store=Meeting(harness.store)).dead_lettered == 4
     assert isinstance(harness.ledger.outcome(ManifestKey(DAY, "bad0")), DeadLetter)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_runs_that_all_die_make_no_dead_letter(slots: int) -> None:
+    """Where no run lives long enough for a commit, whatever kills them, no manifest is to blame."""
+    harness = Harness(stream={"manifests_in_flight": slots})
+    for number in range(6):
+        harness.deliver(f"m{number}", GOOD)
+    for _ in range(15):
+        try:
+            harness.run_once(engine=FailingEngine(harness.store, DiedError("killed from outside")))
+        except (DiedError, CompactorError):
+            harness.clock.advance(60)
+    assert letters(harness) == set()
+    harness.clock.advance(3_600)
+    harness.run_once()
+    harness.check_exact()
+
+
+def test_manifests_that_kill_their_run_let_others_through() -> None:
+    """Once they are suspects, each run gets others through before it dies of one."""
+    harness = Harness(stream={"manifests_in_flight": 2, "retry_pause_seconds": 0.5})
+    bad = [f"a-killer{number}" for number in range(3)]
+    good = [f"good{number}" for number in range(6)]
+    for name in (*bad, *good):
+        harness.deliver(name, GOOD)
+    for _ in range(6):
+        try:
+            harness.run_once(engine=FailingEngine(harness.store, DiedError(), dict.fromkeys(bad, ALWAYS)))
+        except (DiedError, CompactorError):
+            harness.clock.advance(60)
+    assert all(isinstance(harness.outcome(name), Commit) for name in good)
+    assert letters(harness) <= set(bad)
+
+
+def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
+    """A pause ends when it ends, however slow the neighbours in the micro-batch are."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    again = threading.Event()
+    waited: list[bool] = []
+
+    class Slow(FailingEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            if request.manifest.manifest_id == "a-slow":
+                waited.append(again.wait(5))
+            elif self.tries:
+                again.set()
+            return super().stage(request)
+
+    for name in ("a-slow", "fails-once"):
+        harness.deliver(name, GOOD)
+    source = ListedManifests(harness.store, harness.layout.manifests_folder, poll_seconds=0.05)
+    app = harness.app()
+    job = app.service_on(Slow(harness.store, StoreUnavailable("503"), {"fails-once": 1}), source)
+    app.on_result = lambda result: job.stop() if result.manifest_id == "a-slow" else None
+    job.runner.on_result = app.on_result
+    job.run(once=False)
+    assert waited == [True]

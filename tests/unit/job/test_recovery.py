@@ -3,6 +3,7 @@
 import pytest
 
 from compactor.core.crash_points import CrashPoint
+from compactor.core.errors import StoreUnavailable
 from compactor.core.manifest_key import ManifestKey
 from compactor.job.recovery import Recovery
 from compactor.job.retention.cleaner import CHECKPOINT_AGE_SECONDS, ORPHAN_AGE_SECONDS, Kind
@@ -128,3 +129,35 @@ def test_an_open_manifest_without_readable_records_keeps_no_other_from_recovery(
     harness.store.put(harness.layout.accepted("m1"), b"?")
     assert recovery(harness).open_ids() == ["m1", "m2"]
     assert deaths(harness, "m2") == [(True, True)]
+
+
+def test_a_record_of_deaths_that_was_cut_short_shifts_no_blame() -> None:
+    """What was in flight counts also if its death is on record: what is left to record alone is not to blame."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    for name in ("a", "b"):
+        app = harness.app()
+        app.run_id = "gone"
+        runner, uri = app.batch_runner(FailingEngine(harness.store, DiedError())), harness.deliver(name, GOOD)
+        with pytest.raises(DiedError):
+            runner.run([uri])
+    store = FaultyStore(harness.store)
+    store.unavailable_at(2, "create")
+    with pytest.raises(StoreUnavailable):
+        recovery(harness, store).open_ids()
+    assert (deaths(harness, "a"), deaths(harness, "b")) == ([(True, False)], [(False, False)])
+    recovery(harness).open_ids()
+    assert (deaths(harness, "a"), deaths(harness, "b")) == ([(True, False)], [(True, False)])
+
+
+def test_records_that_cannot_be_read_now_keep_no_stream_from_starting() -> None:
+    """Trouble with the records of one manifest is left to the work on it, and its death to a later sweep."""
+    harness = Harness()
+    runner, uri = harness.runner(engine=FailingEngine(harness.store, DiedError())), harness.deliver("m1", GOOD)
+    with pytest.raises(DiedError):
+        runner.run([uri])
+    store = FaultyStore(harness.store)
+    store.unavailable_at(1, "read")
+    assert recovery(harness, store).open_ids() == ["m1"]
+    assert deaths(harness, "m1") == [(False, False)]
+    assert recovery(harness, store).open_ids() == ["m1"]
+    assert deaths(harness, "m1") == [(True, True)]

@@ -8,11 +8,12 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
+from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine
 from compactor.job.run_report import ManifestsUnfinished
 from compactor.job.service import HEARTBEAT_SECONDS, MAX_CONSECUTIVE_FAILURES, ONCE_TRIES, SWEEP_SECONDS, Service
-from tests.support.fakes import FailingEngine, ListSource
+from tests.support.fakes import FailingEngine, FaultyStore, ListSource
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 
 
@@ -383,3 +384,49 @@ def test_an_error_that_ends_the_run_is_not_hidden(harness: Harness) -> None:
     engine = FailingEngine(harness.store, AccessError("s3://lake: denied"), {"m1": 1})
     with pytest.raises(AccessError, match="denied"):
         harness.app().service_on(engine, stream).run(once=True)
+
+
+def test_a_manifest_that_could_not_be_received_comes_again_although_the_stream_is_busy(harness: Harness) -> None:
+    """A stream names each object once; what the store did not give then is asked for again, however busy the run is."""
+
+    class BusySource(ListSource):
+        def is_idle(self) -> bool:
+            return False
+
+    def on_wait() -> None:
+        waits.append(1)
+        if not harness.waiting() or len(waits) > 500:
+            job.stop()
+
+    waits: list[int] = []
+    harness.deliver("m1", GOOD)
+    store = ClosedOnce(harness.store, harness.layout.manifests_folder + "m1.json")
+    stream = BusySource(harness.store, harness.layout.manifests_folder, on_wait=on_wait)
+    app = harness.app(store=store)
+    job = app.service_on(harness.engine(), stream)
+    report = job.run(once=False)
+    assert (report.committed, report.failures) == (1, {})
+    harness.check_exact()
+
+
+def test_a_failure_of_an_object_under_another_name_is_over_once_it_was_received(harness: Harness) -> None:
+    """A manifest need not be named after its id."""
+    data = harness.manifest("m1", [harness.file("a", GOOD)]).to_json()
+    store = ClosedOnce(harness.store, harness.put_manifest("another-name.json", data))
+    app = harness.app(store=store)
+    report = app.service_on(harness.engine(), source(harness)).run(once=True)
+    assert (report.committed, report.failures) == (1, {})
+
+
+class ClosedOnce(FaultyStore):
+    """Does not give one object at the first time that it is asked for."""
+
+    def __init__(self, store: ObjectStore, uri: str) -> None:
+        super().__init__(store)
+        self._closed = [uri]
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        if uri in self._closed:
+            self._closed.remove(uri)
+            raise StoreUnavailable(f"{uri}: 503 Slow Down")
+        return super().stat(uri)

@@ -57,22 +57,40 @@ def test_one_slot_takes_turns() -> None:
 
 def test_one_suspect_at_a_time() -> None:
     """Two manifests that drivers may have died of are never in flight together."""
-    made = queue(4, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT), work("a"))
-    assert sorted(begun(made)) == ["a", "s1"]
+    made = queue(4, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT))
+    assert begun(made) == ["s1"]
+
+
+def test_others_get_through_before_a_suspect_begins() -> None:
+    """A process that dies of a suspect has done as many others before as there are slots."""
+    others = [work(f"f{number}") for number in range(3)]
+    made = queue(2, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT), *others)
+    assert begun(made) == ["f0", "f1"]
+    made.done(made.in_flight["f0"])
+    assert begun(made) == ["f2"]
+    made.done(made.in_flight["f1"])
+    assert begun(made) == ["s1"]
 
 
 def test_isolated_manifests_do_not_hold_up_the_others() -> None:
-    """An isolated manifest waits for those in flight; after it, as many others begin as there are slots."""
+    """Before an isolated manifest, as many others begin as there are slots; then it waits for those in flight."""
     made = queue(2, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(4)])
-    first = made.next()
-    assert first is not None
-    assert (first.manifest_id, begun(made)) == ("i1", [])
-    made.done(first)
-    assert begun(made) == ["f0", "f1"]
-    made.done(made.in_flight["f0"])
-    assert begun(made) == []  # i2 is due, and waits until f1 has ended
-    made.done(made.in_flight["f1"])
-    assert begun(made) == ["i2"]
+    for isolated, others in (("i1", ["f0", "f1"]), ("i2", ["f2", "f3"])):
+        assert begun(made) == others
+        made.done(made.in_flight[others[0]])
+        assert begun(made) == []  # it is due, and waits until the other one has ended
+        made.done(made.in_flight[others[1]])
+        assert begun(made) == [isolated]
+        made.done(made.in_flight[isolated])
+
+
+def test_very_many_wait() -> None:
+    """To add a manifest costs the same however many wait."""
+    made = queue(1, *[work(f"m{number}") for number in range(20_000)])
+    assert len(made.waiting) == 20_000
+    assert not made.add(work("m19999"))
+    made.drop_waiting()
+    assert made.add(work("m19999"))
 
 
 def test_repeated_deliveries() -> None:
