@@ -20,6 +20,9 @@ LIFE_SECONDS = 40.0
 
 FORGET_SECONDS = 3600.0
 
+PROMPT_SECONDS = 5.0
+"""An answer that takes longer tells too little about the store's clock. The next heartbeat asks again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:
@@ -91,7 +94,7 @@ class Heartbeat:
         clock: Gives the time of each heartbeat.
         run_id: This run.
         process: The process of this run.
-        learn_time: Called with the store's time of each heartbeat.
+        learn_time: Called with the store's time of each heartbeat that was written promptly.
     """
 
     def __init__(
@@ -143,17 +146,19 @@ class Heartbeat:
             self._write_heartbeat()
 
     def _write_heartbeat(self) -> None:
+        begun_at = self._clock.now()
         beat = RunHeartbeat(
             run_id=self.run_id,
             host=self._process.host,
             process_id=self._process.process_id,
             started_at=self._started_at,
-            heartbeat_at=self._clock.now(),
+            heartbeat_at=begun_at,
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())
             written = self._store.stat(self._layout.run(self.run_id))
-            if written is not None:
+            is_prompt = (self._clock.now() - begun_at).total_seconds() < PROMPT_SECONDS
+            if written is not None and is_prompt:
                 self._learn_time(written.modified_at)
             if self._store.stat(self._layout.stop_request(self.run_id)) is not None:
                 log_event("run.asked_to_stop")

@@ -155,3 +155,18 @@ def test_a_difference_that_no_store_can_tell_is_none() -> None:
     assert clock.now() == machine.now()
     clock.learn(machine.now() - timedelta(seconds=2.1))
     assert clock.now() == machine.now() - timedelta(seconds=2.1)
+
+
+def test_a_slow_answer_does_not_set_the_clock_back() -> None:
+    """A store that answers late, or a process that was stopped meanwhile, tells nothing about the clock."""
+    harness = Harness()
+    clock = StoreClock(harness.clock)
+
+    class Late(FaultyStore):
+        def put(self, uri: str, data: bytes) -> None:
+            super().put(uri, data)
+            harness.clock.advance(30)
+
+    store = Late(harness.store)
+    with Heartbeat(store, harness.layout, clock, "a", ProcessName("here", 1), learn_time=clock.learn):
+        assert clock.now() == harness.clock.now()
