@@ -125,12 +125,20 @@ def lane(attempts: Attempts, held: int, rules: RetryRules) -> Lane:
     return Lane.SUSPECT if attempts.deaths >= SUSPICIOUS_DEATHS else Lane.RETRY
 
 
-def due_at(manifest_id: str, attempts: Attempts, rules: RetryRules, *, run_began_at: datetime) -> datetime | None:
+def due_at(
+    manifest_id: str, attempts: Attempts, rules: RetryRules, *, run_began_at: datetime | None = None
+) -> datetime | None:
     """Return the earliest time of the next attempt; None for at once.
 
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
     that every driver computes the same time. After the first death there is no pause, unless the manifest is blamed;
     after more there is one, or the drivers that follow would die as well before others get through.
+
+    Args:
+        manifest_id: The manifest.
+        attempts: The attempts so far.
+        rules: The limits.
+        run_began_at: When the run began that would try again; None if no run asks.
     """
     is_suspicious = attempts.deaths >= SUSPICIOUS_DEATHS
     ended = [state.failure for state in attempts.unfolded if state.failure and is_suspicious and state.failure.died]
@@ -145,7 +153,9 @@ def due_at(manifest_id: str, attempts: Attempts, rules: RetryRules, *, run_began
         chance=zlib.crc32(f"{manifest_id}/{failures}".encode(errors="surrogatepass")) / _HIGHEST_CRC,
     )
     since = max(failure.failed_at for failure in ended)
-    return (max(since, run_began_at) if is_suspicious else since) + timedelta(seconds=seconds)
+    if is_suspicious and run_began_at is not None:
+        since = max(since, run_began_at)
+    return since + timedelta(seconds=seconds)
 
 
 def _paused_for(states: Sequence[AttemptState]) -> list[AttemptFailure]:
