@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Unpack
 
@@ -9,7 +10,8 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
-from compactor.engines.engine import Engine
+from compactor.core.records import Commit
+from compactor.engines.engine import Engine, EngineRules
 from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.batches import BatchRunner
@@ -23,7 +25,9 @@ from compactor.job.service import ManifestSource, Service
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
+from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
+from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
@@ -98,6 +102,43 @@ class App(EngineComponents):
         source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
         return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
 
+    def rebuild_engine(self) -> Callable[[EngineRules], Engine]:
+        """Make what makes the engines of a rebuild: native in threads of this process if possible, else on Spark.
+
+        Raises:
+            SettingsError: The schema file has faults or contradicts the recorded schema.
+        """
+        self.job_registry.check_declared()
+        if self.engine_name != "native":
+            return self.engine
+        from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+
+        workers = ThreadBinWorkers(self.store, threads=self.settings.stream.manifests_in_flight)
+        return lambda rules: self.native_engine(workers, rules)
+
+    def rebuilder(self, engine: Callable[[EngineRules], Engine]) -> Rebuilder:
+        """Make what rebuilds manifests, on engines that are made by the rules of each commit."""
+
+        def stager_for(commit: Commit) -> Stager:
+            limits = replace(
+                self.limits,
+                max_line_bytes=commit.max_line_bytes,
+                max_decompressed_bytes=commit.max_decompressed_bytes,
+            )
+            rules = replace(self.engine_rules, limits=limits, on_changed_file="skip")
+            # With the sizes of the commit itself, the rows are spread over as many files as before.
+            history = SizingHistory(self.ledger, [summarised(commit)])
+            return self._stager(engine(rules), replace(self._compaction_rules(), limits=limits), history)
+
+        return Rebuilder(
+            state=self.state,
+            stager_for=stager_for,
+            publisher=Publisher(self.state, self.on_crash_point),
+            verifier=self.verifier(),
+            threads=self.settings.stream.manifests_in_flight,
+            on_crash_point=self.on_crash_point,
+        )
+
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
         runner = self.batch_runner(engine)
@@ -116,13 +157,7 @@ class App(EngineComponents):
 
     def batch_runner(self, engine: Engine) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine."""
-        settings = self.settings
-        rules = CompactionRules(
-            retries=RetryRules(settings.stream.max_attempts, settings.stream.retry_pause_seconds),
-            metadata_columns=settings.schema.metadata_columns,
-            manifests_in_flight=settings.stream.manifests_in_flight,
-            limits=self.limits,
-        )
+        settings, rules = self.settings, self._compaction_rules()
         queue = WorkQueue(rules.manifests_in_flight)
         reviewer = AttemptReviewer(
             ledger=self.ledger,
@@ -146,23 +181,34 @@ class App(EngineComponents):
             on_result=self.on_result,
         )
 
-    def _compactor(
-        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
-    ) -> ManifestCompactor:
-        stager = Stager(
+    def _compaction_rules(self) -> CompactionRules:
+        settings = self.settings
+        return CompactionRules(
+            retries=RetryRules(settings.stream.max_attempts, settings.stream.retry_pause_seconds),
+            metadata_columns=settings.schema.metadata_columns,
+            manifests_in_flight=settings.stream.manifests_in_flight,
+            limits=self.limits,
+        )
+
+    def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:
+        return Stager(
             state=self.state,
             engine=engine,
             registry=self.job_registry,
-            history=self.history,
+            history=history,
             rules=rules,
             on_crash_point=self.on_crash_point,
         )
+
+    def _compactor(
+        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
+    ) -> ManifestCompactor:
         failures = AttemptFailures(
             ledger=self.ledger, now=self.clock.now, is_engine_healthy=engine.is_healthy, in_flight=queue.in_flight
         )
         return ManifestCompactor(
             state=self.state,
-            stager=stager,
+            stager=self._stager(engine, rules, self.history),
             publisher=Publisher(self.state, self.on_crash_point),
             history=self.history,
             failures=failures,
