@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
@@ -12,6 +13,7 @@ from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine, EngineRules
+from compactor.engines.native_engine import BinWorkers
 from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.batches import BatchRunner
@@ -102,22 +104,13 @@ class App(EngineComponents):
         source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
         return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
 
-    def rebuild_engine(self) -> Callable[[EngineRules], Engine]:
-        """Make what makes the engines of a rebuild: native in threads of this process if possible, else on Spark.
+    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> Rebuilder:
+        """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
 
-        Raises:
-            SettingsError: The schema file has faults or contradicts the recorded schema.
+        Args:
+            new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
         """
-        self.job_registry.check_declared()
-        if self.engine_name != "native":
-            return self.engine
-        from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
-
-        workers = ThreadBinWorkers(self.store, threads=self.settings.stream.manifests_in_flight)
-        return lambda rules: self.native_engine(workers, rules)
-
-    def rebuilder(self, engine: Callable[[EngineRules], Engine]) -> Rebuilder:
-        """Make what rebuilds manifests, on engines that are made by the rules of each commit."""
+        engine, one_at_a_time = new_engine or self._engine_here, Lock()
 
         def stager_for(commit: Commit) -> Stager:
             limits = replace(
@@ -128,7 +121,9 @@ class App(EngineComponents):
             rules = replace(self.engine_rules, limits=limits, on_changed_file="skip")
             # With the sizes of the commit itself, the rows are spread over as many files as before.
             history = SizingHistory(self.ledger, [summarised(commit)])
-            return self._stager(engine(rules), replace(self._compaction_rules(), limits=limits), history)
+            with one_at_a_time:  # the first one starts threads or Spark
+                made = engine(rules)
+            return self._stager(made, replace(self._compaction_rules(), limits=limits), history)
 
         return Rebuilder(
             state=self.state,
@@ -138,6 +133,16 @@ class App(EngineComponents):
             threads=self.settings.stream.manifests_in_flight,
             on_crash_point=self.on_crash_point,
         )
+
+    def _engine_here(self, rules: EngineRules) -> Engine:
+        return self.native_engine(self._threads, rules) if self.engine_name == "native" else self.engine(rules)
+
+    @cached_property
+    def _threads(self) -> BinWorkers:
+        from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.threads import usable_threads  # noqa: PLC0415
+
+        return ThreadBinWorkers(self.store, threads=usable_threads())
 
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""

@@ -22,14 +22,16 @@ class Damage:
         """What is wrong with the files of a commit that is done; empty if nothing is."""
         finals = {file.final for file in _files(commit)}
         found = [each for each in self.files.published(commit).discrepancies if each.where in finals]
-        return _first_of(len(finals), [f"{each.where}: expected {each.expected}, found {each.found}" for each in found])
+        faults = [f"{each.where}: expected {each.expected}, found {each.found}" for each in found]
+        return _first_of(faults, len(finals), "files lost or damaged")
 
     def of_staged(self, commit: Commit) -> str:
         """Which files of a commit that is not done are neither staged nor published; empty if all are there."""
         lost = [file for file in _files(commit) if self._is_lost(commit, file)]
         if not lost or self.state.ledger.is_done(commit.key, commit.generation):  # another driver was faster
             return ""
-        return _first_of(len(_files(commit)), [f"{file.staged}: gone before it was published" for file in lost])
+        faults = [f"{file.staged}: it is gone, and was not published" for file in lost]
+        return _first_of(faults, len(_files(commit)), "staged files lost")
 
     def _is_lost(self, commit: Commit, file: StagedFile) -> bool:
         if self.state.store.stat(file.staged) is not None:
@@ -58,12 +60,12 @@ def input_fault(store: ObjectStore, commit: Commit) -> str:
         return f"{file.uri}: it is version {info.etag!r} now; {expected}" if info.etag != file.etag else ""
 
     files = compacted(commit)
-    return _first_of(len(files), [found for found in map_ordered(fault, files) if found], "input files")
+    return _first_of([found for found in map_ordered(fault, files) if found], len(files), "input files changed or gone")
 
 
 def _files(commit: Commit) -> tuple[StagedFile, ...]:
     return (*commit.outputs, *commit.rejects)
 
 
-def _first_of(number: int, faults: Sequence[str], what: str = "files") -> str:
-    return f"{len(faults):,} of {number:,} {what}; {faults[0]}" if faults else ""
+def _first_of(faults: Sequence[str], number: int, what: str) -> str:
+    return f"{len(faults):,} of {number:,} {what}: {faults[0]}" if faults else ""

@@ -53,7 +53,9 @@ class Rebuilder:
         """
         report = RebuildReport(intact=len(scan.intact), refused=list(scan.refused))
         if dry_run:
-            report.rebuilt = [_summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged]
+            report.rebuilt = [
+                _summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged
+            ]
             return report
         self._tidy(scan)
         for found in map_ordered(self._tried, scan.damaged, threads=self.threads):
@@ -103,6 +105,9 @@ class Rebuilder:
             ledger.open(commit.key, generation)
         except Exception as exc:
             stager.discard(accepted, attempt)
+            newest = ledger.outcome(commit.key)
+            if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
+                return newest
             self._record_failure(attempt, commit, exc)
             raise
         self.on_crash_point(CrashPoint.OPENED, commit.manifest_id)

@@ -16,9 +16,7 @@ HoldsOtherRows = Callable[[str, str | None], bool]
 """Whether a final file holds rows that a staged file, or None, does not have; see `same_rows`."""
 
 
-def successor(
-    layout: Layout, previous: Commit, staged: Commit, why: str, holds_other_rows: HoldsOtherRows
-) -> Commit:
+def successor(layout: Layout, previous: Commit, staged: Commit, why: str, holds_other_rows: HoldsOtherRows) -> Commit:
     """The commit that supersedes another one with the same rows.
 
     Args:

@@ -1,6 +1,7 @@
 """Rebuilding: lost and damaged files come back with the same rows, whatever dies, is late, or runs beside it."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -9,13 +10,13 @@ from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StagingLost
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
-from compactor.engines.engine import Staged, StageRequest
 from compactor.job import service
 from tests.support.fakes import PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
 
 M1 = ManifestKey(DAY, "m1")
+LEAST_CHANGES = 15
 MORE = b'{"id": "7"}\n{"id": "8"}\n{"id": "9"}\nbroken\n'
 
 Damage = Callable[[Harness, Commit], None]
@@ -83,8 +84,8 @@ def regrouped(harness: Harness, rows_per_file: int) -> PlainEngine:
     )
 
 
-def check_plain(harness: Harness) -> None:
-    """The output is exact. Compares the columns of the data only."""
+def check_tidy(harness: Harness) -> None:
+    """Verify finds nothing, and nothing is left lying about."""
     assert harness.verification().discrepancies == []
     assert not harness.waiting()
     left = [info.uri for place in ("staging/", "open/") for info in harness.store.list(f"{harness.root}/state/{place}")]
@@ -94,7 +95,7 @@ def check_plain(harness: Harness) -> None:
 @each_damage
 @pytest.mark.parametrize("rows_per_file", [2, 1, 3, 10])
 def test_rows_come_back(harness: Harness, damage: Damage, rows_per_file: int) -> None:
-    """What is lost or damaged is made again: the same rows, none of them seen twice at any moment, and verify agrees."""
+    """What is lost or damaged is made again: the same rows, none seen twice at any moment."""
     before, rejects = visible_rows(harness), harness.rejects()
     commit = harness.commit("m1")
     damage(harness, commit)
@@ -108,7 +109,7 @@ def test_rows_come_back(harness: Harness, damage: Damage, rows_per_file: int) ->
     assert (report.refused, report.failed, report.discrepancies) == ([], [], [])
     assert all(extra <= doubled for extra in seen)
     assert (visible_rows(harness), harness.rejects()) == (before, rejects)
-    check_plain(harness)
+    check_tidy(harness)
     rebuilt = harness.commit("m1")
     assert (rebuilt.generation, rebuilt.started_at, rebuilt.files) == (2, commit.started_at, commit.files)
     assert rebuilt.rebuild is not None
@@ -126,36 +127,179 @@ def test_same_names_where_possible(harness: Harness, damage: Damage) -> None:
     assert (names == {file.final for file in before.outputs}) == (damage is not two_replaced)
 
 
-@each_damage
+@pytest.mark.parametrize(
+    "damage", [missing(0, 3), truncated, two_replaced, all_gone], ids=["missing", "truncated", "replaced", "all"]
+)
 @pytest.mark.parametrize("rows_per_file", [2, 3])
 @pytest.mark.parametrize("next_is", ["job", "rebuild"])
 def test_death_at_each_change(damage: Damage, rows_per_file: int, next_is: str) -> None:
     """A rebuild that dies before any change of the store is finished by the next one, or by the job once decided."""
     die_at = 0
-    while True:
-        harness = Harness()
-        harness.deliver("m1", GOOD, FLAWED, MORE)
+    while dies(die_at, damage, rows_per_file, next_is):
+        die_at += 1
+    assert die_at > LEAST_CHANGES
+
+
+def dies(die_at: int, damage: Damage, rows_per_file: int, next_is: str) -> bool:
+    """Whether a rebuild comes to its nth change; checks that what follows its death makes the exact output."""
+    harness = Harness()
+    harness.deliver("m1", GOOD, FLAWED, MORE)
+    harness.run_once()
+    before = visible_rows(harness)
+    damage(harness, harness.commit("m1"))
+    doubled = visible_rows(harness) - before
+    seen: list[Counter[str]] = []
+
+    def see() -> None:
+        seen.append(visible_rows(harness) - before)
+
+    try:
+        rebuild(harness, store=WatchedStore(harness.store, die_at, see), engine=regrouped(harness, rows_per_file))
+    except DiedError:
+        pass
+    else:
+        return False
+    watched = WatchedStore(harness.store, on_change=see)
+    if next_is == "job" and harness.commit("m1").generation > 1:
+        report = harness.run_once(store=watched)
+        assert (report.failures, report.stuck, report.records) == ({}, {}, 0)
+    else:
+        found = rebuild(harness, store=watched, engine=regrouped(harness, 1))
+        assert (found.refused, found.failed, found.discrepancies) == ([], [], [])
+    assert all(extra <= doubled for extra in seen)
+    harness.check_exact()
+    return True
+
+
+def paused_at(step: CrashPoint) -> tuple[threading.Event, threading.Event, Callable[[CrashPoint, str], None]]:
+    """Stops the first process that comes to a step, until it may go on."""
+    paused, overtaken = threading.Event(), threading.Event()
+
+    def wait_once(found: CrashPoint, _manifest_id: str) -> None:
+        if found == step and not paused.is_set():
+            paused.set()
+            assert overtaken.wait(30)
+
+    return paused, overtaken, wait_once
+
+
+STEPS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.ACCEPTED}]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("rows_per_file", [2, 3])
+@pytest.mark.parametrize("twice", [False, True])
+def test_two_at_once(harness: Harness, step: CrashPoint, rows_per_file: int, twice: bool) -> None:
+    """A rebuild that is overtaken by another one at any step, and by one more after that, changes nothing."""
+    before, rejects = visible_rows(harness), harness.rejects()
+    two_replaced(harness, harness.commit("m1"))
+    paused, overtaken, wait_once = paused_at(step)
+    reports = []
+    slow = threading.Thread(target=lambda: reports.append(rebuild(harness, on_crash_point=wait_once)))
+    slow.start()
+    try:
+        assert paused.wait(30)
+        rebuild(harness, engine=regrouped(harness, rows_per_file))
         harness.run_once()
-        before = visible_rows(harness)
-        damage(harness, harness.commit("m1"))
-        doubled = visible_rows(harness) - before
-        store = WatchedStore(harness.store, die_at)
+        if twice:
+            two = harness.commit("m1").outputs[:2]
+            for file in two:
+                harness.store.copy(harness.commit("m2").outputs[0].final, file.final)
+            rebuild(harness, engine=regrouped(harness, 1))
+    finally:
+        overtaken.set()
+        slow.join()
+    assert reports[0].failed == reports[0].refused == []
+    assert (visible_rows(harness), harness.rejects()) == (before, rejects)
+    harness.run_once()
+    rebuild(harness)
+    check_tidy(harness)
+    assert rebuild(harness).intact == 2
+
+
+@pytest.mark.parametrize("step", [CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE, CrashPoint.PUBLISHED, CrashPoint.DONE])
+@pytest.mark.parametrize("rows_per_file", [2, 3])
+def test_job_that_is_late(step: CrashPoint, rows_per_file: int) -> None:
+    """A job that was held up since before its manifest was rebuilt publishes nothing of what it had staged."""
+    harness = Harness()
+    uri = harness.deliver("m1", GOOD, FLAWED, MORE)
+    paused, overtaken, wait_once = paused_at(step)
+    results = []
+    slow = threading.Thread(target=lambda: results.append(harness.runner(on_crash_point=wait_once).run([uri])))
+    slow.start()
+    try:
+        assert paused.wait(30)
+        harness.run_once()
+        two_replaced(harness, harness.commit("m1"))
+        assert len(rebuild(harness, engine=regrouped(harness, rows_per_file)).rebuilt) == 1
+    finally:
+        overtaken.set()
+        slow.join()
+    assert (results[0].failures, results[0].stuck) == ({}, {})
+    harness.check_exact()
+
+
+def stuck(harness: Harness) -> Commit:
+    """A commit of which one staged file was deleted before it was published, and others were published."""
+
+    def die(found: CrashPoint, _manifest_id: str) -> None:
+        if found == CrashPoint.PUBLISHED_ONE:
+            raise DiedError
+
+    uri = harness.deliver("m1", GOOD, FLAWED, MORE)
+    with pytest.raises(DiedError):
+        harness.runner(on_crash_point=die).run([uri])
+    commit = harness.commit("m1")
+    harness.store.delete([commit.outputs[2].staged])
+    return commit
+
+
+@pytest.mark.parametrize("rows_per_file", [2, 3])
+def test_staging_lost(rows_per_file: int) -> None:
+    """A committed manifest whose staging was removed is stuck, says how to go on, and is rebuilt."""
+    harness = Harness()
+    stuck(harness)
+    report = harness.run_once()
+    assert "`compactor rebuild m1`" in report.stuck["m1"]
+    assert "compactor rebuild" in StagingLost.next_move
+    seen: list[Counter[str]] = []
+    store = WatchedStore(harness.store, on_change=lambda: seen.append(visible_rows(harness)))
+    found = rebuild(harness, store=store, engine=regrouped(harness, rows_per_file))
+    assert [each.manifest_id for each in found.rebuilt] == ["m1"]
+    assert all(rows <= visible_rows(harness) for rows in seen)
+    harness.check_exact()
+    assert harness.run_once().stuck == {}
+
+
+@pytest.mark.parametrize("rows_per_file", [2, 3])
+def test_staging_lost_beside_a_job(rows_per_file: int) -> None:
+    """A job that was about to publish what is left of the lost staging finds the rebuild, and helps it along."""
+    harness = Harness()
+    stuck(harness)
+    paused, overtaken, wait_once = paused_at(CrashPoint.PUBLISHED_ONE)
+    results = []
+    slow = threading.Thread(target=lambda: results.append(harness.runner(on_crash_point=wait_once).resume(["m1"])))
+    slow.start()
+    try:
+        assert paused.wait(30)
+        rebuild(harness, engine=regrouped(harness, rows_per_file))
+    finally:
+        overtaken.set()
+        slow.join()
+    assert (results[0].failures, results[0].stuck) == ({}, {})
+    harness.check_exact()
+
+
+def test_death_at_each_change_of_lost_staging() -> None:
+    """What a dead rebuild of lost staging left is finished, whichever files of it were published already."""
+    for die_at in range(100):
+        harness = Harness()
+        stuck(harness)
         try:
-            rebuild(harness, store=store, engine=regrouped(harness, rows_per_file))
+            rebuild(harness, store=WatchedStore(harness.store, die_at), engine=regrouped(harness, 3))
         except DiedError:
-            pass
+            rebuild(harness, engine=regrouped(harness, 1))
+            harness.check_exact()
         else:
             return
-        is_decided = harness.commit("m1").generation == 2
-        seen = []
-        watched = WatchedStore(harness.store, on_change=lambda seen=seen, all=before: seen.append(visible_rows(harness) - all))
-        if next_is == "job" and is_decided:
-            report = harness.run_once(store=watched)
-            assert (report.failures, report.stuck, report.records) == ({}, {}, 0)
-        else:
-            found = rebuild(harness, store=watched, engine=regrouped(harness, 1))
-            assert (found.refused, found.failed, found.discrepancies) == ([], [], [])
-        assert all(extra <= doubled for extra in seen)
-        harness.check_exact()
-        assert harness.commit("m1").generation == 2
-        die_at += 1
+    pytest.fail("it never ends")
