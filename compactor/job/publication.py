@@ -59,7 +59,9 @@ class Publisher:
             self.state.store.copy(file.staged, file.final)
         except ObjectNotFound as exc:
             # Staging is only removed after done: another driver was faster, and there is nothing left to publish.
-            if self.state.ledger.is_done(commit.key, commit.generation) or self._superseding(commit) is not None:
+            if self.state.ledger.is_done(commit.key, commit.generation):
+                return False
+            if self._superseding(commit) is not None:
                 return False
             published = self.state.store.stat(file.final)
             # A file of an earlier generation may have the same name and length.

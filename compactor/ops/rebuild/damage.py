@@ -1,4 +1,4 @@
-"""Finds what is wrong with the files of a commit, and whether its input is still as it was compacted. Writes nothing."""
+"""Finds what is wrong with the files of a commit, and whether its input is still as it was. Writes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

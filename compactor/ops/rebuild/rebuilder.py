@@ -14,7 +14,7 @@ from compactor.job.publication import Publisher
 from compactor.job.staging import Stager
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
-from compactor.ops.rebuild.rebuild_report import NotRebuilt, Rebuilt, RebuildReport
+from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
 from compactor.ops.rebuild.same_rows import holds_other_rows
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
 from compactor.ops.rebuild.successor import successor

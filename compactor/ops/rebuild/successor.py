@@ -74,7 +74,7 @@ def _at(final: str, file: StagedFile) -> StagedFile:
 
 
 def _reports(previous: Sequence[FileReport], staged: Sequence[FileReport]) -> list[FileReport]:
-    """One report per file of the manifest. Files that the earlier commit quarantined stay so; nothing is kept of them."""
+    """One report per file of the manifest. Files that were quarantined stay so, and nothing is kept of them."""
     again = {file.uri: file for file in staged}
     return [
         again[file.uri] if file.status is FileStatus.COMPACTED else file.model_copy(update={"reject_rows": 0})

@@ -68,7 +68,7 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         kind = _kind(name)
         if kind is not None:
             _record(state, manifest_id, folder + name, kind, faults)
-    generation = newest_generation(names) or 1
+    generation = max(newest_generation(names) or 1, *(done_generation(name) or 1 for name in names))
     uri = state.layout.outcome(key, generation)
     if base_name(uri) in names:
         found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome_of(key, generation), faults)
