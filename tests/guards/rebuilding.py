@@ -8,7 +8,7 @@ _READERS = "tests/unit/ops/rebuild/test_rebuilt_readers.py"
 
 REBUILDING = (
     Guard(
-        "what could double rows is deleted before rebuilt files are published",
+        "what could double rows is deleted before the files of a rebuild are published",
         "job/publication.py",
         "        self.state.store.delete(rebuild.removes)\n",
         "",
@@ -68,7 +68,7 @@ REBUILDING = (
         "ops/rebuild/successor.py",
         "count(max(map(part_number, (*finals, *removed)), default=0) + 1)",
         "count(max(map(part_number, finals), default=0) + 1)",
-        (_REBUILD + "::test_names_are_given_up_for_good",),
+        (_REBUILD + "::test_numbers_are_given_up_for_good",),
     ),
     Guard(
         "quarantined files are not compacted by a rebuild",

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter  # noqa: TC003 - of local annotations
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -59,6 +60,11 @@ def all_gone(harness: Harness, commit: Commit) -> None:
     harness.store.delete([file.final for file in (*commit.outputs, *commit.rejects)])
 
 
+def moved(harness: Harness, commit: Commit) -> None:
+    harness.store.copy(commit.outputs[0].final, commit.outputs[3].final)
+    missing(0)(harness, commit)
+
+
 def two_replaced(harness: Harness, commit: Commit) -> None:
     replaced(harness, commit)
     harness.store.copy(commit.outputs[3].final, commit.outputs[2].final)
@@ -69,6 +75,7 @@ DAMAGES: dict[str, Damage] = {
     "two missing": missing(0, 3),
     "truncated": truncated,
     "replaced": replaced,
+    "moved": moved,
     "two replaced": two_replaced,
     "rejects": without_rejects,
     "all": all_gone,
@@ -182,6 +189,14 @@ def paused_at(step: CrashPoint) -> tuple[threading.Event, threading.Event, Calla
     return paused, overtaken, wait_once
 
 
+def dying_at(step: CrashPoint | None) -> Callable[[CrashPoint, str], None]:
+    def on_crash_point(found: CrashPoint, _manifest_id: str) -> None:
+        if found == step:
+            raise DiedError
+
+    return on_crash_point
+
+
 STEPS = [step for step in CrashPoint if step not in {CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.ACCEPTED}]
 
 
@@ -262,14 +277,9 @@ def test_job_that_cleans_up_late(harness: Harness, step: CrashPoint) -> None:
 
 def stuck(harness: Harness) -> Commit:
     """A commit of which one staged file was deleted before it was published, and others were published."""
-
-    def die(found: CrashPoint, _manifest_id: str) -> None:
-        if found == CrashPoint.PUBLISHED_ONE:
-            raise DiedError
-
     uri = harness.deliver("m1", GOOD, FLAWED, MORE)
     with pytest.raises(DiedError):
-        harness.runner(on_crash_point=die).run([uri])
+        harness.runner(on_crash_point=dying_at(CrashPoint.PUBLISHED_ONE)).run([uri])
     commit = harness.commit("m1")
     harness.store.delete([commit.outputs[2].staged])
     return commit
@@ -293,7 +303,8 @@ def test_staging_lost(rows_per_file: int) -> None:
 
 
 @pytest.mark.parametrize("rows_per_file", [2, 3])
-def test_staging_lost_beside_a_job(rows_per_file: int) -> None:
+@pytest.mark.parametrize("dies_at", [None, CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE])
+def test_staging_lost_beside_a_job(rows_per_file: int, dies_at: CrashPoint | None) -> None:
     """A job that was about to publish what is left of the lost staging finds the rebuild, and helps it along."""
     harness = Harness()
     stuck(harness)
@@ -303,7 +314,8 @@ def test_staging_lost_beside_a_job(rows_per_file: int) -> None:
     slow.start()
     try:
         assert paused.wait(30)
-        rebuild(harness, engine=regrouped(harness, rows_per_file))
+        with suppress(DiedError):
+            rebuild(harness, engine=regrouped(harness, rows_per_file), on_crash_point=dying_at(dies_at))
     finally:
         overtaken.set()
         slow.join()
@@ -333,13 +345,8 @@ def test_lost_staging_of_a_rebuild(harness: Harness, damage: Damage) -> None:
     """A rebuild whose own staging is removed before it is published is stuck as well, and is rebuilt."""
     before = visible_rows(harness)
     damage(harness, harness.commit("m1"))
-
-    def die(found: CrashPoint, _manifest_id: str) -> None:
-        if found == CrashPoint.DECIDED:
-            raise DiedError
-
     with pytest.raises(DiedError):
-        rebuild(harness, on_crash_point=die)
+        rebuild(harness, on_crash_point=dying_at(CrashPoint.DECIDED))
     second = harness.commit("m1")
     for file in second.outputs:  # a file of another generation may have the same length
         if harness.store.stat(file.final) is None:
@@ -366,6 +373,18 @@ def test_names_are_given_up_for_good(harness: Harness) -> None:
         given_up = set(commit.rebuild.removes)
         assert not given_up & {file.final for file in (*commit.outputs, *commit.rejects)}
     assert given_up
+    check_tidy(harness)
+
+
+def test_numbers_are_given_up_for_good(harness: Harness) -> None:
+    """A rebuild into fewer files gives up the last numbers; one into more files takes other ones."""
+    for rows_per_file in (10, 1):
+        all_gone(harness, harness.commit("m1"))
+        rebuild(harness, engine=regrouped(harness, rows_per_file))
+        commit = harness.commit("m1")
+        assert commit.rebuild is not None
+        assert len(commit.rebuild.removes) == 3
+        assert not set(commit.rebuild.removes) & {file.final for file in commit.outputs}
     check_tidy(harness)
 
 

@@ -188,6 +188,7 @@ def test_decision_without_an_answer(harness: Harness, lost: bool) -> None:
 
     assert len(rebuild(harness, store=Store(harness.store)).failed) == 1
     rebuild(harness)
+    assert harness.commit("m1").generation == 2
     harness.check_exact()
 
 
