@@ -23,6 +23,7 @@ SUMMARIES = {
     "doctor": "Check settings, machine, AWS and every place.",
     "init": "Write a commented settings file: FILE, or compactor.toml.",
     "plan": "Write manifests for the files below PREFIX that are in none.",
+    "rebuild": "Make the rows of lost or damaged files again, from the same input.",
     "redrive": "Process dead letters, quarantined files or rejected lines again.",
     "report": "Report on a period as one page of HTML that needs no network.",
     "run": "Compact manifests as they arrive.",

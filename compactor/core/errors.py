@@ -141,7 +141,7 @@ class RecordUnreadable(StuckError):
 class StagingLost(StuckError):
     """The staged files of a committed manifest were deleted before they were published."""
 
-    next_move = "restore the staged files that the error names from an earlier version or a copy, then run it again"
+    next_move = "`compactor rebuild` with the id of the manifest; or restore the staged files that the error names"
 
 
 class EngineLost(CompactorError):

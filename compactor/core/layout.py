@@ -31,6 +31,10 @@ _SLASHES = re.compile(r"/+")
 _FOLDER_SEGMENT = re.compile(r"(?![._])[^\x00-\x1f\x7f*?\[\]{}\\]+")  # not hidden, and not a Spark pattern
 _ID_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _REDRIVEN_ID = re.compile(r"(?P<root>.+)-r(?P<number>[1-9]\d{0,8})")
+_GENERATION = r"(?:-(?P<generation>[1-9]\d{0,8}))?\.json"
+_OUTCOME_NAME = re.compile(f"outcome{_GENERATION}")
+_DONE_NAME = re.compile(f"done{_GENERATION}")
+_PART = re.compile(r"-(?P<part>\d{5,})(?:\.[a-z0-9]+)?\.parquet\Z")
 _REDRIVE_NAME = re.compile(r"redrive-(?P<number>[1-9]\d{0,8})\.json")
 _ID_MAX_CHARACTERS = 160  # leaves room for the suffixes of redriven and refused manifests
 
@@ -162,6 +166,29 @@ def redriven_owner(uri: str, redriven_folder: str) -> str | None:
     return canonical(uri).removeprefix(canonical(redriven_folder)).partition("/")[0]
 
 
+def outcome_generation(name: str) -> int | None:
+    """The generation in the name of the record of an outcome; None for any other record."""
+    found = _OUTCOME_NAME.fullmatch(name)
+    return int(found["generation"] or 1) if found else None
+
+
+def done_generation(name: str) -> int | None:
+    """The generation in the name of a record of done; None for any other record."""
+    found = _DONE_NAME.fullmatch(name)
+    return int(found["generation"] or 1) if found else None
+
+
+def done_name(generation: int) -> str:
+    """The name of the record of done of a generation."""
+    return f"done{_of_generation('-', generation)}.json"
+
+
+def part_number(uri: str) -> int:
+    """The number of a part, from the final name that the compactor gave it."""
+    found = _PART.search(uri)
+    return int(found["part"]) if found else 0
+
+
 def redrive_number(name: str) -> int | None:
     """The number in the name of a record of a redrive; None for any other record."""
     found = _REDRIVE_NAME.fullmatch(name)
@@ -243,9 +270,13 @@ class Layout:
     def accepted_folder(self) -> str:
         return f"{folder(self.state)}accepted/"
 
-    def open_marker(self, manifest_id: str) -> str:
-        """A marker that exists while a manifest is begun and not done."""
-        return f"{self.open_folder}{manifest_id}.json"
+    def open_marker(self, manifest_id: str, generation: int = 1) -> str:
+        """A marker that exists while a manifest is begun and not done; of a later generation, while it is rebuilt."""
+        return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}.json"
+
+    def opened_id(self, uri: str) -> str:
+        """The manifest that a marker is of."""
+        return base_name(uri).removesuffix(".json").partition("~")[0]
 
     @property
     def pending_folder(self) -> str:
@@ -283,15 +314,16 @@ class Layout:
     def folded_attempts(self, key: ManifestKey, upto: int) -> str:
         return f"{self.ledger_records(key)}attempts-to-{upto}.json"
 
-    def verified_commit(self, manifest_id: str, attempt: int) -> str:
+    def verified_commit(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The commit of a verified attempt, from before it takes effect."""
-        return f"{self.staging(manifest_id, attempt)}verified.json"
+        return f"{self.staging(manifest_id, attempt, generation)}verified.json"
 
-    def outcome(self, key: ManifestKey) -> str:
-        return f"{self.ledger_records(key)}outcome.json"
+    def outcome(self, key: ManifestKey, generation: int = 1) -> str:
+        """The record of an outcome. Each rebuild of a manifest is a generation, whose outcome supersedes the former."""
+        return f"{self.ledger_records(key)}outcome{_of_generation('-', generation)}.json"
 
-    def done(self, key: ManifestKey) -> str:
-        return f"{self.ledger_records(key)}done.json"
+    def done(self, key: ManifestKey, generation: int = 1) -> str:
+        return f"{self.ledger_records(key)}{done_name(generation)}"
 
     def redrive(self, root: ManifestKey, number: int) -> str:
         """The record of a redrive. It is beside the records of the root, also if a successor was redriven."""
@@ -310,9 +342,15 @@ class Layout:
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"
 
-    def staging(self, manifest_id: str, attempt: int) -> str:
+    def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The folder of what one attempt writes before it is committed."""
-        return f"{self.staging_of(manifest_id)}{attempt}/"
+        return f"{self.staging_of(manifest_id)}{'' if generation == 1 else f'{generation}-'}{attempt}/"
+
+    def staged_generation(self, uri: str) -> int:
+        """The generation whose attempt staged a file."""
+        attempt = uri.removeprefix(self.staging_folder).split("/")[1]
+        generation, separator, _ = attempt.partition("-")
+        return int(generation) if separator and generation.isdecimal() else 1
 
     def staging_of(self, manifest_id: str) -> str:
         """The folder of all attempts of one manifest."""
@@ -429,6 +467,10 @@ def is_data(uri: str) -> bool:
     """Return whether readers take an object for data: it is no folder marker, and not hidden by `_` or `.`."""
     name = base_name(uri)
     return name.endswith(".parquet") or not (name.startswith(("_", ".")) or name.endswith("_$folder$") or not name)
+
+
+def _of_generation(separator: str, generation: int) -> str:
+    return "" if generation == 1 else f"{separator}{generation}"
 
 
 def _owner(uri: str, date_folder: re.Pattern[str]) -> ManifestKey | None:

@@ -6,7 +6,7 @@ Each is written once and never changed.
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -124,6 +124,7 @@ class Attempt(Document):
     Attributes:
         alone: No other manifest was in flight: if the driver dies now, this manifest is to blame.
         after_progress: Another manifest was committed since the previous attempt at this one began.
+        generation: The generation of the commit that it is to make; from 2 for a rebuild.
     """
 
     manifest_id: str
@@ -131,6 +132,7 @@ class Attempt(Document):
     run_id: str
     alone: bool
     after_progress: bool = False
+    generation: int = 1
     started_at: datetime
 
 
@@ -196,10 +198,26 @@ class StagedFile(Document):
         return commit.schema_version if self.schema_version is None else self.schema_version
 
 
+class Rebuild(Document):
+    """Why a commit takes the place of an earlier one of the same manifest, with the same rows.
+
+    Attributes:
+        supersedes: The name of the earlier commit's record.
+        reason: What was wrong with the files of that commit.
+        removes: Final names of earlier commits that are not used again. They are deleted before any file is published.
+    """
+
+    supersedes: str
+    reason: str
+    removes: list[str]
+
+
 class Commit(Document):
     """The outcome of a manifest that was compacted. After this record, the manifest only rolls forward.
 
     Attributes:
+        generation: 1, and one more with each rebuild. Of several commits, the one of the highest generation is valid.
+        rebuild: The rebuild that made it; None for the first generation.
         attempt: The attempt that won.
         outputs: Parquet files of rows.
         rejects: Parquet files of rejects.
@@ -210,10 +228,12 @@ class Commit(Document):
         redone_bins: Parts of the input whose rows were written again because of new keys.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
-        started_at: When the winning attempt began.
+        started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
     """
 
     kind: Literal["commit"] = "commit"
+    generation: int = 1
+    rebuild: Rebuild | None = None
     manifest_id: str
     date: str
     attempt: int
@@ -243,9 +263,11 @@ class DeadLetter(Document):
         reason: Why, as one word.
         message: What is wrong, where, and what was expected.
         source_uri: The object that the manifest was read from.
+        generation: A dead letter is never rebuilt.
     """
 
     kind: Literal["dead_letter"] = "dead_letter"
+    generation: ClassVar[int] = 1
     manifest_id: str
     date: str
     reason: str
@@ -264,7 +286,11 @@ OUTCOME: TypeAdapter[Commit | DeadLetter] = TypeAdapter(Outcome)
 
 
 class Done(Document):
-    """Everything that the outcome names is in its final place."""
+    """Everything that the outcome names is in its final place.
+
+    Each generation has its own record. That of the first one tells when the rows were first visible; a rebuild writes
+    it if the first one was never published.
+    """
 
     manifest_id: str
     run_id: str

@@ -178,6 +178,8 @@ class ManifestCompactor:
         outcome = decision.outcome
         done_at = self.publisher.roll_forward(accepted, outcome)
         is_commit = isinstance(outcome, Commit)
+        if outcome.generation > 1:  # its rows were counted when they were first committed
+            return CompactionResult(accepted.manifest_id, Ending.ALREADY_DONE, outcome)
         return CompactionResult(
             accepted.manifest_id,
             Ending.COMMITTED if is_commit else Ending.DEAD_LETTERED,

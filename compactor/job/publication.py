@@ -6,7 +6,7 @@ from datetime import datetime
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import ObjectNotFound, StagingLost
 from compactor.core.layout import digest
-from compactor.core.records import Accepted, Commit, DeadLetter, StagedFile
+from compactor.core.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
 from compactor.ledger.state import State
 
 
@@ -24,37 +24,60 @@ class Publisher:
             The time when it was done. From then on, readers see all its files.
         """
         if isinstance(outcome, Commit):
-            self._publish(outcome)
+            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
+                return self.roll_forward(accepted, newer)
         else:
             self._bury(accepted, outcome)
         self.on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
         done_at = self.state.ledger.finish(outcome.key)
+        if outcome.generation > 1:
+            self.state.ledger.finish(outcome.key, outcome.generation)
         self.on_crash_point(CrashPoint.DONE, accepted.manifest_id)
         self.clean_up(accepted, outcome)
         return done_at
 
-    def _publish(self, commit: Commit) -> None:
+    def _publish(self, commit: Commit) -> bool:
+        """Copy every file to its final place; return False if another driver is further."""
+        if commit.rebuild is not None:
+            self._make_way(commit, commit.rebuild)
         for file in (*commit.outputs, *commit.rejects):
             if not self._publish_file(commit, file):
-                return
+                return False
             self.on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
+        return True
+
+    def _make_way(self, commit: Commit, rebuild: Rebuild) -> None:
+        """Delete what a driver could still publish of earlier generations, and then what they published.
+
+        No name that is deleted here is ever used again, so that a driver may do this late.
+        """
+        self._delete_staging(commit.manifest_id, upto=commit.generation - 1)
+        self.state.store.delete(rebuild.removes)
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
         try:
             self.state.store.copy(file.staged, file.final)
         except ObjectNotFound as exc:
             # Staging is only removed after done: another driver was faster, and there is nothing left to publish.
-            if self.state.ledger.is_done(commit.key):
+            if self.state.ledger.is_done(commit.key, commit.generation):
+                return False
+            if self._superseding(commit) is not None:
                 return False
             published = self.state.store.stat(file.final)
-            if published is None or published.size_bytes != file.size_bytes:
+            # A file of an earlier generation may have the same name and length.
+            if published is None or published.size_bytes != file.size_bytes or commit.rebuild is not None:
                 found = "nothing" if published is None else f"{published.size_bytes} bytes"
                 raise StagingLost(
                     f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
-                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; restore one of the two, and the "
-                    "next run goes on"
+                    f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
+                    f"`compactor rebuild {commit.manifest_id}` makes its rows again from the input"
                 ) from exc
         return True
+
+    def _superseding(self, commit: Commit) -> Commit | None:
+        """The commit of a later generation, if the manifest was rebuilt meanwhile."""
+        newest = self.state.ledger.outcome(commit.key)
+        return newest if isinstance(newest, Commit) and newest.generation > commit.generation else None
 
     def _bury(self, accepted: Accepted, dead_letter: DeadLetter) -> None:
         manifest_id = dead_letter.manifest_id
@@ -80,15 +103,21 @@ class Publisher:
     def clean_up(self, accepted: Accepted, outcome: Commit | DeadLetter) -> None:
         """Delete staging, move the manifest out of the watched prefix, and delete its open marker."""
         manifest_id = outcome.manifest_id
-        self.state.store.delete([info.uri for info in self.state.store.list(self.state.layout.staging_of(manifest_id))])
+        self._delete_staging(manifest_id, upto=outcome.generation)
         self.on_crash_point(CrashPoint.UNSTAGED, manifest_id)
         if isinstance(outcome, Commit):
             target = self.state.layout.archived_manifest(outcome.key)
             self._keep_original(accepted, accepted.source_uri, target)
         self.remove_delivery(accepted.source_uri, accepted.digest)
         self.on_crash_point(CrashPoint.ARCHIVED, manifest_id)
-        self.state.ledger.close(manifest_id)
+        self.state.ledger.close(manifest_id, outcome.generation)
         self.on_crash_point(CrashPoint.CLOSED, manifest_id)
+
+    def _delete_staging(self, manifest_id: str, *, upto: int) -> None:
+        """Delete what attempts staged, up to a generation: a rebuild may be staging the next one."""
+        layout = self.state.layout
+        staged = (info.uri for info in self.state.store.list(layout.staging_of(manifest_id)))
+        self.state.store.delete([uri for uri in staged if layout.staged_generation(uri) <= upto])
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Delete one delivered object from the watched prefix, unless its content has changed."""

@@ -72,7 +72,7 @@ class Stager:
         staged = self.engine.stage(
             StageRequest(
                 manifest=manifest,
-                staging=self.state.layout.staging(manifest_id, attempt.number),
+                staging=self.state.layout.staging(manifest_id, attempt.number, attempt.generation),
                 schema=self.registry.latest(),
                 declared_keys=self.registry.declared_keys,
                 columns_for=columns_for,
@@ -119,7 +119,7 @@ class Stager:
     def discard(self, accepted: Accepted, attempt: Attempt) -> None:
         """Delete what a failed attempt staged. What stays is deleted with the manifest's staging."""
         with suppress(CompactorError):
-            folder = self.state.layout.staging(accepted.manifest_id, attempt.number)
+            folder = self.state.layout.staging(accepted.manifest_id, attempt.number, attempt.generation)
             self.state.store.delete([info.uri for info in self.state.store.list(folder)])
 
     def _commit(
@@ -134,6 +134,7 @@ class Stager:
         return Commit(
             manifest_id=key.id,
             date=key.date,
+            generation=attempt.generation,
             attempt=attempt.number,
             run_id=self.state.ledger.run_id,
             engine=self.engine.name,

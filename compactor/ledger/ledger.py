@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from compactor.core.attempts import Attempts, AttemptState, held_against, last_error
 from compactor.core.errors import ObjectNotFound
-from compactor.core.layout import Layout, base_name, is_date
+from compactor.core.layout import Layout, base_name, done_name, is_date, outcome_generation
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
@@ -46,7 +46,7 @@ class LedgerState:
 
     Attributes:
         attempts: None on record if there is an outcome.
-        outcome: None if undecided. Never changes afterwards.
+        outcome: None if undecided. Never changes afterwards, unless the manifest is rebuilt.
         is_done: Everything that the outcome names is in its final place.
     """
 
@@ -109,9 +109,9 @@ class Ledger:
     def state(self, key: ManifestKey) -> LedgerState:
         """What is on record about a manifest."""
         names = self.record_names(key)
-        outcome = self.outcome(key) if "outcome.json" in names else None
+        outcome = self.recorded_outcome(key, names)
         attempts = Attempts() if outcome else self.attempts(key, names)
-        return LedgerState(attempts=attempts, outcome=outcome, is_done="done.json" in names)
+        return LedgerState(attempts=attempts, outcome=outcome, is_done=is_done(outcome, names))
 
     def attempts(self, key: ManifestKey, names: Collection[str]) -> Attempts:
         """The attempts of a manifest.
@@ -160,25 +160,27 @@ class Ledger:
         is_failed = base_name(failure_uri) in names
         return AttemptState(attempt, self.record(failure_uri, AttemptFailure) if is_failed else None)
 
-    def open(self, key: ManifestKey) -> None:
+    def open(self, key: ManifestKey, generation: int = 1) -> None:
         """Add a manifest to the index of open ones."""
         marker = OpenMarker(manifest_id=key.id, date=key.date)
-        self._store.create(self._layout.open_marker(key.id), _json(marker))
+        self._store.create(self._layout.open_marker(key.id, generation), _json(marker))
 
-    def close(self, manifest_id: str) -> None:
-        """Remove a manifest from the index of open ones."""
-        self._store.delete([self._layout.open_marker(manifest_id)])
+    def close(self, manifest_id: str, generation: int = 1) -> None:
+        """Remove a manifest from the index of open ones. A rebuild of a later generation stays in it."""
+        self._store.delete([self._layout.open_marker(manifest_id, each + 1) for each in range(generation)])
 
     def open_ids(self) -> Iterator[str]:
-        """The ids of all open manifests: begun and not done."""
-        return (manifest_id for manifest_id, _ in self.opened())
+        """The ids of all open manifests: begun and not done, each once."""
+        return iter(dict.fromkeys(manifest_id for manifest_id, _ in self.opened()))
 
     def opened(self) -> Iterator[tuple[str, datetime]]:
         """Return the ids of all open manifests, each with the time when it was opened."""
         found = self._records(self._layout.open_folder)
-        return ((base_name(info.uri).removesuffix(".json"), info.modified_at) for info in found)
+        return ((self._layout.opened_id(info.uri), info.modified_at) for info in found)
 
-    def begin(self, key: ManifestKey, *, after: int, alone: bool, after_progress: bool = False) -> Attempt:
+    def begin(
+        self, key: ManifestKey, *, after: int, alone: bool, after_progress: bool = False, generation: int = 1
+    ) -> Attempt:
         """Record a new attempt, before any work.
 
         Args:
@@ -186,6 +188,7 @@ class Ledger:
             after: The highest number known; other drivers may have begun more attempts meanwhile.
             alone: Whether no other manifest is in flight.
             after_progress: Whether another manifest was committed since the previous attempt began.
+            generation: The generation of the commit that it is to make.
         """
         number = after
         while True:
@@ -196,6 +199,7 @@ class Ledger:
                 run_id=self.run_id,
                 alone=alone,
                 after_progress=after_progress,
+                generation=generation,
                 started_at=self._clock.now(),
             )
             if self._store.create(self._layout.attempt(key, number), _json(attempt)):
@@ -206,33 +210,46 @@ class Ledger:
         self._store.create(self._layout.attempt_failure(key, failure.number), _json(failure))
 
     def outcome(self, key: ManifestKey) -> Commit | DeadLetter:
-        """The outcome of a manifest that has one.
+        """The valid outcome of a manifest that has one: the commit of its last rebuild, or else its first outcome.
 
         Raises:
             ObjectNotFound: It has none.
             RecordUnreadable: Its outcome cannot be read.
         """
-        uri = self._layout.outcome(key)
-        return read_record(OUTCOME.validate_json, self._store.read(uri), uri, expected="a commit or a dead letter")
+        newest, generation = self._store.read(self._layout.outcome(key)), 1
+        while (later := self._read(self._layout.outcome(key, generation + 1))) is not None:
+            newest, generation = later, generation + 1
+        return _outcome(newest, self._layout.outcome(key, generation))
+
+    def recorded_outcome(self, key: ManifestKey, names: Collection[str]) -> Commit | DeadLetter | None:
+        """The valid outcome of a manifest, given the names of its records; None if it has none. See `outcome`."""
+        generation = newest_generation(names)
+        return None if generation is None else self.outcome_of(key, generation)
+
+    def outcome_of(self, key: ManifestKey, generation: int) -> Commit | DeadLetter:
+        """The outcome of one generation; see `outcome`."""
+        uri = self._layout.outcome(key, generation)
+        return _outcome(self._store.read(uri), uri)
 
     def decide(self, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
-        """Record the outcome, unless there is one already. This is the commit point.
+        """Record the outcome, unless its generation has one already. This is the commit point.
 
         Returns:
             The outcome that is valid from now on: this one, or another driver's.
         """
-        if self._store.create(self._layout.outcome(outcome.key), _json(outcome)):
+        if self._store.create(self._layout.outcome(outcome.key, outcome.generation), _json(outcome)):
             return outcome
         return self.outcome(outcome.key)
 
-    def finish(self, key: ManifestKey) -> datetime:
+    def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
         """Record that everything is in its final place; returns the time of the record."""
         done = Done(manifest_id=key.id, run_id=self.run_id, done_at=self._clock.now())
-        self._store.create(self._layout.done(key), _json(done))
+        self._store.create(self._layout.done(key, generation), _json(done))
         return done.done_at
 
-    def is_done(self, key: ManifestKey) -> bool:
-        return self._store.stat(self._layout.done(key)) is not None
+    def is_done(self, key: ManifestKey, generation: int = 1) -> bool:
+        """Return whether everything that the outcome of a generation names was in its final place."""
+        return self._store.stat(self._layout.done(key, generation)) is not None
 
     def remember(self, commit: RecentCommit) -> None:
         """Replace the oldest summary in the ring of recent commits."""
@@ -300,7 +317,8 @@ class Ledger:
 
     def keep_verified(self, commit: Commit) -> None:
         """Keep the commit of a verified attempt, so that any driver can decide it without doing its work again."""
-        self._store.put(self._layout.verified_commit(commit.manifest_id, commit.attempt), _json(commit))
+        uri = self._layout.verified_commit(commit.manifest_id, commit.attempt, commit.generation)
+        self._store.put(uri, _json(commit))
 
     def _read(self, uri: str) -> bytes | None:
         try:
@@ -314,6 +332,20 @@ Record = TypeVar("Record", bound=Document)
 
 def _parsed(kind: type[Record], uri: str, data: bytes) -> Record:
     return read_record(kind.model_validate_json, data, uri, expected=f"a record of kind {kind.__name__}")
+
+
+def newest_generation(names: Iterable[str]) -> int | None:
+    """The generation of the valid outcome, given the names of a manifest's records; None if it has no outcome."""
+    return max(filter(None, map(outcome_generation, names)), default=None)
+
+
+def is_done(outcome: Commit | DeadLetter | None, names: Collection[str]) -> bool:
+    """Return whether the records of a manifest, by their names, say that everything is in its final place."""
+    return done_name(outcome.generation if outcome else 1) in names
+
+
+def _outcome(data: bytes, uri: str) -> Commit | DeadLetter:
+    return read_record(OUTCOME.validate_json, data, uri, expected="a commit or a dead letter")
 
 
 def _numbers(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:

@@ -1,6 +1,7 @@
 """Learns sizes: reads the ledger's ring of recent commits once, then adds each new commit."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
@@ -12,12 +13,12 @@ from compactor.telemetry.logs import log_event
 
 
 class SizingHistory:
-    """The latest commits, for sizing."""
+    """The latest commits, for sizing: those on record, unless others are given."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, recent: Sequence[RecentCommit] | None = None) -> None:
         self._ledger = ledger
         self._lock = Lock()
-        self._recent: list[RecentCommit] | None = None
+        self._recent = None if recent is None else list(recent)
 
     def ratio(self) -> float | None:
         """Parquet bytes per decoded input byte; None if too little was committed."""

@@ -30,6 +30,7 @@ EventName = Literal[
     "manifest.dead_lettered",
     "manifest.failed",
     "manifest.misdated",
+    "manifest.rebuilt",
     "manifest.redriven",
     "manifest.stuck",
     "manifests.unseen_by_stream",
@@ -45,6 +46,7 @@ EventName = Literal[
     "part.unreadable",
     "parts.sealed",
     "planning.waiting",
+    "rebuild.failed",
     "recovery.started",
     "redrive.healed",
     "redrive.refused",
@@ -265,6 +267,20 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "kind": "manifests, files or rejects",
             "counts": "redriven files or lines by reason",
         },
+    ),
+    "manifest.rebuilt": _info(
+        "the rows of a manifest whose files were lost or damaged were made again",
+        {
+            "manifest_id": _MANIFEST,
+            "why": "what was wrong with its files; empty if an earlier rebuild was not finished",
+            "generation": "generation of its commit; 2 after the first rebuild",
+            "rows": "number of rows",
+        },
+    ),
+    "rebuild.failed": _error(
+        "the rebuild of a manifest failed; its files are as they were, or a later call continues",
+        {"manifest_id": _MANIFEST, "error": _ERROR},
+        "run `compactor rebuild` again; if it fails again, fix what the error names",
     ),
     "redrive.healed": _info(
         "a redrive wrote the manifest of an interrupted redrive",

@@ -2,13 +2,17 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
-from compactor.engines.engine import Engine
+from compactor.core.records import Commit
+from compactor.engines.engine import Engine, EngineRules
+from compactor.engines.native_engine import BinWorkers
 from compactor.job.attempt_failures import AttemptFailures
 from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.batches import BatchRunner
@@ -22,7 +26,9 @@ from compactor.job.service import ManifestSource, Service
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
+from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
+from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
@@ -98,6 +104,46 @@ class App(EngineComponents):
         source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
         return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
 
+    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> Rebuilder:
+        """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
+
+        Args:
+            new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
+        """
+        engine, one_at_a_time = new_engine or self._engine_here, Lock()
+
+        def stager_for(commit: Commit) -> Stager:
+            limits = replace(
+                self.limits,
+                max_line_bytes=commit.max_line_bytes,
+                max_decompressed_bytes=commit.max_decompressed_bytes,
+            )
+            rules = replace(self.engine_rules, limits=limits, on_changed_file="skip")
+            # With the sizes of the commit itself, the rows are spread over as many files as before.
+            history = SizingHistory(self.ledger, [summarised(commit)])
+            with one_at_a_time:  # the first one starts threads or Spark
+                made = engine(rules)
+            return self._stager(made, replace(self._compaction_rules(), limits=limits), history)
+
+        return Rebuilder(
+            state=self.state,
+            stager_for=stager_for,
+            publisher=Publisher(self.state, self.on_crash_point),
+            verifier=self.verifier(),
+            threads=self.settings.stream.manifests_in_flight,
+            on_crash_point=self.on_crash_point,
+        )
+
+    def _engine_here(self, rules: EngineRules) -> Engine:
+        return self.native_engine(self._threads, rules) if self.engine_name == "native" else self.engine(rules)
+
+    @cached_property
+    def _threads(self) -> BinWorkers:
+        from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
+        from compactor.adapters.local.threads import usable_threads  # noqa: PLC0415
+
+        return ThreadBinWorkers(self.store, threads=usable_threads())
+
     def service_on(self, engine: Engine, source: ManifestSource) -> Service:
         """Make the job on a given engine and stream."""
         runner = self.batch_runner(engine)
@@ -116,13 +162,7 @@ class App(EngineComponents):
 
     def batch_runner(self, engine: Engine) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine."""
-        settings = self.settings
-        rules = CompactionRules(
-            retries=retry_rules(settings.stream),
-            metadata_columns=settings.schema.metadata_columns,
-            manifests_in_flight=settings.stream.manifests_in_flight,
-            limits=self.limits,
-        )
+        settings, rules = self.settings, self._compaction_rules()
         queue = WorkQueue(rules.manifests_in_flight)
         reviewer = AttemptReviewer(
             ledger=self.ledger,
@@ -147,23 +187,34 @@ class App(EngineComponents):
             on_result=self.on_result,
         )
 
-    def _compactor(
-        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
-    ) -> ManifestCompactor:
-        stager = Stager(
+    def _compaction_rules(self) -> CompactionRules:
+        settings = self.settings
+        return CompactionRules(
+            retries=retry_rules(self.settings.stream),
+            metadata_columns=settings.schema.metadata_columns,
+            manifests_in_flight=settings.stream.manifests_in_flight,
+            limits=self.limits,
+        )
+
+    def _stager(self, engine: Engine, rules: CompactionRules, history: SizingHistory) -> Stager:
+        return Stager(
             state=self.state,
             engine=engine,
             registry=self.job_registry,
-            history=self.history,
+            history=history,
             rules=rules,
             on_crash_point=self.on_crash_point,
         )
+
+    def _compactor(
+        self, engine: Engine, rules: CompactionRules, reviewer: AttemptReviewer, queue: WorkQueue
+    ) -> ManifestCompactor:
         failures = AttemptFailures(
             ledger=self.ledger, now=self.clock.now, is_engine_healthy=engine.is_healthy, in_flight=queue.in_flight
         )
         return ManifestCompactor(
             state=self.state,
-            stager=stager,
+            stager=self._stager(engine, rules, self.history),
             publisher=Publisher(self.state, self.on_crash_point),
             history=self.history,
             failures=failures,

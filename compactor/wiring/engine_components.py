@@ -42,8 +42,8 @@ class EngineComponents(OperatorComponents):
         )
         return open_session(settings.spark.master, properties, uses_s3=uses_s3)
 
-    def engine(self) -> Engine:
-        """Make the engine that the settings choose. Either runs on Spark's executors.
+    def engine(self, rules: EngineRules | None = None) -> Engine:
+        """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.
 
         Raises:
             SettingsError: The settings name the native engine, and it is not installed.
@@ -51,14 +51,14 @@ class EngineComponents(OperatorComponents):
         if self.engine_name == "native":
             from compactor.adapters.spark.bin_workers import SparkBinWorkers  # noqa: PLC0415
 
-            return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec))
+            return self.native_engine(SparkBinWorkers(session=self.spark, store_spec=self.store_spec), rules)
         from compactor.adapters.spark.engine import SparkEngine  # noqa: PLC0415
 
         return SparkEngine(
             session=self.spark,
             store=self.store,
             store_spec=self.store_spec,
-            rules=self.engine_rules,
+            rules=rules or self.engine_rules,
             discovery=self.settings.input.discovery,
         )
 
@@ -83,6 +83,6 @@ class EngineComponents(OperatorComponents):
             compression=settings.output.compression,
         )
 
-    def native_engine(self, workers: BinWorkers) -> NativeEngine:
-        """Make the native engine on given workers."""
-        return NativeEngine(workers=workers, rules=self.engine_rules, store=self.store)
+    def native_engine(self, workers: BinWorkers, rules: EngineRules | None = None) -> NativeEngine:
+        """Make the native engine on given workers, with the rules of the settings or with others."""
+        return NativeEngine(workers=workers, rules=rules or self.engine_rules, store=self.store)

@@ -11,6 +11,8 @@ from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.retention import Retention
 from compactor.manifests.file_search import FileSearch
 from compactor.ndjson.lines import Limits
+from compactor.ops.rebuild.damage import Damage
+from compactor.ops.rebuild.scan import RebuildScanner
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
 from compactor.ops.redrive.redrive_log import RedriveLog
@@ -19,6 +21,7 @@ from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.histories import Histories
 from compactor.ops.trace.tracer import Tracer
+from compactor.ops.verify.commit_files import CommitFiles
 from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
@@ -67,6 +70,11 @@ class OperatorComponents(Components):
     def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:
         """Make what verifies the output; with `deep` it compares values as well."""
         return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
+
+    def rebuild_scanner(self) -> RebuildScanner:
+        """Make what finds the manifests to rebuild."""
+        files = CommitFiles(state=self.state, registry=self.registry)
+        return RebuildScanner(state=self.state, damage=Damage(state=self.state, files=files))
 
     @cached_property
     def cleaner(self) -> Cleaner:

@@ -9,6 +9,7 @@ from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.measurements import MEASUREMENTS
 from tests.guards.names import LINKS, NAMES
 from tests.guards.one_pass import ONE_PASS
+from tests.guards.rebuilding import REBUILDING
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
 
@@ -30,4 +31,5 @@ GUARDS = (
     *REDRIVING,
     *NAMES,
     *LINKS,
+    *REBUILDING,
 )

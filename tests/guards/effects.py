@@ -63,19 +63,17 @@ VERIFICATION = (
     Guard(
         "done is put on record after all is in its final place, not before",
         "job/publication.py",
-        "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
-        "        if isinstance(outcome, Commit):\n"
+        "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         "            self.state.ledger.finish(outcome.key)\n"
-        "            self._publish(outcome)\n",
+        "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         (_COMPACTION + "::test_death_at_each_step",),
     ),
     Guard(
         "a death between publication and done loses nothing, with real processes",
         "job/publication.py",
-        "        if isinstance(outcome, Commit):\n            self._publish(outcome)\n",
-        "        if isinstance(outcome, Commit):\n"
+        "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         "            self.state.ledger.finish(outcome.key)\n"
-        "            self._publish(outcome)\n",
+        "            if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:\n",
         (_CRASHES,),
     ),
 )
@@ -126,7 +124,7 @@ ONCE = (
     Guard(
         "a driver that finds staging gone looks for done",
         "job/publication.py",
-        "            if self.state.ledger.is_done(commit.key):\n",
+        "            if self.state.ledger.is_done(commit.key, commit.generation):\n",
         "            if False:\n",
         ("tests/unit/job/test_publication.py",),
     ),

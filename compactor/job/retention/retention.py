@@ -54,8 +54,9 @@ class Retention:
         outcome = self._outcome(accepted.key)
         if isinstance(outcome, str):
             return outcome
-        is_done = self.state.ledger.is_done(accepted.key)
-        return "its commit is not done" if isinstance(outcome, Commit) and not is_done else ""
+        if isinstance(outcome, Commit) and not self.state.ledger.is_done(accepted.key, outcome.generation):
+            return "its commit is not done"
+        return ""
 
     def why_keep_checkpoint(self, name: str) -> str:
         """Return why a run's checkpoint has to stay, given the name of its folder."""
@@ -81,5 +82,5 @@ class Retention:
         """Return the commit of a manifest whose output is all in its final place, or why there is none."""
         outcome = self._outcome(key)
         if isinstance(outcome, Commit):
-            return outcome if self.state.ledger.is_done(key) else "its commit is not done"
+            return outcome if self.state.ledger.is_done(key, outcome.generation) else "its commit is not done"
         return outcome if isinstance(outcome, str) else "its manifest is not committed"

@@ -91,7 +91,7 @@ def _source(state: State, scope: Scope, date: str | None, manifest_id: str) -> S
     things = left_of(scope, found, taken_from(manifest_id, entries)).total()
     if not things and all(each.fate != "unwritten" for each in entries):
         return nothing_because(scope, found)
-    if not state.ledger.is_done(found.key):
+    if not state.ledger.is_done(found.key, found.generation):
         return "it is decided but not done; expected the job to finish it first"
     return Source(found.key, root, things)
 

@@ -10,6 +10,7 @@ from compactor.core.attempts import Attempts, RetryRules, due_at
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
+from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog, RedriveLogEntry
 
@@ -51,13 +52,14 @@ class Histories:
         key, layout = accepted.key, self.state.layout
         kept = (layout.archived_manifest(key), layout.failed_manifest(manifest_id))
         names = self.state.ledger.record_names(key)
+        outcome = self.state.ledger.recorded_outcome(key, names)
         return History(
             manifest_id,
             self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
             self.state.ledger.attempts(key, names),
-            self.state.ledger.outcome(key) if "outcome.json" in names else None,
-            "done.json" in names,
+            outcome,
+            is_done(outcome, names),
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
         )

@@ -82,7 +82,8 @@ class Tracer:
             trace.searched = f"{by}; expected a commit that names it"
             return trace
         add_history(trace, history, self.histories.rules)
-        trace.next_moves = moves_of_manifest(history)
+        lost = [f"compactor rebuild {manifest_id}"] if history.is_done and not trace.exists else []
+        trace.next_moves = lost + moves_of_manifest(history)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
             trace.files = [file for file in commit.files if (file.records if of_rows else file.rejected_lines)]

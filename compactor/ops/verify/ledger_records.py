@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
-from compactor.core.layout import base_name, redrive_number
+from compactor.core.layout import base_name, done_generation, done_name, redrive_number
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import (
@@ -22,6 +22,7 @@ from compactor.core.records import (
     Done,
     Redrive,
 )
+from compactor.ledger.ledger import is_done, newest_generation
 from compactor.ledger.state import State
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from, was_redriven
 from compactor.ops.verify.report import Discrepancy
@@ -59,7 +60,7 @@ def verify_records(state: State, key: ManifestKey) -> RecordFindings:
 
 def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordFindings:
     manifest_id = key.id
-    found = RecordFindings(is_done="done.json" in names)
+    found = RecordFindings(is_done=is_done(None, names))
     faults = found.discrepancies
     accepted = _record(state, manifest_id, state.layout.accepted(manifest_id), Accepted, faults)
     folder = state.layout.ledger_records(key)
@@ -67,25 +68,42 @@ def _verified(state: State, key: ManifestKey, names: Collection[str]) -> RecordF
         kind = _kind(name)
         if kind is not None:
             _record(state, manifest_id, folder + name, kind, faults)
-    uri = state.layout.outcome(key)
+    generation = max(newest_generation(names) or 1, *(done_generation(name) or 1 for name in names))
+    uri = state.layout.outcome(key, generation)
     if base_name(uri) in names:
-        found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome(key), faults)
+        found.outcome = _read(manifest_id, uri, lambda: state.ledger.outcome_of(key, generation), faults)
+        found.is_done = done_name(generation) in names
+        faults += _superseded_faults(state, key, generation, names)
     elif found.is_done:
         faults.append(Discrepancy(manifest_id, uri, "the outcome of a manifest that is done", "no such record"))
     if found.outcome is not None:
         faults += _outcome_faults(state, key, found.outcome, accepted, names)
         found.redriven = _redriven(state, found.outcome)
-    if not found.is_done and not _is_open(state, key, accepted):
-        missing = state.layout.done(key) if found.outcome else uri
+    if not found.is_done and not _is_open(state, key, accepted, generation):
+        missing = state.layout.done(key, generation) if found.outcome else uri
         expected = "a record, or a manifest that is open or waiting"
         faults.append(Discrepancy(manifest_id, missing, expected, "neither"))
     return found
 
 
+def _superseded_faults(
+    state: State, key: ManifestKey, generation: int, names: Collection[str]
+) -> Iterator[Discrepancy]:
+    """What is wrong with the outcomes that a rebuild superseded: they stay on record."""
+    faults: list[Discrepancy] = []
+    for earlier in range(1, generation):
+        uri = state.layout.outcome(key, earlier)
+        if base_name(uri) not in names:
+            faults.append(Discrepancy(key.id, uri, "the outcome that a rebuild superseded", "no such record"))
+        else:
+            _read(key.id, uri, partial(state.ledger.outcome_of, key, earlier), faults)
+    yield from faults
+
+
 def _outcome_faults(
     state: State, key: ManifestKey, outcome: Commit | DeadLetter, accepted: Accepted | None, names: Collection[str]
 ) -> Iterator[Discrepancy]:
-    uri = state.layout.outcome(key)
+    uri = state.layout.outcome(key, outcome.generation)
     if outcome.key != key:
         found = f"that of manifest {outcome.manifest_id} of {outcome.date}"
         yield Discrepancy(key.id, uri, f"the outcome of manifest {key.id} of {key.date}", found)
@@ -115,8 +133,10 @@ def _redriven(state: State, outcome: Commit | DeadLetter) -> frozenset[str]:
     return frozenset(file.uri for each in taken if each.kind == "files" for file in each.manifest.files)
 
 
-def _is_open(state: State, key: ManifestKey, accepted: Accepted | None) -> bool:
+def _is_open(state: State, key: ManifestKey, accepted: Accepted | None, generation: int = 1) -> bool:
     """Whether a job will finish the manifest."""
+    if generation > 1:
+        return state.store.stat(state.layout.open_marker(key.id, generation)) is not None
     if state.store.stat(state.layout.archived_manifest(key)) is not None:
         return False  # only a manifest that is done is archived
     waiting = accepted.source_uri if accepted else state.layout.manifest(key.id)
@@ -174,7 +194,7 @@ def _kind(name: str) -> type[Document] | None:
         return AttemptsFolded
     if redrive_number(name) is not None:
         return Redrive
-    return Done if name == "done.json" else None
+    return Done if done_generation(name) is not None else None
 
 
 def _read(manifest_id: str, uri: str, read: Callable[[], T], faults: list[Discrepancy]) -> T | None:

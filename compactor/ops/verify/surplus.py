@@ -71,6 +71,8 @@ def _surplus_of(state: State, group: tuple[Owner, list[ObjectInfo]]) -> list[Dis
         return []  # the record itself is a discrepancy
     files = (*outcome.outputs, *outcome.rejects) if isinstance(outcome, Commit) else ()
     named = {canonical(file.final) for file in files}
+    if isinstance(outcome, Commit) and outcome.rebuild and not state.ledger.is_done(outcome.key, outcome.generation):
+        named |= set(map(canonical, outcome.rebuild.removes))  # they go before the rebuilt files come
     manifest_id = owner.id if owner and outcome else ""
     return [
         Discrepancy(manifest_id, info.uri, "no such file: no commit names it", f"{info.size_bytes} bytes")

@@ -80,6 +80,8 @@ WRONG_USAGE = [
     ["plan", "/raw", "--since", "yesterday"],
     ["trace"],
     ["trace", "/raw/x", "--days", "0"],
+    ["rebuild", "--force"],
+    ["rebuild", "m1", "--date", "2025-12-21"],
     ["redrive"],
     ["redrive", "everything"],
     ["redrive", "manifests", "--reason", "missing"],

@@ -138,6 +138,22 @@ def quarantined_twice(workspace: Workspace) -> str:
     return str(letter)
 
 
+def rebuilds(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    """Files that are lost come back with a surplus one beside them; then the engine fails, and the input is gone."""
+    made = App.rebuilder
+    manifest_id = workspace.plan()
+    workspace.compact()
+    found = [workspace.json("rebuild")[0]]
+    folder = next((workspace.root / "o").rglob("*.parquet")).parent
+    (folder / f"{manifest_id}-00009.snappy.parquet").write_bytes(b"")
+    for engine in (PlainEngine(workspace.app.store), FailingEngine(workspace.app.store, ValueError("too much"))):
+        monkeypatch.setattr(App, "rebuilder", lambda app, engine=engine: made(app, lambda _: engine))
+        (folder / f"{manifest_id}-00000.snappy.parquet").unlink()
+        found += [workspace.json("rebuild", "--dry-run")[0], workspace.json("rebuild")[0]]
+    Path(workspace.raw(f"{DAY}-good.ndjson")).unlink()
+    return [*found, workspace.json("rebuild")[0]]
+
+
 def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     manifest_id = quarantined(workspace)
     (workspace.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
@@ -291,6 +307,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "status": statuses,
     "verify": verifications,
     "trace": traces,
+    "rebuild": rebuilds,
     "redrive": redrives,
     "schema": schemas,
     "clean": cleanings,

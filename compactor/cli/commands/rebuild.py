@@ -1,0 +1,106 @@
+"""`compactor rebuild`: makes the rows of lost or damaged files again."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import click
+from rich.console import Console
+
+from compactor.cli.commands.plan import date_option
+from compactor.cli.commands.run import check_java
+from compactor.cli.commands.verify import manifest_id_type
+from compactor.cli.failures import ExitCode, say, say_next
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_json, shallow
+from compactor.core.errors import TryAgainError
+from compactor.core.formatting import count
+from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
+from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
+from compactor.telemetry.logs import run_in_log
+from compactor.wiring.app import App
+
+SHOWN = 20
+
+
+@click.command("rebuild")
+@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=manifest_id_type)
+@date_option
+@click.option("--force", is_flag=True, help="Rebuild the named manifests also if their files add up.")
+@click.option("--dry-run", is_flag=True, help="Show what would be rebuilt; write nothing.")
+@json_option
+@body
+def rebuild(
+    invocation: Invocation,
+    *,
+    manifest_ids: tuple[str, ...],
+    day: str | None,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Make the rows of lost or damaged files again, from the same input.
+
+    Checks the files of these manifests, of one date, or of all committed manifests: output and rejects that are gone or
+    do not add up, and staged files that were deleted before they were published. The rows come from the very versions
+    of the input that were compacted; without them, a manifest is refused. No row is ever there twice, also beside a
+    running job. Quarantined files stay as they are.
+
+    Exit codes: 1 if a rebuild failed; 3 if something was refused, or does not add up afterwards.
+    """
+    if manifest_ids and day is not None:
+        raise click.UsageError("give manifest ids or --date, not both")
+    if force and not manifest_ids:
+        raise click.UsageError("--force needs the ids of manifests")
+    app = App(invocation.settings())
+    # It shows nothing unless stderr is a terminal.
+    with Console(stderr=True).status("checking files"):
+        scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, day, force))
+    report = _rebuilt(app, scan, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, **shallow(report)})
+    else:
+        _show(report, dry_run=dry_run)
+    if report.failed:
+        return ExitCode.FAILED
+    return ExitCode.NEEDS_OPERATOR if report.refused or report.discrepancies else ExitCode.DONE
+
+
+def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
+    with ExitStack() as stack:
+        if scan.damaged and not dry_run and app.engine_name != "native":
+            from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+            check_java()
+            say("starting Spark ...")
+            stack.callback(close_session)
+        stack.enter_context(run_in_log(app.run_id))
+        stack.enter_context(Console(stderr=True).status("rebuilding"))
+        return app.rebuilder().rebuild(scan, dry_run=dry_run)
+
+
+def _show(report: RebuildReport, *, dry_run: bool) -> None:
+    rows = sum(each.rows for each in report.rebuilt)
+    would = "Would rebuild" if dry_run else "Rebuilt"
+    intact = f"; {report.intact:,} intact" if report.intact else ""
+    click.echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}")
+    _list([(each.manifest_id, each.why) for each in report.rebuilt])
+    for what, those in (("Refused", report.refused), ("Failed", report.failed)):
+        if those:
+            click.echo(f"{what}: {len(those):,}")
+            _list(_lines(those))
+    if report.discrepancies:
+        click.echo(f"Discrepancies: {len(report.discrepancies):,}")
+        _list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
+    if report.failed:
+        say_next(TryAgainError.next_move)
+
+
+def _lines(those: Sequence[NotRebuilt]) -> list[tuple[str, str]]:
+    return [(each.manifest_id, each.why) for each in those]
+
+
+def _list(entries: Sequence[tuple[str, str]]) -> None:
+    for name, text in entries[:SHOWN]:
+        click.echo(f"  {name}\n    {text}")
+    if len(entries) > SHOWN:
+        click.echo(f"  and {len(entries) - SHOWN:,} more; --json shows all")

@@ -1,0 +1,182 @@
+"""Rebuilds manifests: stages their rows again, decides the commit that supersedes the damaged one, and publishes it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
+from compactor.core.manifest import ManifestFile
+from compactor.core.map_ordered import map_ordered
+from compactor.core.records import Accepted, Attempt, AttemptFailure, Commit, DeadLetter, FileReport, FileStatus
+from compactor.job.publication import Publisher
+from compactor.job.staging import Stager
+from compactor.ledger.state import State
+from compactor.ops.rebuild.damage import compacted
+from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
+from compactor.ops.rebuild.same_rows import holds_other_rows
+from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.ops.rebuild.successor import successor
+from compactor.ops.verify.verifier import Verifier
+from compactor.telemetry.error_text import described
+from compactor.telemetry.logs import log_event
+
+_NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilder:
+    """Makes the rows of damaged manifests again. Safe beside jobs and other rebuilds.
+
+    Attributes:
+        stager_for: Makes what stages the rows of a commit again, by the limits that it was made with.
+        publisher: Carries a decided commit to done.
+        verifier: Verifies what was rebuilt.
+        threads: How many manifests are rebuilt at once.
+        on_crash_point: Called at each crash point.
+    """
+
+    state: State
+    stager_for: Callable[[Commit], Stager]
+    publisher: Publisher
+    verifier: Verifier
+    threads: int
+    on_crash_point: OnCrashPoint = ignore_crash_point
+
+    def rebuild(self, scan: RebuildScan, *, dry_run: bool = False) -> RebuildReport:
+        """Rebuild what a scan found. A failure of one manifest does not stop the others.
+
+        Raises:
+            OperatorError: A person must act.
+            EngineLost: The engine is gone.
+        """
+        report = RebuildReport(intact=len(scan.intact), refused=list(scan.refused))
+        if dry_run:
+            report.rebuilt = [
+                _summary(each.commit, each, each.commit.generation + bool(each.why)) for each in scan.damaged
+            ]
+            return report
+        self._tidy(scan)
+        for found in map_ordered(self._tried, scan.damaged, threads=self.threads):
+            report.add(found)
+        return report
+
+    def _tidy(self, scan: RebuildScan) -> None:
+        """Clean up after rebuilds that died when all was done, or before they decided."""
+        open_ids = set(self.state.ledger.open_ids())
+        for commit in scan.intact:
+            if commit.manifest_id in open_ids and (accepted := self.state.ledger.accepted(commit.manifest_id)):
+                self.publisher.clean_up(accepted, commit)
+                undecided = self.state.layout.open_marker(commit.manifest_id, commit.generation + 1)
+                self.state.store.delete([undecided])
+
+    def _tried(self, damaged: Damaged) -> RebuildReport:
+        """Rebuild one manifest; an error that is its own becomes a line of the report."""
+        manifest_id = damaged.commit.manifest_id
+        try:
+            report = RebuildReport(rebuilt=[self._rebuilt(damaged)])
+            report.discrepancies += self.verifier.verify_manifest(damaged.commit.key).discrepancies
+        except (OperatorError, EngineLost):
+            raise
+        except InputError as exc:
+            return RebuildReport(refused=[NotRebuilt(manifest_id, str(exc))])
+        except Exception as exc:  # noqa: BLE001 - no error of one manifest may stop the others
+            log_event("rebuild.failed", manifest_id=manifest_id, error=exc)
+            return RebuildReport(failed=[NotRebuilt(manifest_id, described(exc))])
+        return report
+
+    def _rebuilt(self, damaged: Damaged) -> Rebuilt:
+        commit = self._decided(damaged) if damaged.why else damaged.commit
+        self.publisher.roll_forward(damaged.accepted, commit)
+        generation, rows = commit.generation, sum(file.records for file in damaged.commit.files)
+        log_event("manifest.rebuilt", manifest_id=commit.manifest_id, why=damaged.why, generation=generation, rows=rows)
+        return _summary(commit if isinstance(commit, Commit) else damaged.commit, damaged, generation)
+
+    def _decided(self, damaged: Damaged) -> Commit | DeadLetter:
+        """Stage the rows again and decide; return the valid outcome, which another rebuild may have decided first."""
+        commit, accepted, ledger = damaged.commit, damaged.accepted, self.state.ledger
+        generation = commit.generation + 1
+        stager = self.stager_for(commit)
+        attempt = ledger.begin(commit.key, after=commit.attempt, alone=False, generation=generation)
+        self.on_crash_point(CrashPoint.ATTEMPTED, commit.manifest_id)
+        try:
+            made = self._staged(stager, damaged, attempt)
+            ledger.open(commit.key, generation)
+        except Exception as exc:
+            stager.discard(accepted, attempt)
+            newest = ledger.outcome(commit.key)
+            if newest.generation > commit.generation:  # another rebuild was faster, and deleted the staging of this one
+                return newest
+            self._record_failure(attempt, commit, exc)
+            raise
+        self.on_crash_point(CrashPoint.OPENED, commit.manifest_id)
+        # If this fails, the commit may have taken effect: its staged files stay.
+        winner = ledger.decide(made)
+        self.on_crash_point(CrashPoint.DECIDED, commit.manifest_id)
+        if winner != made:
+            stager.discard(accepted, attempt)
+        return winner
+
+    def _staged(self, stager: Stager, damaged: Damaged, attempt: Attempt) -> Commit:
+        """The commit to decide.
+
+        Raises:
+            InputError: The lines are not read as they were.
+        """
+        commit = damaged.commit
+        # The rows keep the time at which they were first processed.
+        first = attempt.model_copy(update={"started_at": commit.started_at})
+        staged, _ = stager.stage(_of_compacted(damaged.accepted, commit), first)
+        for old, new in zip(compacted(commit), staged.files, strict=True):
+            _check_same(old, new)
+        compare = partial(holds_other_rows, self.state.store)
+        return successor(self.state.layout, commit, staged, damaged.why, compare)
+
+    def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
+        failure = AttemptFailure(
+            manifest_id=attempt.manifest_id,
+            number=attempt.number,
+            passing=True,
+            error=described(error),
+            failed_at=self.state.clock.now(),
+        )
+        with suppress(CompactorError):
+            self.state.ledger.fail(commit.key, failure)
+
+
+def _of_compacted(accepted: Accepted, commit: Commit) -> Accepted:
+    """A manifest with only the files that were compacted, each in the version that was."""
+    if accepted.manifest is None:
+        return accepted
+    times = {file.uri: file.event_time for file in accepted.manifest.files}
+    files = tuple(
+        ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
+        for file in compacted(commit)
+    )
+    return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})
+
+
+def _check_same(old: FileReport, new: FileReport) -> None:
+    """Raise an `InputError` if a file has other lines, rows or rejects than it had: lines may have been redriven."""
+    if new.status is not FileStatus.COMPACTED:
+        raise InputError(f"{old.uri}: {new.status}: {new.detail}")
+    before, now = (report.model_dump(exclude=_NOT_COMPARED) for report in (old, new))
+    different = [f"{name} {now[name]!r} instead of {value!r}" for name, value in before.items() if now[name] != value]
+    if different:
+        raise InputError(
+            f"{old.uri}: it is read otherwise than by the first commit, with {', '.join(different)}; expected the "
+            "engine and the limits that the manifest was compacted with"
+        )
+
+
+def _summary(commit: Commit, damaged: Damaged, generation: int) -> Rebuilt:
+    return Rebuilt(
+        manifest_id=commit.manifest_id,
+        why=damaged.why or "an earlier rebuild was not finished",
+        generation=generation,
+        input_files=len(compacted(commit)),
+        output_files=len(commit.outputs),
+        rows=sum(file.records for file in commit.files),
+        rejected_lines=sum(file.rejected_lines for file in commit.files),
+    )

@@ -1,0 +1,114 @@
+"""Finds the manifests to rebuild, before anything is written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compactor.core.errors import StuckError
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.records import Accepted, Commit
+from compactor.ledger.state import State
+from compactor.ops.rebuild.damage import Damage, input_fault
+from compactor.ops.rebuild.rebuild_report import NotRebuilt
+
+FORCED = "asked for, although the files add up"
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildScope:
+    """What to rebuild: these manifests, those of a date, or all."""
+
+    manifest_ids: tuple[str, ...] = ()
+    date: str | None = None
+    force: bool = False  # also manifests whose files add up
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A manifest to rebuild."""
+
+    accepted: Accepted
+    commit: Commit  # the valid one
+    why: str  # what is wrong with its files; empty for a rebuild that is decided and not published
+
+
+@dataclass(slots=True)
+class RebuildScan:
+    """The manifests to rebuild, and those that cannot be rebuilt."""
+
+    damaged: list[Damaged] = field(default_factory=list)
+    refused: list[NotRebuilt] = field(default_factory=list)
+    intact: list[Commit] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuildScanner:
+    """Finds manifests to rebuild. Writes nothing."""
+
+    state: State
+    damage: Damage
+
+    def scan(self, scope: RebuildScope) -> RebuildScan:
+        """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
+        scan = RebuildScan()
+        for found in map_ordered(lambda named: self._checked(*named, scope), self._named(scope)):
+            if isinstance(found, NotRebuilt):
+                scan.refused.append(found)
+            elif isinstance(found, Commit):
+                scan.intact.append(found)
+            elif found is not None:
+                self._add(scan, found)
+        return scan
+
+    def _add(self, scan: RebuildScan, found: Damaged) -> None:
+        fault = input_fault(self.state.store, found.commit) if found.why else ""
+        if fault:
+            why = f"{found.why}. The rows cannot be made again: {fault}"
+            scan.refused.append(NotRebuilt(found.commit.manifest_id, why))
+        else:
+            scan.damaged.append(found)
+
+    def _named(self, scope: RebuildScope) -> Iterator[tuple[str, ManifestKey | None]]:
+        """The manifests that a scope covers, each with its key, if it is known."""
+        if scope.manifest_ids:
+            return ((manifest_id, None) for manifest_id in dict.fromkeys(scope.manifest_ids))
+        return ((key.id, key) for key in self.state.ledger.manifests(scope.date))
+
+    def _checked(
+        self, manifest_id: str, key: ManifestKey | None, scope: RebuildScope
+    ) -> Damaged | NotRebuilt | Commit | None:
+        """What is found about a manifest: the commit of one that is intact, None for one that is no concern."""
+        try:
+            accepted = self.state.ledger.accepted(manifest_id)
+            if key is None and accepted is None:
+                place = self.state.layout.state
+                return NotRebuilt(manifest_id, f"{place} has no record of it; expected the id of a manifest")
+            found = self._found(key or (accepted.key if accepted else ManifestKey("", manifest_id)), scope)
+        except StuckError as exc:
+            return NotRebuilt(manifest_id, str(exc))
+        if isinstance(found, str):
+            return NotRebuilt(manifest_id, found) if scope.manifest_ids else None
+        commit, why = found
+        if why is None:
+            return commit
+        if accepted is None or accepted.manifest is None:
+            return NotRebuilt(manifest_id, f"{why}. The record of its acceptance is gone; expected it to be kept")
+        return Damaged(accepted, commit, why)
+
+    def _found(self, key: ManifestKey, scope: RebuildScope) -> tuple[Commit, str | None] | str:
+        """The commit of a manifest with what is wrong with its files, None if nothing is; or why it has no commit."""
+        found = self.state.ledger.state(key)
+        commit = found.outcome
+        if commit is None:
+            return "it has no outcome yet; expected a commit"
+        if not isinstance(commit, Commit):
+            return f"it is a dead letter ({commit.reason}) and has no rows; expected `compactor redrive manifests`"
+        if not found.is_done:
+            why = self.damage.of_staged(commit)
+            if not why and commit.rebuild is None:
+                return "it is committed and not published yet; expected the job to finish it first"
+            return commit, why
+        why = self.damage.of_published(commit)
+        if not why and scope.force:
+            why = FORCED
+        return commit, why or None

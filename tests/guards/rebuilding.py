@@ -1,0 +1,119 @@
+"""Rebuilds lose no row and double none, whatever is late, and make the rows that there were."""
+
+from tests.guards.guard import Guard
+
+_REBUILD = "tests/unit/ops/rebuild/test_rebuild.py"
+_REFUSED = "tests/unit/ops/rebuild/test_rebuild_refused.py"
+_READERS = "tests/unit/ops/rebuild/test_rebuilt_readers.py"
+
+REBUILDING = (
+    Guard(
+        "what could double rows is deleted before the files of a rebuild are published",
+        "job/publication.py",
+        "        self.state.store.delete(rebuild.removes)\n",
+        "",
+        (_REBUILD + "::test_rows_come_back",),
+    ),
+    Guard(
+        "what is left of lost staging is deleted before a rebuild is published",
+        "job/publication.py",
+        "        self._delete_staging(commit.manifest_id, upto=commit.generation - 1)\n",
+        "",
+        (_REBUILD + "::test_late_copies_of_lost_staging",),
+    ),
+    Guard(
+        "clean-up leaves the staging of a rebuild",
+        "job/publication.py",
+        "if layout.staged_generation(uri) <= upto])",
+        "if upto])",
+        (_REBUILD + "::test_job_that_cleans_up_late",),
+    ),
+    Guard(
+        "clean-up leaves a rebuild in the index of open manifests",
+        "ledger/ledger.py",
+        "for each in range(generation)])",
+        "for each in range(generation + 1)])",
+        (_READERS + "::test_a_rebuild_stays_open",),
+    ),
+    Guard(
+        "a driver that finds the staging of an older commit gone looks for a rebuild",
+        "job/publication.py",
+        "            if self._superseding(commit) is not None:\n",
+        "            if False:\n",
+        (_REBUILD + "::test_staging_lost_beside_a_job",),
+    ),
+    Guard(
+        "a file of an earlier generation is not taken for a published one",
+        "job/publication.py",
+        " or commit.rebuild is not None:\n",
+        ":\n",
+        (_REBUILD + "::test_lost_staging_of_a_rebuild",),
+    ),
+    Guard(
+        "the name of a file that holds other rows is given up",
+        "ops/rebuild/successor.py",
+        "_at(place(fresh()) if name in others else name, file)",
+        "_at(name, file)",
+        (_REBUILD + "::test_rows_come_back",),
+    ),
+    Guard(
+        "a single file that holds other rows is replaced first",
+        "ops/rebuild/successor.py",
+        "        names = sorted(names, key=lambda name: name != others[0])\n",
+        "",
+        (_REBUILD + "::test_rows_come_back",),
+    ),
+    Guard(
+        "names that were given up are never used again",
+        "ops/rebuild/successor.py",
+        "count(max(map(part_number, (*finals, *removed)), default=0) + 1)",
+        "count(max(map(part_number, finals), default=0) + 1)",
+        (_REBUILD + "::test_numbers_are_given_up_for_good",),
+    ),
+    Guard(
+        "quarantined files are not compacted by a rebuild",
+        "ops/rebuild/damage.py",
+        "[file for file in commit.files if file.status is FileStatus.COMPACTED]",
+        "list(commit.files)",
+        (_REFUSED + "::test_redriven_files_stay_out",),
+    ),
+    Guard(
+        "other rows than there were are refused",
+        "ops/rebuild/rebuilder.py",
+        "            _check_same(old, new)\n",
+        "            pass\n",
+        (_REFUSED + "::test_lines_read_otherwise",),
+    ),
+    Guard(
+        "another version of the input is refused",
+        "ops/rebuild/damage.py",
+        'if info.etag != file.etag else ""',
+        'if False else ""',
+        (_REFUSED + "::test_input_changed",),
+    ),
+    Guard(
+        "the staging of a rebuild that may be decided stays",
+        "ops/rebuild/rebuilder.py",
+        "        winner = ledger.decide(made)\n",
+        "        try:\n"
+        "            winner = ledger.decide(made)\n"
+        "        except Exception:\n"
+        "            stager.discard(accepted, attempt)\n"
+        "            raise\n",
+        (_REFUSED + "::test_decision_without_an_answer",),
+    ),
+    Guard(
+        "rebuilt rows keep the time at which they were processed",
+        "ops/rebuild/rebuilder.py",
+        'attempt.model_copy(update={"started_at": commit.started_at})',
+        "attempt",
+        (_REBUILD + "::test_rows_come_back",),
+    ),
+    Guard(
+        "a rebuild is not counted as a commit",
+        "job/compaction.py",
+        "        if outcome.generation > 1:",
+        "        if False:",
+        (_REBUILD + "::test_death_at_each_change",),
+    ),
+)
