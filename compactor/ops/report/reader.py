@@ -27,7 +27,7 @@ SAMPLES = 3  # of each reason, from as many manifests if possible
 class ReportReader:
     """Reads the figures of a period. Writes nothing.
 
-    Costs one listing of the ledger, the dead letters and the schema versions; three reads for each manifest of the
+    Costs one listing of the ledger, the dead letters and the schema versions; four reads for each manifest of the
     period; and at most some hundred more for what is shown line by line. Memory grows only by the ids of the manifests
     of the few dates that are listed ahead.
     """
