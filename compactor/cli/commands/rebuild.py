@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 import click
-from rich.console import Console
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.run import check_java
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import TryAgainError
 from compactor.core.formatting import count
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
@@ -53,7 +54,7 @@ def rebuild(
         raise click.UsageError("--force needs the ids of manifests")
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
-    with Console(stderr=True).status("checking files"):
+    with SafeConsole(stderr=True).status("checking files"):
         scan = app.rebuild_scanner().scan(RebuildScope(manifest_ids, day, force))
     report = _rebuilt(app, scan, dry_run=dry_run)
     if as_json:
@@ -74,7 +75,7 @@ def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
             say("starting Spark ...")
             stack.callback(close_session)
         stack.enter_context(run_in_log(app.run_id))
-        stack.enter_context(Console(stderr=True).status("rebuilding"))
+        stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
         return app.rebuilder().rebuild(scan, dry_run=dry_run)
 
 
@@ -82,14 +83,14 @@ def _show(report: RebuildReport, *, dry_run: bool) -> None:
     rows = sum(each.rows for each in report.rebuilt)
     would = "Would rebuild" if dry_run else "Rebuilt"
     intact = f"; {report.intact:,} intact" if report.intact else ""
-    click.echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}")
+    echo(f"{would} {count(len(report.rebuilt), 'manifest')} with {count(rows, 'row')}{intact}")
     _list([(each.manifest_id, each.why) for each in report.rebuilt])
     for what, those in (("Refused", report.refused), ("Failed", report.failed)):
         if those:
-            click.echo(f"{what}: {len(those):,}")
+            echo(f"{what}: {len(those):,}")
             _list(_lines(those))
     if report.discrepancies:
-        click.echo(f"Discrepancies: {len(report.discrepancies):,}")
+        echo(f"Discrepancies: {len(report.discrepancies):,}")
         _list([(each.where, f"expected {each.expected}, found {each.found}") for each in report.discrepancies])
     if report.failed:
         say_next(TryAgainError.next_move)
@@ -101,6 +102,6 @@ def _lines(those: Sequence[NotRebuilt]) -> list[tuple[str, str]]:
 
 def _list(entries: Sequence[tuple[str, str]]) -> None:
     for name, text in entries[:SHOWN]:
-        click.echo(f"  {name}\n    {text}")
+        echo(f"  {name}", f"    {text}")
     if len(entries) > SHOWN:
-        click.echo(f"  and {len(entries) - SHOWN:,} more; --json shows all")
+        echo(f"  and {len(entries) - SHOWN:,} more; --json shows all")
