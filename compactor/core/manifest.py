@@ -34,7 +34,6 @@ REASONS = {
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "the file source does not see names that begin with _ or .",
     "nested": "the object is in a folder below the watched prefix",
-    "too_many_keys": "its files together hold more different keys than any table has columns",
     "retries_exhausted": "every attempt failed",
 }
 """Why a manifest can become a dead letter: each reason with its meaning."""

@@ -52,7 +52,6 @@ class FileStatus(StrEnum):
     CHANGED = "changed"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
-    TOO_MANY_KEYS = "too_many_keys"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})

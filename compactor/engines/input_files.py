@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +12,11 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.spark_names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, scratch_errors
+from compactor.ndjson.folding import Fold
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rejects import RejectsWriter
+from compactor.schema.schema import KeyLimits
 
 _WRITE_BUFFER_BYTES = 1024 * 1024
 
@@ -29,6 +31,9 @@ class InspectTask:
         refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
             always gets a repaired copy.
         task_number: Distinguishes the tasks of an attempt.
+        known_keys: The keys that have a column.
+        key_limits: Which other keys to collect.
+        folded_name: If not empty, a file with keys without a column gets a repaired copy that has them under this key.
     """
 
     manifest_id: str
@@ -39,6 +44,9 @@ class InspectTask:
     refused: Mapping[int, frozenset[bytes]]
     task_number: int
     discovery: Discovery = "full"
+    known_keys: frozenset[str] = frozenset()
+    key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
+    folded_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +55,15 @@ class InspectedFile:
 
     Attributes:
         index: Its position in the manifest.
-        keys: Top-level keys of its records, in first-seen order.
+        keys: Keys without a column that no earlier file of the task has, in first-seen order.
+        has_further_keys: Some keys without a column were not collected.
         readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records.
     """
 
     index: int
     report: FileReport
     keys: tuple[str, ...]
+    has_further_keys: bool
     readable_uri: str | None
 
 
@@ -89,7 +99,7 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)
             files = tuple(
-                InspectedFile(file.index, file.report, *(file.found or ((), None)))
+                InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
                 for file in walk.files(task.files, rejects, inspector.read)
             )
         if not rejects.rows:
@@ -106,17 +116,22 @@ class _Inspector:
     store: ObjectStore
     task: InspectTask
     walk: FileWalk
+    collected: dict[str, None] = field(default_factory=dict)
 
     def read(
         self, file: OpenedFile, on_reject: Callable[[Reject], None]
-    ) -> tuple[Inspected, tuple[tuple[str, ...], str | None]]:
+    ) -> tuple[Inspected, tuple[tuple[str, ...], bool, str | None]]:
         """Inspect every line; upload a copy if Spark needs one. Returns counts, keys and the `readable_uri`."""
         copy = self.walk.scratch / f"{file.index:06d}.ndjson"
         try:
             inspected, readable_uri = self._inspect(file, on_reject, copy)
         finally:
             copy.unlink(missing_ok=True)
-        return inspected, (inspected.keys, readable_uri)
+        new_keys = [key for key in inspected.keys if key not in self.collected]
+        room = max(0, self.task.key_limits.max_keys - len(self.collected))
+        self.collected.update(dict.fromkeys(new_keys[:room]))
+        has_further_keys = inspected.has_further_keys or len(new_keys) > room
+        return inspected, (tuple(new_keys[:room]), has_further_keys, readable_uri)
 
     def _inspect(
         self, file: OpenedFile, on_reject: Callable[[Reject], None], copy: Path
@@ -129,7 +144,8 @@ class _Inspector:
         if not inspected.records:
             return inspected, None
         if not copied:
-            if spark_reads_as_is(uri, codec, inspected):
+            is_foldable = bool(self.task.folded_name) and inspected.has_further_keys
+            if not is_foldable and spark_reads_as_is(uri, codec, inspected):
                 return inspected, uri
             again = inspect(lambda _: None, copy)
             if again != inspected:
@@ -152,7 +168,15 @@ class _Inspector:
                 stack.enter_context(closing(self.walk.decoded(file))),
                 self.task.limits,
                 on_reject=on_reject,
-                on_good=write,
+                on_good=write and self._folding(write),
                 refused=refused or frozenset(),
                 discovery=self.task.discovery,
+                known_keys=self.task.known_keys,
+                key_limits=self.task.key_limits,
             )
+
+    def _folding(self, write: Callable[[bytes], object]) -> Callable[[bytes], object]:
+        if not self.task.folded_name:
+            return write
+        fold = Fold(self.task.known_keys, self.task.folded_name)
+        return lambda block: write(fold.lines(block))

@@ -59,8 +59,8 @@ class Stager:
         manifest_id = accepted.manifest_id
         added: set[str] = set()
 
-        def columns_for(keys: Mapping[str, str]) -> SchemaVersion:
-            schema = self.registry.covering(keys, manifest_id)
+        def columns_for(keys: Mapping[str, str], *, rescued_from: str = "") -> SchemaVersion:
+            schema = self.registry.covering(keys, manifest_id, rescued_from=rescued_from)
             if schema.manifest_id == manifest_id:
                 added.update(column.name for column in schema.columns if column.added_in == schema.version)
             return schema
@@ -73,7 +73,7 @@ class Stager:
                 schema=self.registry.latest(),
                 declared_keys=self.registry.declared_keys,
                 columns_for=columns_for,
-                max_columns=self.registry.max_columns,
+                key_limits=self.registry.key_limits(),
                 ratio=self.history.ratio(),
                 stored_ratio=self.history.stored_ratio(),
                 manifests_in_flight=1 if attempt.alone else self.rules.manifests_in_flight,

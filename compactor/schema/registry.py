@@ -8,7 +8,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import read_record
-from compactor.schema.schema import DeclaredColumn, Names, SchemaVersion, contradictions, extend
+from compactor.schema.schema import DeclaredColumn, KeyLimits, Names, SchemaVersion, contradictions, extend
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
 
@@ -22,10 +22,10 @@ class SchemaRegistry:
         clock: Gives new versions their date.
         names: The naming rule for columns.
         max_columns: The most columns that keys get.
+        max_key_characters: A longer key gets no column.
         declared: The columns of the schema file, which come first in the next version.
 
     Attributes:
-        max_columns: The most columns that keys get.
         declared_keys: The keys of the schema file's columns.
     """
 
@@ -37,13 +37,15 @@ class SchemaRegistry:
         *,
         names: Names,
         max_columns: int,
+        max_key_characters: int = 256,
         declared: Sequence[DeclaredColumn] = (),
     ) -> None:
         self._store = store
         self._layout = layout
         self._clock = clock
         self._names: Names = names
-        self.max_columns = max_columns
+        self._max_columns = max_columns
+        self._max_key_characters = max_key_characters
         self._declared = declared
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
@@ -79,14 +81,20 @@ class SchemaRegistry:
         """
         self._check_declared(self.latest())
 
-    def covering(self, keys: Mapping[str, str], manifest_id: str) -> SchemaVersion:
-        """Return a version with all these keys and the declared columns; create it if there is none.
+    def key_limits(self) -> KeyLimits:
+        """Which new keys can become columns now."""
+        known = self.latest().keys | self.declared_keys
+        return KeyLimits(max(0, self._max_columns - len(known)), self._max_key_characters)
+
+    def covering(self, keys: Mapping[str, str], manifest_id: str, *, rescued_from: str = "") -> SchemaVersion:
+        """Return a version with the declared columns and those of these keys that get one; create it if there is none.
 
         If another driver adds keys at the same time, the second one to write builds on the version of the first.
 
         Args:
             keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
             manifest_id: The manifest, recorded in the version.
+            rescued_from: The first file with keys that can get no column; empty if there is none.
 
         Raises:
             SettingsError: A driver with a contradicting schema file was first; the recorded version stays.
@@ -98,9 +106,10 @@ class SchemaRegistry:
                 wanted = extend(
                     latest,
                     keys,
+                    rescued_from=rescued_from,
                     declared=self._declared,
                     names=self._names,
-                    max_columns=self.max_columns,
+                    max_columns=self._max_columns,
                     manifest_id=manifest_id,
                     now=self._clock.now(),
                 )

@@ -32,6 +32,31 @@ _UNSAFE = re.compile(r"[^a-z0-9_]")
 
 Names = Literal["safe", "exact"]
 
+COUNTED_KEYS = 1_000
+"""How many keys are collected beyond those that can become columns, so that refused ones are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """Which keys without a column may become one. All others are rescued.
+
+    Attributes:
+        max_new_columns: The most columns that can still be added.
+        max_key_characters: A longer key gets no column.
+    """
+
+    max_new_columns: int = 10_000
+    max_key_characters: int = 256
+
+    @property
+    def max_keys(self) -> int:
+        """The most keys without a column to collect; further ones are rescued without being remembered."""
+        return self.max_new_columns + COUNTED_KEYS
+
+
+NO_NEW_KEYS = KeyLimits(0, -1)
+"""No key without a column is collected, not even the empty one."""
+
 
 class Column(BaseModel):
     """One column of the data.
@@ -124,6 +149,7 @@ def extend(
     schema: SchemaVersion,
     keys: Mapping[str, str],
     *,
+    rescued_from: str = "",
     declared: Sequence[DeclaredColumn] = (),
     names: Names,
     max_columns: int,
@@ -135,6 +161,7 @@ def extend(
     Args:
         schema: The latest version, which must not contradict `declared`.
         keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
+        rescued_from: The first file with keys that can get no column; empty if there is none.
         declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
         max_columns: The most columns that keys get; further keys share the column of rescued data.
@@ -157,8 +184,8 @@ def extend(
         used.add(name)
         added.append(Column(key=key, name=name, added_in=version, source_uri=keys[key]))
     overflow = new_keys[room:]
-    if not schema.has_rescued and (overflow or any(column.is_typed for column in added)):
-        source_uri = keys[overflow[0]] if overflow else ""
+    if not schema.has_rescued and (overflow or rescued_from or any(column.is_typed for column in added)):
+        source_uri = keys[overflow[0]] if overflow else rescued_from
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema

@@ -75,6 +75,9 @@ class Schema(Section):
     max_columns: int = Field(
         default=2000, ge=1, le=10_000, description="most columns; further keys go to _rescued_data"
     )
+    max_key_characters: int = Field(
+        default=256, ge=1, le=1000, description="longest key that becomes a column; longer ones go to _rescued_data"
+    )
     metadata_columns: MetadataColumns = Field(default=(), description="columns that record the origin of each row")
 
 

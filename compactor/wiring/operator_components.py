@@ -49,6 +49,7 @@ class OperatorComponents(Components):
             self.clock,
             names=schema.names,
             max_columns=schema.max_columns,
+            max_key_characters=schema.max_key_characters,
             declared=declared,
         )
 

@@ -46,10 +46,13 @@ class PlainEngine:
             on_changed_file="skip",
             refused={},
             task_number=0,
+            key_limits=request.key_limits,
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        schema = request.columns_for(first_sources((file.report.uri, file.keys) for file in inspected.files))
+        keys = first_sources((file.report.uri, file.keys) for file in inspected.files)
+        further = next((file.report.uri for file in inspected.files if file.has_further_keys), "")
+        schema = request.columns_for(keys, rescued_from=further)
         rows = [
             (file.report.uri, texts(line))
             for file in inspected.files

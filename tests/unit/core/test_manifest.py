@@ -22,7 +22,7 @@ VERSION_1: dict[str, Any] = {
     "files": [FILE],
 }
 ALLOWED = ["s3://raw/in", "/data/raw/"]
-NOT_FROM_ITS_BYTES = {"too_big", "id_already_used", "hidden_name", "nested", "too_many_keys", "retries_exhausted"}
+NOT_FROM_ITS_BYTES = {"too_big", "id_already_used", "hidden_name", "nested", "retries_exhausted"}
 
 
 def parse(document: Any, *, uri: str = URI) -> Manifest:
