@@ -6,6 +6,7 @@
     │   └── FileError             one input file that cannot be read to its end
     ├── TryAgainError         passing trouble: back off and repeat
     │   ├── StoreUnavailable      throttling, time-outs, 5xx
+    │   │   └── ScratchFull           the local disk for scratch files is full
     │   ├── ObjectNotFound        an object that was expected is not there
     │   ├── ObjectChanged         an object is no longer the requested version
     │   └── StagingError          a staged result that does not add up, so it was not committed
@@ -89,6 +90,12 @@ class StoreUnavailable(TryAgainError):
     """The store throttled, timed out or answered 5xx, also after the client's own retries."""
 
     next_move = "run it again, nothing has been lost; if it fails again, check network, endpoint and free disk space"
+
+
+class ScratchFull(StoreUnavailable):
+    """The local disk has no room for the scratch files of an attempt. Other attempts may fill it, or this one alone."""
+
+    next_move = "free or add local disk space, or lower input.max_scratch_bytes; then run it again"
 
 
 class ObjectNotFound(TryAgainError):

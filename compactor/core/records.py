@@ -52,6 +52,8 @@ class FileStatus(StrEnum):
     CHANGED = "changed"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
+    TOO_MANY_REJECTS = "too_many_rejects"
+    TOO_MUCH_SCRATCH = "too_much_scratch"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
@@ -60,6 +62,8 @@ NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.C
 
 class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines == lines`.
+
+    A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
 
     Attributes:
         uri: The URI, as the manifest spells it.
@@ -72,9 +76,11 @@ class FileReport(Document):
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that hold only spaces, tabs and carriage returns.
         records: Lines that became one row each.
-        rejected_lines: Lines that became rejects.
+        rejected_lines: Lines that were rejected.
         rejects: Rejected lines by reason.
-        reject_rows: Rows in the rejects; more than `rejected_lines` where an over-long line is kept in pieces.
+        unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
+            the input file alone.
+        reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
     """
 
     uri: str
@@ -89,6 +95,7 @@ class FileReport(Document):
     records: int = 0
     rejected_lines: int = 0
     rejects: dict[str, int] = Field(default_factory=dict)
+    unkept_rejects: dict[str, int] = Field(default_factory=dict)
     reject_rows: int = 0
 
 

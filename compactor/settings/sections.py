@@ -57,6 +57,22 @@ class Input(Section):
     max_decompressed_bytes: int = Field(
         default=8 * GIB, ge=1, le=TIB, description="largest decoded size of a file; larger files are quarantined"
     )
+    max_rejected_lines: int = Field(
+        default=100_000, ge=1, le=1_000_000_000, description="most rejected lines of a file; see on_too_many_rejects"
+    )
+    max_rejected_bytes: int = Field(
+        default=64 * MIB, ge=1, le=TIB, description="most bytes of rejected lines of a file; see on_too_many_rejects"
+    )
+    on_too_many_rejects: Literal["quarantine", "keep_rows"] = Field(
+        default="quarantine",
+        description='"quarantine" the file and keep samples; "keep_rows" keeps its rows and the first rejects',
+    )
+    max_scratch_bytes: int = Field(
+        default=10 * GIB,
+        ge=MIB,
+        le=TIB,
+        description="most scratch space of a task; a file that needs more is quarantined",
+    )
     on_changed_file: Literal["skip", "read"] = Field(
         default="skip", description="what to do with a file that changed since its manifest was written"
     )

@@ -62,7 +62,7 @@ CATALOGUE = {
         Metric(
             "FilesQuarantined",
             "Count",
-            "quarantined input files: missing, changed, unreadable or too large",
+            "quarantined input files: missing, changed, unreadable, too large or full of rejects",
             "run `compactor trace` on one of them",
         ),
         Metric("BytesIn", "Bytes", "stored size of the input files", "falls: producers or events stopped"),

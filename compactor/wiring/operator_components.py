@@ -10,7 +10,7 @@ from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.retention import Retention
 from compactor.manifests.file_search import FileSearch
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
 from compactor.ops.redrive.redrive_log import RedriveLog
@@ -65,9 +65,16 @@ class OperatorComponents(Components):
 
     @cached_property
     def limits(self) -> Limits:
+        settings = self.settings
         return Limits(
-            max_line_bytes=self.settings.input.max_line_bytes,
-            max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
+            max_line_bytes=settings.input.max_line_bytes,
+            max_decompressed_bytes=settings.input.max_decompressed_bytes,
+            rejects=RejectLimits(
+                max_lines=settings.input.max_rejected_lines,
+                max_bytes=settings.input.max_rejected_bytes,
+                on_excess=settings.input.on_too_many_rejects,
+            ),
+            max_scratch_bytes=settings.input.max_scratch_bytes,
         )
 
     @cached_property

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectTask, inspect_files
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, first_sources
@@ -29,8 +30,16 @@ class PlainEngine:
 
     name = "plain"
 
-    def __init__(self, store: ObjectStore, *, metadata_columns: Sequence[str] = (), rows_per_file: int = 1000) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        metadata_columns: Sequence[str] = (),
+        rows_per_file: int = 1000,
+        reject_limits: RejectLimits = LIMITS.rejects,
+    ) -> None:
         self._store = store
+        self._limits = replace(LIMITS, rejects=reject_limits)
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
 
@@ -42,7 +51,7 @@ class PlainEngine:
             manifest_id=request.manifest.manifest_id,
             files=tuple(enumerate(request.manifest.files)),
             staging=request.staging,
-            limits=LIMITS,
+            limits=self._limits,
             on_changed_file="skip",
             refused={},
             task_number=0,

@@ -35,10 +35,13 @@ class WrittenLines:
     counts: Counter[str]  # lines by reason
 
 
-def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str], folder: str) -> WrittenLines:
-    """Write the lines that were rejected for certain reasons to new files in a folder.
+def write_lines(
+    store: ObjectStore, rejects: Sequence[str], sources: Collection[str], reasons: Collection[str], folder: str
+) -> WrittenLines:
+    """Write the lines of some files that were rejected for certain reasons to new files in a folder.
 
-    `rejects` are the URIs of the Parquet files with the rejects of one manifest; `folder` ends with `/`.
+    `rejects` are the URIs of the Parquet files with the rejects of one manifest, and `sources` the files whose lines to
+    write: rejects of other files are samples, whose lines come again with the whole file. `folder` ends with `/`.
 
     Raises:
         StagingError: The rejects cannot be read, or are not ordered by file and line.
@@ -51,7 +54,7 @@ def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[
     try:
         with tempfile.TemporaryDirectory(prefix="compactor-") as scratch:
             path = Path(scratch) / "lines.ndjson"
-            for source_uri, rows in groupby(_rows(store, rejects, reasons), key=itemgetter(0)):
+            for source_uri, rows in groupby(_rows(store, rejects, sources, reasons), key=itemgetter(0)):
                 if source_uri in seen:
                     raise StagingError(f"rejects of {source_uri} are in two places; expected them in one")
                 seen.add(source_uri)
@@ -87,13 +90,15 @@ def _write(rows: Iterator[Row], target: BinaryIO, counts: Counter[str]) -> int:
     return lines
 
 
-def _rows(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str]) -> Iterator[Row]:
+def _rows(
+    store: ObjectStore, rejects: Sequence[str], sources: Collection[str], reasons: Collection[str]
+) -> Iterator[Row]:
     for uri in rejects:
         file, _ = open_parquet(store, uri)
         try:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=_COLUMNS):
                 columns: list[list[Any]] = [batch.column(name).to_pylist() for name in _COLUMNS]
-                yield from (row for row in zip(*columns, strict=True) if row[3] in reasons)
+                yield from (row for row in zip(*columns, strict=True) if row[0] in sources and row[3] in reasons)
         except (pa.ArrowInvalid, OSError, KeyError) as exc:
             raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
 

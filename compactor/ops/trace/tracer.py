@@ -189,10 +189,11 @@ class Tracer:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
+            trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []  # samples
             trace.next_moves = moves_of_file(history, report)
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
-        trace.rejects = [file.final for file in outcome.rejects] if report.rejected_lines else []
+        trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []
         if report.rejected_lines:
             trace.next_moves = [move for move in moves_of_manifest(history) if " rejects " in move]
         if info is not None and report.etag and info.etag != report.etag:

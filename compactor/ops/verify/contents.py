@@ -31,7 +31,7 @@ from compactor.ndjson.rawjson import texts
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
+from compactor.schema.schema import NO_NEW_KEYS, SchemaVersion, parquet_columns, parquet_types
 
 BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
 _REJECT_COLUMNS = ("source_uri", "line_number", "byte_offset", "reason", "raw")
@@ -111,14 +111,19 @@ class DeepVerifier:
                 rows.add([*map(values.get, keys), sorted(rescued)])
 
         def on_reject(reject: Reject) -> None:
-            rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
+            if rejects.rows < file.reject_rows:  # all others were too many to keep
+                rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
             named = ManifestFile(uri=file.uri, etag=file.etag)
             opened = open_file(self.store, named, any_version=False)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
-                inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
+                found = inspect_lines(
+                    pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused, key_limits=NO_NEW_KEYS
+                )
+            if found.rejects != file.rejects:
+                rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted
         except (ObjectNotFound, ObjectChanged):
             return None
         except FileError as exc:

@@ -113,6 +113,11 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
 
 
 def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
+    settings = workspace.config.read_text()
+    few = '[input]\nmax_rejected_lines = 1\non_too_many_rejects = "keep_rows"'
+    workspace.config.write_text(settings.replace("[input]", few))
+    with (workspace.root / "raw" / f"{DAY}-flawed.ndjson").open("a") as file:
+        file.write("one more\n")
     flawed, good = workspace.raw(f"{DAY}-flawed.ndjson"), workspace.raw(f"{DAY}-good.ndjson")
     found = [workspace.json("trace", flawed)[0]]
     manifest_id = workspace.plan()
