@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from compactor.control.health import Condition, Finding, finding, is_late, waiting_work
+from compactor.control.health import Condition, Finding, columns_nearly_full, finding, is_late, waiting_work
 from compactor.control.history import RunHistory
 from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Snapshot
 from compactor.control.symptoms import STALL_RESTARTS, is_silent, is_stuck, runs_without_commit
 from compactor.core.formatting import count, shown_seconds
+from compactor.schema.schema import ColumnsUsed
 from compactor.settings.control_policy import Policy
 
 
@@ -18,6 +19,8 @@ def alarms(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[Findin
         yield finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
     yield from _of_runs(snapshot, policy, now)
     yield from _of_backlog(snapshot, policy)
+    for latest in (snapshot.recent or ())[-1:]:
+        yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
 
 
 def _of_runs(snapshot: Snapshot, policy: Policy, now: datetime) -> Iterator[Finding]:

@@ -180,9 +180,12 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: One report per file of the manifest, in its order.
         engine: The engine that compacted it.
-        schema_version: The version that has a column for every key, up to the limit on columns.
+        schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         redone_bins: Parts of the input whose rows were written again because of new keys.
+        refused_keys: Keys that got no column, at least; their values went to the rescued data.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began.
@@ -200,6 +203,9 @@ class Commit(Document):
     files: list[FileReport]
     rescued_values: int = 0
     redone_bins: int = 0
+    refused_keys: int = 0
+    columns: int = 0
+    max_columns: int = 0
     max_line_bytes: int
     max_decompressed_bytes: int
     started_at: datetime
@@ -331,6 +337,8 @@ class RecentCommit(Document):
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
     """
 
     manifest_id: str
@@ -347,6 +355,8 @@ class RecentCommit(Document):
     arrived_at: datetime | None = None
     rejects: dict[str, int] = Field(default_factory=dict)
     quarantined: dict[str, int] = Field(default_factory=dict)
+    columns: int = 0
+    max_columns: int = 0
 
     @property
     def key(self) -> ManifestKey:

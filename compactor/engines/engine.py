@@ -80,6 +80,7 @@ class Staged:
         rejects: URIs of the Parquet files of rejects, in the order in which they will be numbered.
         rescued_values: Number of values that do not fit the type of their column and are in the rescued data instead.
         redone_bins: Number of bins that had to be written again because of new keys.
+        refused_keys: Number of keys that got no column, at least.
     """
 
     reports: tuple[FileReport, ...]
@@ -88,6 +89,7 @@ class Staged:
     rejects: tuple[str, ...]
     rescued_values: int = 0
     redone_bins: int = 0
+    refused_keys: int = 0
 
 
 class Engine(Protocol):

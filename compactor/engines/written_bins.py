@@ -88,4 +88,5 @@ def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> St
         rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
         rescued_values=sum(each.result.rescued_values for each in bins),
         redone_bins=redone,
+        refused_keys=schema.refused(new_keys(bins), has_further=bool(further_from(bins))),
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -53,6 +53,42 @@ class KeyLimits:
         """The most keys without a column to collect; further ones are rescued without being remembered."""
         return self.max_new_columns + COUNTED_KEYS
 
+
+@dataclass(frozen=True, slots=True)
+class ColumnLimits:
+    """How many columns keys may get.
+
+    Attributes:
+        max_columns: In all.
+        max_new_per_manifest: With one manifest.
+        max_new_per_day: With all manifests of one UTC day.
+        max_key_characters: A longer key gets no column.
+    """
+
+    max_columns: int
+    max_new_per_manifest: int = 10_000
+    max_new_per_day: int = 10_000
+    max_key_characters: int = 256
+
+
+NEARLY_FULL = 0.9
+"""The share of `max_columns` from which on the columns are nearly full."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsUsed:
+    """How many of the columns for keys are taken."""
+
+    columns: int
+    max_columns: int
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether a person should make room, or find out which producer takes it."""
+        return self.max_columns > 0 and self.columns >= NEARLY_FULL * self.max_columns
+
+
+NO_COLUMNS = ColumnsUsed(0, 0)
 
 NO_NEW_KEYS = KeyLimits(0, -1)
 """No key without a column is collected, not even the empty one."""
@@ -112,6 +148,8 @@ class SchemaVersion(BaseModel):
     Attributes:
         version: Counts from 1; 0 is the empty schema before the first manifest.
         manifest_id: The manifest that added the new columns.
+        new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those of the schema
+            file and of the first manifest do not count.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -120,11 +158,26 @@ class SchemaVersion(BaseModel):
     created_at: datetime
     manifest_id: str
     columns: tuple[Column, ...]
+    new_on_day: int = 0
 
     @property
     def keys(self) -> frozenset[str]:
         """The JSON keys that have a column."""
         return frozenset(column.key for column in self.columns if column.key is not None)
+
+    def new_on(self, now: datetime) -> int:
+        """How many columns keys got on the UTC day of `now`."""
+        return self.new_on_day if _utc_day(self.created_at) == _utc_day(now) else 0
+
+    def refused(self, keys: Iterable[str], *, has_further: bool) -> int:
+        """How many of a manifest's keys got no column, at least.
+
+        Args:
+            keys: Its keys without a column that were collected.
+            has_further: Whether there are others.
+        """
+        known = self.keys
+        return sum(key not in known for key in keys) + has_further
 
     @property
     def has_rescued(self) -> bool:
@@ -153,6 +206,7 @@ def extend(
     declared: Sequence[DeclaredColumn] = (),
     names: Names,
     max_columns: int,
+    max_new: int | None = None,
     manifest_id: str,
     now: datetime,
 ) -> SchemaVersion:
@@ -165,6 +219,7 @@ def extend(
         declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
         max_columns: The most columns that keys get; further keys share the column of rescued data.
+        max_new: The most columns that keys get now; None if that is not limited, so that they do not count for the day.
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
     """
@@ -177,6 +232,8 @@ def extend(
     known = schema.keys.union(each.key for each in declared)
     new_keys = [key for key in keys if key not in known]
     room = max(0, max_columns - len(known))
+    if max_new is not None:
+        room = min(room, max_new)
     used = {column.name.lower() if names == "safe" else column.name for column in (*schema.columns, *added)}
     used |= RESERVED_NAMES
     for key in new_keys[:room]:
@@ -189,8 +246,17 @@ def extend(
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
-    columns = (*schema.columns, *added)
-    return SchemaVersion(version=version, created_at=now, manifest_id=manifest_id, columns=columns)
+    return SchemaVersion(
+        version=version,
+        created_at=now,
+        manifest_id=manifest_id,
+        columns=(*schema.columns, *added),
+        new_on_day=schema.new_on(now) + (0 if max_new is None else len(new_keys[:room])),
+    )
+
+
+def _utc_day(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()
 
 
 def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:

@@ -91,6 +91,12 @@ class Schema(Section):
     max_columns: int = Field(
         default=2000, ge=1, le=10_000, description="most columns; further keys go to _rescued_data"
     )
+    max_new_columns_per_manifest: int = Field(
+        default=500, ge=0, le=10_000, description="most columns that one manifest adds, except the first of a new table"
+    )
+    max_new_columns_per_day: int = Field(
+        default=1000, ge=0, le=10_000, description="most columns added on a UTC day; further keys wait in _rescued_data"
+    )
     max_key_characters: int = Field(
         default=256, ge=1, le=1000, description="longest key that becomes a column; longer ones go to _rescued_data"
     )

@@ -93,6 +93,18 @@ CATALOGUE = {
             "rises: producers keep adding keys; values may be used as keys",
         ),
         Metric("NewColumns", "Count", "new columns", "a producer changed its events"),
+        Metric(
+            "ColumnsRefused",
+            "Count",
+            "keys that got no column, at least; their values are in _rescued_data",
+            "rises: values may be used as keys; compare columns.refused in the log with the limits in [schema]",
+        ),
+        Metric(
+            "ColumnsUsedPercent",
+            "Percent",
+            "columns of keys, divided by schema.max_columns",
+            "from 90 on: `compactor schema` shows which file brought them; `compactor schema retire` makes room",
+        ),
         Metric("Attempts", "Count", "attempts of the batch", "above ManifestsCommitted: read the attempt records"),
         Metric("Heartbeat", "Count", "1 with every batch and every idle minute", "stops: the job is down or hangs"),
         Metric(

@@ -22,7 +22,7 @@ from compactor.ops.trace.tracer import Tracer
 from compactor.ops.verify.contents import DeepVerifier
 from compactor.ops.verify.verifier import DeepCheck, Verifier
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
@@ -48,8 +48,12 @@ class OperatorComponents(Components):
             self.layout,
             self.clock,
             names=schema.names,
-            max_columns=schema.max_columns,
-            max_key_characters=schema.max_key_characters,
+            limits=ColumnLimits(
+                max_columns=schema.max_columns,
+                max_new_per_manifest=schema.max_new_columns_per_manifest,
+                max_new_per_day=schema.max_new_columns_per_day,
+                max_key_characters=schema.max_key_characters,
+            ),
             declared=declared,
         )
 

@@ -79,7 +79,14 @@ class PlainEngine:
             outputs.append(StagedOutput(uri, schema))
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
-        return Staged(tuple(file.report for file in inspected.files), schema, tuple(outputs), rejects, misfits)
+        return Staged(
+            tuple(file.report for file in inspected.files),
+            schema,
+            tuple(outputs),
+            rejects,
+            misfits,
+            refused_keys=schema.refused(keys, has_further=bool(further)),
+        )
 
     def _table(
         self, request: StageRequest, schema: SchemaVersion, rows: Sequence[tuple[str, Mapping[str, str | None]]]

@@ -61,6 +61,7 @@ class _Conversion:
     Attributes:
         overflow_keys: Keys without a column that files have under their own name.
         folded_name: The key under which files have all other keys without a column; empty if there are none.
+        refused_keys: Number of keys that got no column, at least.
     """
 
     request: StageRequest
@@ -68,6 +69,7 @@ class _Conversion:
     schema: SchemaVersion
     overflow_keys: tuple[str, ...]
     folded_name: str
+    refused_keys: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ class SparkEngine:
         discovery: Discovery = self.convert_rules.discovery
         refused: dict[int, frozenset[bytes]] = {}
         keys = KeyPlan(request.schema.keys, request.key_limits)
-        schema, overflow = request.schema, tuple[str, ...]()
+        schema, overflow, refused_keys = request.schema, tuple[str, ...](), 0
         for round_number in range(1, ROUNDS + 1):
             staging = f"{request.staging}{round_number}/"
             inspection = inspect_on_executors(
@@ -128,12 +130,13 @@ class SparkEngine:
             if not keys.folded_name:
                 schema = _schema_for(request, inspection)
                 overflow = _overflow(request, inspection, schema)
+                refused_keys = schema.refused(inspection.keys, has_further=bool(inspection.further_from))
                 if inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
                     # From here on the schema stays: copies are written for its columns.
                     keys = KeyPlan(schema.keys, NO_NEW_KEYS, unused_name("rescued", schema.keys))
                     overflow = ()
                     continue
-            conversion = _Conversion(request, inspection, schema, overflow, keys.folded_name)
+            conversion = _Conversion(request, inspection, schema, overflow, keys.folded_name, refused_keys)
             converted = self._convert(conversion, staging) if inspection.sources else Converted(rows=0)
             if changed := self._changed(inspection):
                 # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
@@ -158,6 +161,7 @@ class SparkEngine:
             outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
             rejects=inspection.rejects,
             rescued_values=converted.rescued_values,
+            refused_keys=conversion.refused_keys,
         )
 
     def _convert(self, conversion: _Conversion, staging: str) -> Converted | None:

@@ -4,11 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.control.health import Condition, Finding, finding, is_late, lacks_progress, most_urgent, waiting_work
+from compactor.control.health import (
+    Condition,
+    Finding,
+    columns_nearly_full,
+    finding,
+    is_late,
+    lacks_progress,
+    most_urgent,
+    waiting_work,
+)
 from compactor.control.snapshot import LivingRun
 from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
 from compactor.ops.status.values import DeadLetters, Drain, FilesQuarantined
+from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
 
@@ -35,6 +45,7 @@ class Facts:
     drain: Drain
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
+    columns: ColumnsUsed = NO_COLUMNS
 
     def ago(self, moment: datetime) -> str:
         """The time since then, in words."""
@@ -105,6 +116,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     if files.open:
         reason = f"{count(files.open, 'input file')} {'is' if files.open == 1 else 'are'} quarantined"
         yield finding(Condition.FILES_QUARANTINED, reason)
+    yield from columns_nearly_full(facts.columns)
 
 
 def _at_rest(facts: Facts) -> Finding:

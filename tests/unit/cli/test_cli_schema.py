@@ -13,7 +13,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from tests.support.settings_files import write_settings
 
 
@@ -29,7 +29,7 @@ def call(config: Path, *options: str) -> Result:
 def registry(config: Path, *declared: DeclaredColumn) -> SchemaRegistry:
     root = config.parent
     layout = Layout(f"{root}/m", f"{root}/o", f"{root}/s")
-    return SchemaRegistry(LocalStore(), layout, ManualClock(), names="safe", max_columns=3, declared=declared)
+    return SchemaRegistry(LocalStore(), layout, ManualClock(), names="safe", limits=ColumnLimits(3), declared=declared)
 
 
 def test_no_version_yet(config: Path) -> None:
