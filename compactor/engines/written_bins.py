@@ -69,7 +69,8 @@ def columns_of(bins: Sequence[WrittenBin], columns_for: ColumnsFor) -> Columns:
     if not keys and not further:
         keys = {EMPTY_KEY: next(file.report.uri for file in _files(bins) if file.report.records)}
     schema = columns_for(keys, rescued_from=further)
-    return Columns(schema, rescues_unknown=any(key not in schema.keys for key in keys))
+    refused = keys.keys() - schema.keys - schema.retired_keys
+    return Columns(schema, rescues_unknown=bool(refused))
 
 
 def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:

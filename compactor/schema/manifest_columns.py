@@ -19,6 +19,9 @@ class ManifestColumns:
         self.added: set[str] = set()
         self._registry = registry
         self._manifest_id = manifest_id
+        # Without room no key makes a new version, so that a newer one would not be met with.
+        if not registry.key_limits(max_new=None).max_new_columns:
+            registry.refresh()
         self._is_first = registry.latest().keys <= registry.declared_keys
         self._from_keys: set[str] = set()
 

@@ -17,6 +17,8 @@ from compactor.schema.schema import (
     SchemaVersion,
     contradictions,
     extend,
+    retirement_faults,
+    without,
 )
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
@@ -63,6 +65,12 @@ class SchemaRegistry:
         if self._latest is None:
             self._latest = self._newest_stored()
         return self._latest
+
+    def refresh(self) -> None:
+        """Look for a newer version of another process, such as one that made room."""
+        latest = self.latest()
+        if self._store.stat(self._layout.schema(latest.version + 1)) is not None:
+            self._latest = self._newest_stored()
 
     def version(self, number: int) -> SchemaVersion:
         """A version by its number. Versions never change."""
@@ -140,6 +148,21 @@ class SchemaRegistry:
                     self._latest = wanted
                     return wanted
                 self._latest = self._newest_stored()
+
+    def retire(self, names: Sequence[str]) -> SchemaVersion:
+        """Create a version without these columns, which gives their places back.
+
+        Raises:
+            SettingsError: Lists every column that cannot be retired.
+        """
+        while True:
+            latest = self._newest_stored()
+            if faults := list(retirement_faults(latest, names, self._declared)):
+                raise SettingsError(faults)
+            wanted = without(latest, names, now=self._clock.now())
+            if self._store.create(self._layout.schema(wanted.version), wanted.model_dump_json().encode()):
+                self._latest = wanted
+                return wanted
 
     def _allowed(self, latest: SchemaVersion, max_new: int | None) -> int | None:
         if max_new is None:

@@ -65,7 +65,13 @@ class OperatorComponents(Components):
             data = self.store.read(schema.file)
         except ObjectNotFound as exc:
             raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
-        return parse_schema_file(data, schema.file, names=schema.names, max_columns=schema.max_columns)
+        return parse_schema_file(
+            data,
+            schema.file,
+            names=schema.names,
+            max_columns=schema.max_columns,
+            max_key_characters=schema.max_key_characters,
+        )
 
     @cached_property
     def limits(self) -> Limits:

@@ -96,7 +96,9 @@ class NativeKernel:
 
         self._native: Any = native
         limits = plan.key_limits
-        keys = _KeyPlan(plan.rescues_unknown, [], limits.max_keys, max(0, limits.max_key_characters))
+        keys = _KeyPlan(
+            plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
+        )
         try:
             self._writer: _Writer = native.BinWriter(_columns(plan), plan.compression, keys, plan.held_bytes)
         except (ValueError, TypeError) as exc:

@@ -61,6 +61,24 @@ def test_versions(config: Path) -> None:
     assert [each["source_uri"] for each in two["added"]] == ["/raw/2"]
 
 
+def test_retire(config: Path) -> None:
+    """A retired column is shown with its version; the wrong name, or none, changes nothing."""
+    (config.parent / "gone.toml").write_text('[[columns]]\nname = "n"\ntype = "long"\n')
+    registry(config, DeclaredColumn("n", "n", "long")).covering({"Junk": "/raw/1", "b": "/raw/2"}, "m1")
+    assert call(config, "retire").exit_code == 2
+    refused = call(config, "retire", "junk", "other")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "COLUMN 'other': no such column in schema version 1 -> expected one of its names" in refused.stderr
+    result = call(config, "retire", "junk")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-2:] == [
+        f"version 2, {result.stdout.split('version 2, ')[1][:19]} UTC, compactor schema retire: 1 column retired",
+        "  junk  retired",
+    ]
+    latest = json.loads(call(config, "--json").stdout)["versions"][-1]
+    assert (latest["retired"], latest["added"], latest["columns"]) == ([{"key": "Junk", "name": "junk"}], [], 3)
+
+
 def test_long_lists(config: Path) -> None:
     """The screen shows the newest versions and the first columns of each; JSON shows all."""
     wide = [DeclaredColumn(f"k{number}", f"k{number}") for number in range(SHOWN_COLUMNS + 5)]

@@ -161,7 +161,9 @@ def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         config.write(f'[schema]\nfile = "{declared}"\nmax_columns = 2\n')
     workspace.plan()
     workspace.compact()
-    return [workspace.json("schema")[0]]
+    shown = workspace.json("schema")[0]
+    junk = next(column["name"] for column in shown["versions"][-1]["added"] if column["source_uri"] and column["key"])
+    return [shown, workspace.json("schema", "retire", junk)[0]]
 
 
 def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
