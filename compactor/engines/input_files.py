@@ -173,7 +173,7 @@ class _Inspector:
                 stack.enter_context(closing(self.walk.decoded(file))),
                 self.task.limits,
                 on_reject=on_reject,
-                on_good=target and partial(self._write, file.index, target),
+                on_good=partial(self._write, file.index, target) if target else None,
                 refused=refused or frozenset(),
                 discovery=self.task.discovery,
                 known_keys=self.task.known_keys,

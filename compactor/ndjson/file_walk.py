@@ -166,7 +166,7 @@ class FileWalk:
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
-            walked = _quarantined(
+            walked: WalkedFile[T] = _quarantined(
                 index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
             )
         else:

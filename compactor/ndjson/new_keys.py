@@ -29,6 +29,11 @@ class NewKeys:
         """The collected keys, in first-seen order."""
         return tuple(self._collected)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no record can add anything: so many keys were collected as may be, and there are others."""
+        return self.has_further and len(self._collected) >= self._limits.max_keys
+
     def collect(self, keys: Iterable[str]) -> None:
         """Collect the keys of a record that may become columns, and forget the others."""
         for key in keys:

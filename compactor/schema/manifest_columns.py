@@ -41,7 +41,7 @@ class ManifestColumns:
         if schema.manifest_id == self._manifest_id:
             new = [column for column in schema.columns if column.added_in == schema.version]
             self.added.update(column.name for column in new)
-            self._from_keys.update(column.key for column in new if column.key in keys)
+            self._from_keys.update(column.key for column in new if column.key is not None and column.key in keys)
         return schema
 
     @property

@@ -51,7 +51,7 @@ class KeyLimits:
     @property
     def max_keys(self) -> int:
         """The most keys without a column to collect; further ones are rescued without being remembered."""
-        return self.max_new_columns + COUNTED_KEYS
+        return self.max_new_columns + COUNTED_KEYS if self.max_key_characters >= 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

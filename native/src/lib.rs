@@ -123,12 +123,7 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
-    fn new(
-        columns: Vec<ColumnPlan>,
-        compression: &str,
-        rules: KeyPlan,
-        held_bytes: usize,
-    ) -> PyResult<Self> {
+    fn new(columns: Vec<ColumnPlan>, compression: &str, rules: KeyPlan, held_bytes: usize) -> PyResult<Self> {
         let columns = columns.into_iter().map(ColumnPlan::output_column).collect::<PyResult<_>>()?;
         let writer = BinWriter::new(columns, compression, &rules.rules(), held_bytes)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;

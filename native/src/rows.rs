@@ -160,19 +160,23 @@ impl Rows {
     /// * `bytes` - The length of its line.
     pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) {
         self.row_number += 1;
+        let mut lacks_columns = self.lacks_columns();
         for (place, field) in fields.iter().enumerate() {
-            if let Some(number) = field.number().or_else(|| self.number(place, block, field)) {
-                if !self.lacks_columns() {
-                    self.set(number, field.value(block));
+            let number = field.number().or_else(|| {
+                let number = self.number(place, block, field);
+                if number.is_none() {
+                    (self.has_further_keys, self.file_has_further_keys) = (true, true);
                 }
-            } else {
-                (self.has_further_keys, self.file_has_further_keys) = (true, true);
-                if !self.lacks_columns() {
-                    self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block));
-                }
+                lacks_columns = self.lacks_columns();
+                number
+            });
+            match number {
+                _ if lacks_columns => {}
+                Some(number) => self.set(number, field.value(block)),
+                None => self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block)),
             }
         }
-        if self.lacks_columns() {
+        if lacks_columns {
             self.entries.clear();
             return;
         }

@@ -145,7 +145,7 @@ class DeepVerifier:
     def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
         """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         names = [column.name for column in schema.columns if column.key is not None]
-        places = {column.key: at for at, column in enumerate(each for each in schema.columns if each.key is not None)}
+        places = {key: at for at, key in enumerate(each.key for each in schema.columns if each.key is not None)}
         rescued_name = [column.name for column in schema.columns if column.key is None]
         types = {column.name: column.column_type for column in schema.columns if column.is_typed}
         sums: dict[str, Sum] = {}
