@@ -111,7 +111,7 @@ class Facts:
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
-    columns: ColumnsUsed = NO_COLUMNS
+    columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
 
     @property
     def last_commit_at(self) -> datetime | None:
