@@ -55,7 +55,7 @@ def test_a_place_is_given_back(engine_name: str) -> None:
         {"new": "4", RESCUED_COLUMN: [("Junk", "5"), ("more", "6")]}
     ]
     assert harness.commit("m3").refused_keys == 1
-    again = Harness(schema={"max_columns": 3}, store=harness.store)
+    again = Harness(schema={"max_columns": 9}, store=harness.store)
     assert compact(again, engine_name, "m4", b'{"junk":7,"Junk":8}') == [
         {"junk__2": "7", RESCUED_COLUMN: [("Junk", "8")]}
     ]
