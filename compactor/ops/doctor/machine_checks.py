@@ -71,9 +71,7 @@ def native(choice: str, *, why_not: str) -> Finding:
     if not why_not:
         return ok(f'installed (convert.engine is "{choice}")')
     if choice == "native":
-        return fault(
-            f'{why_not}, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"'
-        )
+        return fault(f'{why_not}, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"')
     return ok(f"{why_not}: Spark converts")
 
 

@@ -45,7 +45,7 @@ def verified(harness: Harness) -> list[object]:
 
 def test_a_place_is_given_back(engine_name: str) -> None:
     """A full table has room for one key again. The retired key is rescued for good, and its name is never reused."""
-    harness = Harness(schema={"max_columns": 2, "max_new_columns_per_day": 1})
+    harness = Harness(schema={"max_columns": 2})
     assert compact(harness, engine_name, "m1", b'{"id":1,"Junk":2}') == [{"id": "1", "junk": "2"}]
     assert compact(harness, engine_name, "m2", b'{"id":1,"new":3}') == [{"id": "1", RESCUED_COLUMN: [("new", "3")]}]
     app = harness.app()
