@@ -9,7 +9,7 @@ from compactor.schema.schema import KeyLimits, SchemaVersion
 class ManifestColumns:
     """The columns of one attempt at a manifest.
 
-    The manifest that brings the first keys of all may fill the table: there is nothing yet to protect.
+    The manifest that begins the table has the limit of the day alone.
 
     Attributes:
         added: The names of the columns that the manifest added.

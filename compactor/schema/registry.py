@@ -100,12 +100,11 @@ class SchemaRegistry:
         """Which new keys can become columns now.
 
         Args:
-            max_new: The most columns that the manifest may still add; None if neither it nor the day is limited.
+            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
         """
         latest = self.latest()
         room = max(0, self.limits.max_columns - len(latest.keys | self.declared_keys))
-        allowed = self._allowed(latest, max_new)
-        return KeyLimits(room if allowed is None else min(room, allowed), self.limits.max_key_characters)
+        return KeyLimits(min(room, self._allowed(latest, max_new)), self.limits.max_key_characters)
 
     def used(self, schema: SchemaVersion) -> ColumnsUsed:
         """How many of the columns for keys a version has taken."""
@@ -122,7 +121,7 @@ class SchemaRegistry:
             keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
             manifest_id: The manifest, recorded in the version.
             rescued_from: The first file with keys that can get no column; empty if there is none.
-            max_new: The most columns that the manifest may still add; None if neither it nor the day is limited.
+            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
 
         Raises:
             SettingsError: A driver with a contradicting schema file was first; the recorded version stays.
@@ -164,10 +163,9 @@ class SchemaRegistry:
                 self._latest = wanted
                 return wanted
 
-    def _allowed(self, latest: SchemaVersion, max_new: int | None) -> int | None:
-        if max_new is None:
-            return None
-        return max(0, min(max_new, self.limits.max_new_per_day - latest.new_on(self._clock.now())))
+    def _allowed(self, latest: SchemaVersion, max_new: int | None) -> int:
+        of_day = max(0, self.limits.max_new_per_day - latest.new_on(self._clock.now()))
+        return of_day if max_new is None else min(of_day, max_new)
 
     def _check_declared(self, schema: SchemaVersion) -> None:
         faults = list(contradictions(schema, self._declared))

@@ -166,7 +166,7 @@ class SchemaVersion(BaseModel):
         manifest_id: The manifest that added the new columns.
         retired: The columns that were retired, in this version or an earlier one.
         new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those of the schema
-            file and of the first manifest do not count.
+            file do not count.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -248,7 +248,7 @@ def extend(
         declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
         max_columns: The most columns that keys get; further keys share the column of rescued data.
-        max_new: The most columns that keys get now; None if that is not limited, so that they do not count for the day.
+        max_new: The most columns that keys get now; None if that is not limited.
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
     """
@@ -284,7 +284,7 @@ def extend(
         manifest_id=manifest_id,
         columns=(*schema.columns, *added),
         retired=schema.retired,
-        new_on_day=schema.new_on(now) + (0 if max_new is None else len(new_keys[:room])),
+        new_on_day=schema.new_on(now) + len(new_keys[:room]),
     )
 
 

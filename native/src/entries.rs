@@ -31,7 +31,7 @@ enum KeyPlace {
 #[derive(Debug, Default)]
 pub struct Entries {
     /// The value is nowhere if a later field of the record overruled it.
-    entries: Vec<(KeyPlace, Option<Span>)>,
+    found: Vec<(KeyPlace, Option<Span>)>,
     texts: Vec<u8>,
     /// The entries of keys that are not remembered, by key.
     further: HashTable<usize>,
@@ -40,11 +40,11 @@ pub struct Entries {
 
 impl Entries {
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.found.is_empty()
     }
 
     pub fn clear(&mut self) {
-        self.entries.clear();
+        self.found.clear();
         self.texts.clear();
         if self.further.capacity() > KEPT_CAPACITY {
             self.further = HashTable::new();
@@ -56,13 +56,13 @@ impl Entries {
     /// Adds the value of a remembered key that has no entry yet; returns the place of the entry.
     pub fn push(&mut self, number: usize, value: Value) -> usize {
         let value = self.write(value);
-        self.entries.push((KeyPlace::Numbered(number), value));
-        self.entries.len() - 1
+        self.found.push((KeyPlace::Numbered(number), value));
+        self.found.len() - 1
     }
 
     /// Of a key that is in a record twice, the last value counts.
     pub fn replace(&mut self, entry: usize, value: Value) {
-        self.entries[entry].1 = self.write(value);
+        self.found[entry].1 = self.write(value);
     }
 
     /// Adds or replaces the value of a key that is not remembered, which stands in the line as `written`.
@@ -75,23 +75,23 @@ impl Entries {
         }
         let key = (start, self.texts.len());
         let hash = self.hasher.hash_one(&self.texts[key.0..key.1]);
-        let found = self.further.find(hash, |entry| self.key_of(*entry) == &self.texts[key.0..key.1]).copied();
-        if let Some(entry) = found {
+        let earlier = self.further.find(hash, |entry| self.key_of(*entry) == &self.texts[key.0..key.1]).copied();
+        if let Some(entry) = earlier {
             self.texts.truncate(start);
             self.replace(entry, value);
         } else if value == Value::Null {
             self.texts.truncate(start);
         } else {
             let value = self.write(value);
-            self.entries.push((KeyPlace::Further(key), value));
-            let Self { entries, texts, further, hasher } = self;
-            further.insert_unique(hash, entries.len() - 1, |entry| hasher.hash_one(key_in(entries, texts, *entry)));
+            self.found.push((KeyPlace::Further(key), value));
+            let Self { found, texts, further, hasher } = self;
+            further.insert_unique(hash, found.len() - 1, |entry| hasher.hash_one(key_in(found, texts, *entry)));
         }
     }
 
     /// The entries that have a value, in the order in which their keys were found.
     pub fn present(&self) -> impl Iterator<Item = (Key<'_>, &[u8])> {
-        self.entries.iter().filter_map(|(key, value)| {
+        self.found.iter().filter_map(|(key, value)| {
             let (start, end) = (*value)?;
             let key = match *key {
                 KeyPlace::Numbered(number) => Key::Numbered(number),
@@ -102,7 +102,7 @@ impl Entries {
     }
 
     fn key_of(&self, entry: usize) -> &[u8] {
-        key_in(&self.entries, &self.texts, entry)
+        key_in(&self.found, &self.texts, entry)
     }
 
     fn write(&mut self, value: Value) -> Option<Span> {
@@ -117,8 +117,8 @@ impl Entries {
 }
 
 /// The key of an entry that is not remembered.
-fn key_in<'a>(entries: &[(KeyPlace, Option<Span>)], texts: &'a [u8], entry: usize) -> &'a [u8] {
-    match entries[entry].0 {
+fn key_in<'a>(found: &[(KeyPlace, Option<Span>)], texts: &'a [u8], entry: usize) -> &'a [u8] {
+    match found[entry].0 {
         KeyPlace::Further((start, end)) => &texts[start..end],
         KeyPlace::Numbered(_) => &[],
     }

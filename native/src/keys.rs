@@ -25,8 +25,8 @@ pub struct Keys {
     texts: Vec<Box<[u8]>>,
     /// The number of keys of columns and refused ones.
     known: usize,
-    max_keys: usize,
-    max_key_characters: usize,
+    max_new: usize,
+    max_characters: usize,
     /// The number of the key that stood at each place of the last records.
     order: Vec<u32>,
 }
@@ -39,8 +39,8 @@ impl Keys {
             numbers: HashMap::new(),
             texts: Vec::new(),
             known: 0,
-            max_keys: rules.max_keys,
-            max_key_characters: rules.max_key_characters,
+            max_new: rules.max_keys,
+            max_characters: rules.max_key_characters,
             order: Vec::new(),
         };
         for key in columns {
@@ -114,8 +114,8 @@ impl Keys {
 
     /// Whether there is room for a new key, and it is short enough for a column.
     fn is_collected(&self, key: &[u8]) -> bool {
-        self.len() - self.known < self.max_keys
-            && (key.len() <= self.max_key_characters || characters(key) <= self.max_key_characters)
+        self.len() - self.known < self.max_new
+            && (key.len() <= self.max_characters || characters(key) <= self.max_characters)
     }
 
     fn add(&mut self, key: &[u8]) -> usize {

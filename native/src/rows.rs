@@ -27,7 +27,9 @@ struct Mark {
     bytes: usize,
     keys: usize,
     /// An earlier file has keys that are not remembered.
-    has_further_keys: bool,
+    had_further_keys: bool,
+    /// This file has such keys.
+    is_with_further_keys: bool,
     rescued_values: u64,
     /// Some of its rows are already in the output.
     is_partly_written: bool,
@@ -44,7 +46,6 @@ pub struct Rows {
     can_rescue: bool,
     /// Some key is not remembered: it is too long for a column, or one too many.
     has_further_keys: bool,
-    file_has_further_keys: bool,
     sightings: Vec<Sighting>,
     len: usize,
     bytes: usize,
@@ -73,7 +74,6 @@ impl Rows {
             rescues_unknown: rules.rescues_unknown,
             can_rescue,
             has_further_keys: false,
-            file_has_further_keys: false,
             len: 0,
             bytes: 0,
             row_number: 0,
@@ -110,12 +110,11 @@ impl Rows {
 
     pub fn begin_file(&mut self, source: String) {
         self.sources.push((self.len, source));
-        self.file_has_further_keys = false;
         self.mark = Mark {
             row: self.len,
             bytes: self.bytes,
             keys: self.keys.len(),
-            has_further_keys: self.has_further_keys,
+            had_further_keys: self.has_further_keys,
             ..Mark::default()
         };
     }
@@ -128,7 +127,7 @@ impl Rows {
     pub fn end_file(&mut self) -> (Vec<&[u8]>, bool) {
         self.rescued_values += self.mark.rescued_values;
         let new_keys = (self.mark.keys..self.keys.len()).map(|number| self.keys.text(number)).collect();
-        (new_keys, self.file_has_further_keys)
+        (new_keys, self.mark.is_with_further_keys)
     }
 
     /// Forgets the current file.
@@ -147,7 +146,7 @@ impl Rows {
         (self.len, self.bytes) = (self.mark.row, self.mark.bytes);
         self.keys.truncate(self.mark.keys);
         self.sightings.truncate(self.mark.keys);
-        self.has_further_keys = self.mark.has_further_keys;
+        self.has_further_keys = self.mark.had_further_keys;
         self.sources.pop();
         true
     }
@@ -165,7 +164,7 @@ impl Rows {
             let number = field.number().or_else(|| {
                 let number = self.number(place, block, field);
                 if number.is_none() {
-                    (self.has_further_keys, self.file_has_further_keys) = (true, true);
+                    (self.has_further_keys, self.mark.is_with_further_keys) = (true, true);
                 }
                 lacks_columns = self.lacks_columns();
                 number

@@ -162,7 +162,7 @@ def test_a_full_schema_without_rescued_data_gets_it():
 @pytest.mark.parametrize("max_columns", [3, 2000])
 def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
     """Two files with 11,000 keys each beside a good one: all lines are rows, and no value is lost."""
-    harness = Harness(schema={"max_columns": max_columns})
+    harness = Harness(schema={"max_columns": max_columns, "max_new_columns_per_day": 2000})
     floods = [{f"{letter}{at}": str(at) for at in range(11_000)} for letter in "xy"]
     commit, _ = compact(harness, "m", *map(orjson.dumps, floods), b'{"id":1}\n')
     assert rows(harness, commit) == sorted([*floods, {"id": "1"}], key=repr)

@@ -40,13 +40,16 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *keys: str) ->
 
 
 def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
-    """The first manifest is free; the others add two each and three a day; all values stay."""
+    """The first manifest has the limit of the day; the others add two each and three a day; all values stay."""
     harness = Harness(schema={"max_new_columns_per_manifest": 2, "max_new_columns_per_day": 3})
-    first = ["a", "b", "c", "d", "e"]
-    assert compact(harness, engine_name, "m1", *first) == first
-    assert compact(harness, engine_name, "m2", "a", "k1", "k2", "k3", "k4") == [*first, "k1", "k2", None]
+    first = ["a", "b", "c"]
+    assert compact(harness, engine_name, "m1", *first, "d") == [*first, None]
+    assert harness.commit("m1").refused_keys == 1
+    harness.clock.advance(timedelta(days=1).total_seconds())
+    first = [*first, None]
+    assert compact(harness, engine_name, "m2", "a", "k1", "k2", "k3", "k4") == [*first, "k1", "k2"]
     assert (harness.commit("m2").refused_keys, metric(harness, "ColumnsRefused")[-1]) == (2, 2)
-    assert compact(harness, engine_name, "m3", "k3", "k4") == [*first, "k1", "k2", None, "k3"]
+    assert compact(harness, engine_name, "m3", "k3", "k4") == [*first, "k1", "k2", "k3"]
     assert compact(harness, engine_name, "m4", "k4")[-1] == "k3"
     assert harness.commit("m4").redone_bins == 0
     harness.clock.advance(timedelta(days=1).total_seconds())
@@ -55,8 +58,8 @@ def test_a_manifest_and_a_day_add_so_many_columns(engine_name: str) -> None:
 
 
 def test_no_new_columns_at_all(engine_name: str) -> None:
-    """With a limit of 0 the table stays as the first manifest made it."""
-    harness = Harness(schema={"max_new_columns_per_day": 0})
+    """With a limit of 0 for manifests the table stays as the first one made it."""
+    harness = Harness(schema={"max_new_columns_per_manifest": 0})
     assert compact(harness, engine_name, "m1", "a") == ["a"]
     assert compact(harness, engine_name, "m2", "a", "b") == ["a", None]
 
