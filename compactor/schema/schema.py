@@ -79,8 +79,8 @@ NEARLY_FULL = 0.9
 class ColumnsUsed:
     """How many of the columns for keys are taken."""
 
-    columns: int
-    max_columns: int
+    columns: int  # columns of keys
+    max_columns: int  # the most that there may be
 
     @property
     def is_nearly_full(self) -> bool:

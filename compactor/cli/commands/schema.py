@@ -25,7 +25,7 @@ SHOWN_COLUMNS = 40  # of each version
 @json_option
 @body
 def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ...], as_json: bool) -> None:
-    """Show the schema versions and what each added; or retire columns.
+    """Show the schema versions and what each added, or retire columns.
 
     A column never changes its name or type. --json shows what the text form leaves out.
 

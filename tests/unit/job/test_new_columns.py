@@ -35,7 +35,7 @@ def compact(harness: Harness, engine_name: str, manifest_id: str, *keys: str) ->
     harness.deliver(manifest_id, record(*keys))
     assert harness.run_once(engine=engine(harness, engine_name)).committed == 1
     app = harness.app()
-    assert app.verifier.verify_all(deep_check=app.deep_check).discrepancies == []
+    assert app.verifier(deep=True).verify_all().discrepancies == []
     return [column.key for column in app.registry.latest().columns]
 
 

@@ -40,7 +40,7 @@ def rows(harness: Harness, manifest_id: str) -> list[dict[str, object]]:
 
 def verified(harness: Harness) -> list[object]:
     app = harness.app()
-    return list(app.verifier.verify_all(deep_check=app.deep_check).discrepancies)
+    return list(app.verifier(deep=True).verify_all().discrepancies)
 
 
 def test_a_place_is_given_back(engine_name: str) -> None:

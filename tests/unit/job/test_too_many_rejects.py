@@ -32,7 +32,7 @@ def new_harness(**reading: object) -> Harness:
 def checked(harness: Harness):
     """The verification of everything, with the inputs."""
     app = harness.app()
-    report = app.verifier.verify_all(deep_check=app.deep_check)
+    report = app.verifier(deep=True).verify_all()
     assert report.discrepancies == []
     assert report.lines == report.rows + report.rejected_lines + report.blank_lines
     return report
@@ -85,5 +85,5 @@ def test_a_lost_line_is_found_among_those_that_are_only_counted() -> None:
         harness.layout.outcome(commit.key), commit.model_copy(update={"files": [wrong]}).model_dump_json().encode()
     )
     app = harness.app()
-    found = app.verifier.verify_all(deep_check=app.deep_check).discrepancies
+    found = app.verifier(deep=True).verify_all().discrepancies
     assert [(each.where, each.expected) for each in found] == [(file.uri, "10 rejects")]

@@ -74,7 +74,7 @@ def test_what_is_redriven_is_not_there_twice(harness: Harness, kind: Kind) -> No
     harness.file("flawed.ndjson", FLAWED)
     names = ["flawed.ndjson", "a.ndjson"]
     if kind == "manifests":
-        harness.settings = Harness(stream={"max_attempts": 1}).settings
+        harness.settings = Harness(stream={"max_attempts": 2}).settings
     files = [harness.named(f"/w/raw/{name}") for name in names]
     named = files if kind != "manifests" else [*files, files[0].model_copy(update={"uri": "/w/raw/../x"})]
     harness.put_manifest("m1.json", harness.manifest("m1", named).to_json())
