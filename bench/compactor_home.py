@@ -62,7 +62,11 @@ class CompactorHome:
                     "state": self.uri(self.folder / "state"),
                 },
                 "input": {"allowed_prefixes": list(map(self.uri, self.inputs)), "discovery": discovery},
-                "schema": {"file": str(schema_file)} if schema_file else {},
+                # The widest shape is a new table with as many columns as there may be.
+                "schema": {
+                    "max_new_columns_per_day": 10_000,
+                    **({"file": str(schema_file)} if schema_file else {}),
+                },
                 "convert": {"engine": engine},
                 "aws": {"region": REGION, "endpoint_url": self.s3.endpoint_url} if self.s3 else {},
             }

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from compactor.control.health import Condition, Finding, finding, is_late
+from compactor.control.health import Condition, Finding, columns_nearly_full, finding, is_late
 from compactor.control.runs import JobRun, JobState
 from compactor.control.symptoms import STALL_RESTARTS, Case
 from compactor.core.formatting import count, shown_seconds
+from compactor.schema.schema import ColumnsUsed
 
 
 def alarms(case: Case) -> Iterator[Finding]:
@@ -14,6 +15,8 @@ def alarms(case: Case) -> Iterator[Finding]:
         yield finding(Condition.UNKNOWN, f"{source} could not be read: {why.rstrip('.')}", subject=source.name.lower())
     yield from _of_runs(case)
     yield from _of_backlog(case)
+    for latest in (case.snapshot.recent or ())[-1:]:
+        yield from columns_nearly_full(ColumnsUsed(latest.columns, latest.max_columns))
 
 
 def _of_runs(case: Case) -> Iterator[Finding]:

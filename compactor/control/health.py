@@ -4,7 +4,7 @@ The control plane raises conditions as alarms and advice, `status` shows the mos
 of a period. A CloudWatch alarm about the same facts has the same name, with `-` for `_`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +12,7 @@ from typing import Literal, Self
 
 from compactor.core.formatting import count, shown_seconds
 from compactor.ledger.backlog import Backlog
+from compactor.schema.schema import ColumnsUsed
 
 Word = Literal["stuck", "stopped", "stopping", "behind", "needs_you", "running", "idle", "empty"]
 """The state of the job, as `status` gives it to people and scripts."""
@@ -59,6 +60,12 @@ class Condition(StrEnum):
         "fix the cause, then compactor redrive manifests",
     )
     FILES_QUARANTINED = "files_quarantined", "needs_you", "act", "fix the cause, then compactor redrive files"
+    COLUMNS_NEARLY_FULL = (
+        "columns_nearly_full",
+        "needs_you",
+        "act",
+        "compactor schema shows which files brought them; compactor schema retire makes room",
+    )
     RECORDS_UNREADABLE = "records_unreadable", "needs_you", "act", "compactor verify names what is damaged"
     SEVERAL_RUNS = "several_runs", "needs_you", "act", "stop all but one, and set MaxConcurrentRuns of the job to 1"
     FOREIGN_RUN = "foreign_run", "needs_you", "look", "end it with compactor stop if the job should run on Glue"
@@ -137,6 +144,13 @@ def waiting_work(backlog: Backlog | None) -> str:
 def is_late(backlog: Backlog, sla_seconds: float) -> bool:
     """Whether a manifest has waited for as long as it may."""
     return bool(backlog.manifests) and backlog.oldest_seconds >= sla_seconds
+
+
+def columns_nearly_full(used: ColumnsUsed) -> Iterator[Finding]:
+    """Whether there is little room for new keys."""
+    if used.is_nearly_full:
+        reason = f"{used.columns:,} of {used.max_columns:,} columns are taken; keys beyond them go to _rescued_data"
+        yield finding(Condition.COLUMNS_NEARLY_FULL, reason)
 
 
 def lacks_progress(

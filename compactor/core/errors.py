@@ -97,7 +97,10 @@ class StoreUnavailable(TryAgainError):
 class ScratchFull(StoreUnavailable):
     """The local disk of a task is full. Held against a manifest that was alone in flight."""
 
-    next_move = "free disk space or give the workers more; a manifest that fills the disk alone becomes a dead letter"
+    next_move = (
+        "free disk space, give the workers more, or lower input.max_scratch_bytes; a manifest that fills the disk "
+        "alone becomes a dead letter"
+    )
 
 
 class InputRefused(TryAgainError):

@@ -26,7 +26,6 @@ REASONS = {
     "id_already_used": "another manifest was accepted under this id",
     "hidden_name": "its name begins with _ or .",
     "nested": "it is in a folder below the watched prefix",
-    "too_many_keys": "its files together have more than 20,000 different keys",
     "forbidden": "the store refused every file of it, attempt after attempt",
     "retries_exhausted": "every attempt failed",
 }

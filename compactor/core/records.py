@@ -52,7 +52,8 @@ class FileStatus(StrEnum):
     CHANGED = "changed"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
-    TOO_MANY_KEYS = "too_many_keys"
+    TOO_MANY_REJECTS = "too_many_rejects"
+    TOO_MUCH_SCRATCH = "too_much_scratch"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
@@ -61,6 +62,8 @@ NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.C
 
 class FileReport(Document):
     """The report on one input file: `records + rejected_lines + blank_lines == lines`.
+
+    A file with too many rejects has no lines here: none of its rows is kept, and `reject_rows` are samples.
 
     Attributes:
         uri: The URI, as the manifest spells it.
@@ -73,9 +76,11 @@ class FileReport(Document):
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that hold only spaces, tabs and carriage returns.
         records: Lines that became one row each.
-        rejected_lines: Lines that became rejects.
+        rejected_lines: Lines that were rejected.
         rejects: Rejected lines by reason.
-        reject_rows: Rows in the rejects; more than `rejected_lines` where an over-long line is kept in pieces.
+        unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
+            the input file alone.
+        reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
     """
 
     uri: str
@@ -90,6 +95,7 @@ class FileReport(Document):
     records: int = 0
     rejected_lines: int = 0
     rejects: dict[str, int] = Field(default_factory=dict)
+    unkept_rejects: dict[str, int] = Field(default_factory=dict)
     reject_rows: int = 0
 
 
@@ -223,9 +229,12 @@ class Commit(Document):
         rejects: Parquet files of rejects.
         files: One report per file of the manifest, in its order.
         engine: The engine that compacted it.
-        schema_version: The version that has a column for every key, up to the limit on columns.
+        schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
         redone_bins: Parts of the input whose rows were written again because of new keys.
+        refused_keys: Keys that got no column, at least; their values went to the rescued data.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
         started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
@@ -245,6 +254,9 @@ class Commit(Document):
     files: list[FileReport]
     rescued_values: int = 0
     redone_bins: int = 0
+    refused_keys: int = 0
+    columns: int = 0
+    max_columns: int = 0
     max_line_bytes: int
     max_decompressed_bytes: int
     started_at: datetime
@@ -382,6 +394,8 @@ class RecentCommit(Document):
         arrived_at: When the manifest was created, if known.
         rejects: Rejected lines by reason.
         quarantined: Quarantined files that need an operator, by status.
+        columns: Columns of keys in the schema version.
+        max_columns: The most that there may be.
     """
 
     manifest_id: str
@@ -398,6 +412,8 @@ class RecentCommit(Document):
     arrived_at: datetime | None = None
     rejects: dict[str, int] = Field(default_factory=dict)
     quarantined: dict[str, int] = Field(default_factory=dict)
+    columns: int = 0
+    max_columns: int = 0
 
     @property
     def key(self) -> ManifestKey:

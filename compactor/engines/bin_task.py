@@ -3,19 +3,22 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import NoReturn
 from uuid import uuid4
 
-from compactor.core.errors import FileError, ManifestError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
-from compactor.core.records import FileReport
+from compactor.core.records import FileReport, FileStatus
 from compactor.engines.bin_outputs import BinOutputs
 from compactor.engines.kernel import Kernel, NewKernel, RowPlan
-from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile, scratch_errors
-from compactor.ndjson.inspection import BLANK_LINE, MAX_KEYS, refusals
+from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.ndjson.rejects import RejectsWriter
+from compactor.ndjson.scratch import scratch_errors
+from compactor.schema.schema import NO_NEW_KEYS
 
 BLOCK_BYTES = 1024 * 1024
 """Bytes that the kernel reads in one call. Larger blocks were measured to be no faster."""
@@ -25,7 +28,7 @@ _REFUSED_TOGETHER = 4096  # refused lines inspected in one call; few, because ea
 MAX_PASSES = 4
 """How often a bin may be read: once more without the unreadable files, and again for files that change meanwhile."""
 
-_Walked = WalkedFile[tuple[str, ...]]
+_Walked = WalkedFile[tuple[tuple[str, ...], bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,13 @@ class BinFile:
     Attributes:
         index: Its position in the manifest.
         new_keys: Keys without a column that no earlier file of the bin has, in first-seen order.
+        has_further_keys: Some keys without a column were not collected.
     """
 
     index: int
     report: FileReport
-    new_keys: tuple[str, ...]
+    new_keys: tuple[str, ...] = ()
+    has_further_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,6 @@ class BinResult:
 
     Attributes:
         files: In the order of the task.
-        seen_keys: Keys with a column that occur in some file.
         outputs: URIs of the staged Parquet files of rows; not to be used if `lacks_columns`.
         output_bytes: The total length of `outputs`.
         rejects_uri: The staged Parquet file of all rejects; None if there are none.
@@ -79,7 +83,6 @@ class BinResult:
     """
 
     files: tuple[BinFile, ...]
-    seen_keys: tuple[str, ...]
     outputs: tuple[str, ...]
     output_bytes: int
     rejects_uri: str | None
@@ -106,7 +109,7 @@ class _Rescan:
 def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinResult:
     """Do a task. A second run of it touches nothing that the first one reported.
 
-    A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind. If some of
+    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects. If some of
     its rows had already been written when this came out, the bin is read again without the unreadable files.
 
     Args:
@@ -117,7 +120,6 @@ def write_bin(store: ObjectStore, task: BinTask, new_kernel: NewKernel) -> BinRe
     Raises:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
-        ManifestError: `too_many_keys`: the files hold more keys than any table can have columns.
         StagingError: Files change again and again, or the kernel has a fault.
     """
     unreadable: Mapping[int, _Walked] = {}
@@ -144,21 +146,27 @@ class _Pass:
         outputs = f"{task.staging}out/{self._name}-"
         self._outputs = BinOutputs(store, self._kernel, outputs, task.target_file_bytes)
         self._walk = FileWalk(
-            store, task.plan.manifest_id, task.on_changed_file, counted_bytes=max(task.stored_bytes // 64, 1024 * 1024)
+            store,
+            task.plan.manifest_id,
+            task.on_changed_file,
+            task.limits,
+            counted_bytes=max(task.stored_bytes // 64, 1024 * 1024),
         )
         self._needs_rescan = False
-        self._new_keys = 0
+        self._sampled: frozenset[int] = frozenset()
 
     def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | _Rescan:
         """Read the files and stage their rows and rejects.
 
         Args:
-            unreadable: By index, the files that an earlier pass found unreadable; they are left out.
+            unreadable: By index, the files that an earlier pass found unreadable. They are left out; but those with too
+                many rejects are sampled again.
         """
-        walked = dict(unreadable)
+        walked = {index: file for index, file in unreadable.items() if not file.report.reject_rows}
+        self._sampled = frozenset(unreadable.keys() - walked.keys())
         files = [file for file in self._task.files if file[0] not in walked]
         with self._walk as walk:
-            path = walk.scratch / "rejects.parquet"
+            path = walk.folder / "rejects.parquet"
             with RejectsWriter(path) as rejects, self._outputs as outputs:
                 walked.update((file.index, file) for file in walk.files(files, rejects, self._read))
                 if not (self._needs_rescan or self._kernel.lacks_columns):
@@ -175,9 +183,8 @@ class _Pass:
         kernel = self._kernel
         return BinResult(
             files=tuple(
-                BinFile(index, walked[index].report, walked[index].found or ()) for index, _ in self._task.files
+                BinFile(index, walked[index].report, *(walked[index].found or ())) for index, _ in self._task.files
             ),
-            seen_keys=tuple(kernel.seen_keys()),
             outputs=tuple(self._outputs.uris),
             output_bytes=self._outputs.finished_bytes,
             rejects_uri=rejects_uri,
@@ -185,7 +192,11 @@ class _Pass:
             lacks_columns=kernel.lacks_columns,
         )
 
-    def _read(self, file: OpenedFile, on_reject: Callable[[Reject], None]) -> tuple[LineCounts, tuple[str, ...]]:
+    def _read(
+        self, file: OpenedFile, on_reject: Callable[[Reject], None]
+    ) -> tuple[LineCounts, tuple[tuple[str, ...], bool]]:
+        if file.index in self._sampled:
+            self._sample(file, on_reject)
         kernel = self._kernel
         kernel.begin_file(file.uri)
         try:
@@ -196,13 +207,19 @@ class _Pass:
         except (FileError, ObjectChanged, ObjectNotFound):
             self._needs_rescan |= not kernel.withdraw_file()
             raise
-        new_keys = tuple(kernel.end_file())
-        self._new_keys += len(new_keys)
-        if self._new_keys > MAX_KEYS:  # stop before even more of them are collected
-            where = f"manifest {self._task.plan.manifest_id}"
-            raise ManifestError("too_many_keys", f"{where}: more than {MAX_KEYS} different keys, expected columns")
+        new_keys, has_further_keys = kernel.end_file()
         self._flush()
-        return counts, new_keys
+        return counts, (tuple(new_keys), has_further_keys)
+
+    def _sample(self, file: OpenedFile, on_reject: Callable[[Reject], None]) -> NoReturn:
+        """Read a file with too many rejects up to that point, for its rejects alone.
+
+        Raises:
+            FileError: `too_many_rejects`; or `changed` if it has fewer now.
+        """
+        with closing(self._walk.decoded(file)) as decoded:
+            inspect_lines(decoded, self._task.limits, on_reject=on_reject, key_limits=NO_NEW_KEYS)
+        raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
 
     def _judge(self, block: bytes) -> Judged:
         lines, blank_lines, refused = self._kernel.read(block)

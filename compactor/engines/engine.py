@@ -9,10 +9,24 @@ from compactor.core.manifest import Manifest
 from compactor.core.records import FileReport
 from compactor.ndjson.file_walk import OnChangedFile
 from compactor.ndjson.lines import Limits
-from compactor.schema.schema import SchemaVersion
+from compactor.schema.schema import KeyLimits, SchemaVersion
 
 EngineName = Literal["native", "spark"]
 """The names of the engines in settings and ledger."""
+
+
+class ColumnsFor(Protocol):
+    """Gives keys their columns."""
+
+    def __call__(self, keys: Mapping[str, str], *, rescued_from: str = "") -> SchemaVersion:
+        """Return a schema version with a column for each of these keys that may have one; create it if necessary.
+
+        If a key gets no column, the version has the column of rescued data.
+
+        Args:
+            keys: In first-seen order, each with the URI of the first file that has it.
+            rescued_from: The first file with keys that can get no column; empty if there is none.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +48,8 @@ class StageRequest:
         staging: The attempt's own folder; ends with `/`.
         schema: The latest version on record.
         declared_keys: The keys of the schema file, which have a column in every version that `columns_for` returns.
-        columns_for: Returns a schema version with a column for each of these keys, creating it if necessary. Takes the
-            keys in first-seen order, each with the URI of the first file that has it.
-        max_columns: The most columns that keys get; further keys share the column of rescued data.
+        columns_for: Gives the keys of the manifest their columns.
+        key_limits: Which keys may still become columns; the values of all others go to the rescued data.
         ratio: Parquet bytes per decoded byte, from earlier commits; None if the engine has to measure a sample.
         stored_ratio: Parquet bytes per stored byte, for an engine that plans before it decodes; or None.
         manifests_in_flight: Number of manifests being processed at once, including this one.
@@ -48,8 +61,8 @@ class StageRequest:
     staging: str
     schema: SchemaVersion
     declared_keys: frozenset[str]
-    columns_for: Callable[[Mapping[str, str]], SchemaVersion]
-    max_columns: int
+    columns_for: ColumnsFor
+    key_limits: KeyLimits
     ratio: float | None
     stored_ratio: float | None
     manifests_in_flight: int
@@ -75,11 +88,12 @@ class Staged:
 
     Attributes:
         reports: One per input file, in the manifest's order.
-        schema: The version with a column for every key, up to the maximum number of columns.
+        schema: The version with a column for every key that may have one.
         outputs: The Parquet files of rows, in the order in which they will be numbered.
         rejects: URIs of the Parquet files of rejects, in the order in which they will be numbered.
         rescued_values: Number of values that do not fit the type of their column and are in the rescued data instead.
         redone_bins: Number of bins that had to be written again because of new keys.
+        refused_keys: Number of keys that got no column, at least.
     """
 
     reports: tuple[FileReport, ...]
@@ -88,6 +102,7 @@ class Staged:
     rejects: tuple[str, ...]
     rescued_values: int = 0
     redone_bins: int = 0
+    refused_keys: int = 0
 
 
 class Engine(Protocol):

@@ -1,20 +1,25 @@
 """Inspects files for the Spark engine: stages their rejects, and repaired copies of files that Spark would misread."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from compactor.core.errors import ObjectChanged
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.spark_names import spark_reads_as_is, spark_reads_name
-from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, scratch_errors
+from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile
+from compactor.ndjson.folding import Fold
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rejects import RejectsWriter
+from compactor.ndjson.scratch import scratch_errors
+from compactor.schema.schema import KeyLimits
 
 _WRITE_BUFFER_BYTES = 1024 * 1024
 
@@ -29,6 +34,9 @@ class InspectTask:
         refused: By file index, the records, stripped of white space, to reject as `parsers_disagree`. A file in here
             always gets a repaired copy.
         task_number: Distinguishes the tasks of an attempt.
+        known_keys: The keys that have a column.
+        key_limits: Which other keys to collect.
+        folded_name: If not empty, a file with keys without a column gets a repaired copy that has them under this key.
     """
 
     manifest_id: str
@@ -39,6 +47,9 @@ class InspectTask:
     refused: Mapping[int, frozenset[bytes]]
     task_number: int
     discovery: Discovery = "full"
+    known_keys: frozenset[str] = frozenset()
+    key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
+    folded_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +58,15 @@ class InspectedFile:
 
     Attributes:
         index: Its position in the manifest.
-        keys: Top-level keys of its records, in first-seen order.
+        keys: Keys without a column that no earlier file of the task has, in first-seen order.
+        has_further_keys: Some keys without a column were not collected.
         readable_uri: The file for Spark to read: the original or its repaired copy; None if it has no records.
     """
 
     index: int
     report: FileReport
     keys: tuple[str, ...]
+    has_further_keys: bool
     readable_uri: str | None
 
 
@@ -74,7 +87,7 @@ class InspectTaskResult:
 def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
     """Inspect files of a manifest. Repeating a task writes the same content under the same names.
 
-    A file that is missing, changed, unreadable or too large is reported as such and leaves nothing behind.
+    A file that is quarantined is reported as such, and leaves nothing behind but samples of its rejects.
 
     Args:
         store: Holds the input files, and receives rejects and repaired copies.
@@ -84,12 +97,12 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    with FileWalk(store, task.manifest_id, task.on_changed_file) as walk:
-        path = walk.scratch / "rejects.parquet"
+    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits) as walk:
+        path = walk.folder / "rejects.parquet"
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)
             files = tuple(
-                InspectedFile(file.index, file.report, *(file.found or ((), None)))
+                InspectedFile(file.index, file.report, *(file.found or ((), False, None)))
                 for file in walk.files(task.files, rejects, inspector.read)
             )
         if not rejects.rows:
@@ -106,17 +119,24 @@ class _Inspector:
     store: ObjectStore
     task: InspectTask
     walk: FileWalk
+    collected: dict[str, None] = field(default_factory=dict)
+    copied_bytes: Counter[int] = field(default_factory=Counter)
 
     def read(
         self, file: OpenedFile, on_reject: Callable[[Reject], None]
-    ) -> tuple[Inspected, tuple[tuple[str, ...], str | None]]:
+    ) -> tuple[Inspected, tuple[tuple[str, ...], bool, str | None]]:
         """Inspect every line; upload a copy if Spark needs one. Returns counts, keys and the `readable_uri`."""
-        copy = self.walk.scratch / f"{file.index:06d}.ndjson"
+        copy = self.walk.folder / f"{file.index:06d}.ndjson"
         try:
             inspected, readable_uri = self._inspect(file, on_reject, copy)
         finally:
             copy.unlink(missing_ok=True)
-        return inspected, (inspected.keys, readable_uri)
+            self.walk.scratch.give_back(self.copied_bytes.pop(file.index, 0))
+        new_keys = [key for key in inspected.keys if key not in self.collected]
+        room = max(0, self.task.key_limits.max_keys - len(self.collected))
+        self.collected.update(dict.fromkeys(new_keys[:room]))
+        has_further_keys = inspected.has_further_keys or len(new_keys) > room
+        return inspected, (tuple(new_keys[:room]), has_further_keys, readable_uri)
 
     def _inspect(
         self, file: OpenedFile, on_reject: Callable[[Reject], None], copy: Path
@@ -129,7 +149,8 @@ class _Inspector:
         if not inspected.records:
             return inspected, None
         if not copied:
-            if spark_reads_as_is(uri, codec, inspected):
+            is_foldable = bool(self.task.folded_name) and inspected.has_further_keys
+            if not is_foldable and spark_reads_as_is(uri, codec, inspected):
                 return inspected, uri
             again = inspect(lambda _: None, copy)
             if again != inspected:
@@ -147,12 +168,21 @@ class _Inspector:
     ) -> Inspected:
         """Read the file once, and write its records to `copy` unless that is None."""
         with ExitStack() as stack:
-            write = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)).write if copy else None
+            target = stack.enter_context(copy.open("wb", _WRITE_BUFFER_BYTES)) if copy else None
             return inspect_lines(
                 stack.enter_context(closing(self.walk.decoded(file))),
                 self.task.limits,
                 on_reject=on_reject,
-                on_good=write,
+                on_good=partial(self._write, file.index, target) if target else None,
                 refused=refused or frozenset(),
                 discovery=self.task.discovery,
+                known_keys=self.task.known_keys,
+                key_limits=self.task.key_limits,
             )
+
+    def _write(self, index: int, target: BinaryIO, block: bytes) -> None:
+        if self.task.folded_name:
+            block = Fold(self.task.known_keys, self.task.folded_name).lines(block)
+        self.walk.scratch.take(len(block))
+        self.copied_bytes[index] += len(block)
+        target.write(block)

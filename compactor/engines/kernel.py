@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from compactor.schema.schema import SchemaVersion
+from compactor.schema.schema import KeyLimits, SchemaVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class RowPlan:
         metadata_columns: Names of the columns that the compactor adds.
         manifest_id: The value of the column `_manifest_id`.
         processed_at: The value of the column `_processed_at`.
-        rescues_unknown: Whether keys without a column go to the rescued data.
+        rescues_unknown: Whether all keys without a column go to the rescued data. Otherwise rows wait for the columns
+            of those that may get one.
+        key_limits: Which keys without a column to collect. All others go to the rescued data in any case.
         compression: Parquet's codec.
         held_bytes: Bytes of records to hold back from the output, so that their file can be withdrawn.
     """
@@ -26,6 +28,7 @@ class RowPlan:
     manifest_id: str
     processed_at: datetime
     rescues_unknown: bool
+    key_limits: KeyLimits
     compression: str
     held_bytes: int
 
@@ -42,14 +45,11 @@ class Kernel(Protocol):
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether some key has no column and cannot be rescued. No rows are built from then on."""
+        """Whether some key has no column and is not to be rescued. No rows are built from then on."""
 
     @property
     def rescued_values(self) -> int:
         """Number of values that do not fit the type of their column, in files that were ended."""
-
-    def seen_keys(self) -> list[str]:
-        """The keys with a column that occur in files that were ended."""
 
     def begin_file(self, source_uri: str) -> None:
         """Begin a file. The previous one has been ended or withdrawn."""
@@ -60,9 +60,6 @@ class Kernel(Protocol):
         Returns:
             The number of lines, the number of blank lines, and the lines that are not records: for each its number in
             the block, from 0, and the offsets of its first byte and of its line feed.
-
-        Raises:
-            FileError: `too_many_keys`.
         """
 
     def withdraw_file(self) -> bool:
@@ -72,11 +69,12 @@ class Kernel(Protocol):
             False if some of them are already in the output; then nothing changes.
         """
 
-    def end_file(self) -> list[str]:
+    def end_file(self) -> tuple[list[str], bool]:
         """End a file that was read completely.
 
         Returns:
-            The keys without a column that no earlier file had, in first-seen order.
+            The collected keys without a column that no earlier file had, in first-seen order; and whether the file has
+            keys without a column that are not collected.
         """
 
     def take(self) -> bytes:

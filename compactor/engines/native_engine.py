@@ -13,10 +13,8 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.bin_task import BinResult, BinTask
 from compactor.engines.engine import EngineRules, Staged, StageRequest
 from compactor.engines.kernel import RowPlan
-from compactor.engines.written_bins import BinInput, WrittenBin, all_keys, missing_keys, new_keys, staged
+from compactor.engines.written_bins import BinInput, Columns, WrittenBin, columns_of, further_from, new_keys, staged
 from compactor.ledger.sizing import planned_files
-from compactor.ndjson.inspection import check_keys
-from compactor.schema.schema import SchemaVersion
 
 ROUNDS = 4
 """How often a bin may be written: again for new keys, and again if changed files bring yet other keys."""
@@ -68,7 +66,6 @@ class NativeEngine:
         """Write the rows of all files; write bins with new keys a second time. Ignores `manifests_in_flight`.
 
         Raises:
-            ManifestError: The manifest holds more keys than any table can have columns.
             StagingError: Files change again and again.
             TryAgainError: Passing trouble.
             OperatorError: A person must act.
@@ -81,9 +78,9 @@ class NativeEngine:
             if rounds == ROUNDS:
                 where = f"manifest {request.manifest.manifest_id}"
                 raise StagingError(f"{where}: files had new keys each of the {ROUNDS} times they were read")
-            schema = request.columns_for(missing_keys(bins))
+            columns = columns_of(bins, request.columns_for)
             again = [bins[number].inputs for number in lacking]
-            for number, each in zip(lacking, self._write(request, schema, again, rounds), strict=True):
+            for number, each in zip(lacking, self._write(request, columns, again, rounds), strict=True):
                 bins[number] = each
             redone += len(lacking)
         newest = max((each.schema for each in bins), key=lambda schema: schema.version)
@@ -93,17 +90,17 @@ class NativeEngine:
 
     def _written(self, request: StageRequest) -> list[WrittenBin]:
         """Write all bins with the columns known so far."""
-        schema = request.schema
+        columns = Columns(request.schema, rescues_unknown=not request.key_limits.max_new_columns)
         inputs = self._inputs(request.manifest)
         stored_bytes = sum(each.stored_bytes for each in inputs)
         ratio = request.stored_ratio
         # Smaller input makes one file whatever the ratio, and rewriting it for new keys costs no more than a sample.
         is_large = stored_bytes > min(SAMPLE_BYTES, self.rules.target_file_bytes)
-        if is_large and (ratio is None or not schema.columns):
-            schema, sampled = self._sample(request, schema, inputs)
+        if is_large and (ratio is None or not columns.schema.columns):
+            columns, sampled = self._sample(request, columns, inputs)
             ratio = ratio or sampled
         count = planned_files(stored_bytes, ratio or UNKNOWN_RATIO, self.rules.target_file_bytes)
-        return self._write(request, schema, spread(inputs, count, lambda each: each.stored_bytes), 0)
+        return self._write(request, columns, spread(inputs, count, lambda each: each.stored_bytes), 0)
 
     def _inputs(self, manifest: Manifest) -> list[BinInput]:
         unknown = (file for file in manifest.files if file.size_bytes is None)
@@ -121,46 +118,46 @@ class NativeEngine:
         return found.size_bytes if found is not None else 0
 
     def _sample(
-        self, request: StageRequest, schema: SchemaVersion, inputs: Sequence[BinInput]
-    ) -> tuple[SchemaVersion, float | None]:
+        self, request: StageRequest, columns: Columns, inputs: Sequence[BinInput]
+    ) -> tuple[Columns, float | None]:
         """Find the first keys, and measure the size of their rows, in the first files of a manifest.
 
         The sample is whole files from the beginning, so that columns have the same order as without sampling.
 
         Returns:
-            The version with the keys of the sample; and Parquet bytes per stored byte, None if it was not measured.
+            The columns with the keys of the sample; and Parquet bytes per stored byte, None if it was not measured.
         """
         ends = list(accumulate(each.stored_bytes for each in inputs))
         count = min(sum(end < SAMPLE_BYTES for end in ends) + 1, len(ends))
         if ends[count - 1] > 2 * SAMPLE_BYTES:
-            return schema, None
+            return columns, None
         for number in (1, 2):
-            [sample] = self._write(request, schema, [inputs[:count]], number, folder="sample")
-            if not sample.is_lacking:
-                return schema, max(sample.result.output_bytes, 1) / ends[count - 1]
-            keys = new_keys([sample])
-            if not keys:  # its records have no keys, but those of the rest of the manifest may
-                break
-            schema = request.columns_for(keys)
-        return schema, None
+            written = self._write(request, columns, [inputs[:count]], number, folder="sample")
+            if not written[0].is_lacking:
+                return columns, max(written[0].result.output_bytes, 1) / ends[count - 1]
+            if not new_keys(written) and not further_from(written):
+                break  # its records have no keys, but those of the rest of the manifest may
+            columns = columns_of(written, request.columns_for)
+        return columns, None
 
     def _write(
         self,
         request: StageRequest,
-        schema: SchemaVersion,
+        columns: Columns,
         bins: Sequence[Sequence[BinInput]],
         round_number: int,
         *,
         folder: str = "",
     ) -> list[WrittenBin]:
         plan = RowPlan(
-            schema=schema,
+            schema=columns.schema,
             metadata_columns=self.rules.metadata_columns,
             manifest_id=request.manifest.manifest_id,
             processed_at=request.processed_at,
-            rescues_unknown=schema.has_rescued
-            and len(schema.keys) >= request.max_columns
-            and request.declared_keys <= schema.keys,
+            rescues_unknown=columns.rescues_unknown
+            and columns.schema.has_rescued
+            and request.declared_keys <= columns.schema.keys,
+            key_limits=request.key_limits,
             compression=self.rules.compression,
             held_bytes=min(HELD_BYTES, self.rules.target_file_bytes // HELD_PARTS),
         )
@@ -184,6 +181,4 @@ class NativeEngine:
             for number, inputs in enumerate(bins)
         ]
         results = self.workers.write_bins(request.manifest.manifest_id, tasks)
-        written = [WrittenBin(inputs, schema, result) for inputs, result in zip(bins, results, strict=True)]
-        check_keys(request.manifest.manifest_id, all_keys(written))
-        return written
+        return [WrittenBin(inputs, columns.schema, result) for inputs, result in zip(bins, results, strict=True)]

@@ -42,7 +42,7 @@ def verify_staged(
     outputs = [VerifiedFile(output.uri, parquet_facts(store, output.uri)) for output in staged.outputs]
     rejects = [VerifiedFile(uri, parquet_facts(store, uri)) for uri in staged.rejects]
     for output, file in zip(staged.outputs, outputs, strict=True):
-        if output.schema.columns != staged.schema.columns[: len(output.schema.columns)]:
+        if not staged.schema.continues(output.schema):
             raise StagingError(f"{where}: {file.uri} has columns that are not the first ones of the schema")
         columns, types = (planned(output.schema, metadata_columns) for planned in (parquet_columns, parquet_types))
         _check_columns(f"{where}: {file.uri}", file.facts, columns, types)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from compactor.core.manifest import ManifestFile
 from compactor.engines.bin_task import BinFile, BinResult
-from compactor.engines.engine import Staged, StagedOutput
+from compactor.engines.engine import ColumnsFor, Staged, StagedOutput
 from compactor.schema.schema import EMPTY_KEY, SchemaVersion, first_sources
 
 
@@ -21,6 +21,18 @@ class BinInput:
     index: int
     file: ManifestFile
     stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns to write with.
+
+    Attributes:
+        rescues_unknown: Some keys got no column, so that the values of all that have none are rescued.
+    """
+
+    schema: SchemaVersion
+    rescues_unknown: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +58,19 @@ def new_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
     return first_sources((file.report.uri, file.new_keys) for file in _files(bins))
 
 
-def missing_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
-    """The keys without a column; if there are none, the empty key, for records without keys."""
-    records = (file.report.uri for file in _files(bins) if file.report.records)
-    return new_keys(bins) or {EMPTY_KEY: next(records)}
+def further_from(bins: Sequence[WrittenBin]) -> str:
+    """The first file with keys that were not collected; empty if there is none."""
+    return next((file.report.uri for file in _files(bins) if file.has_further_keys), "")
 
 
-def all_keys(bins: Sequence[WrittenBin]) -> list[str]:
-    """All keys of the bins: first those with a column, then the others in first-seen order."""
-    seen = dict.fromkeys(key for each in bins for key in each.result.seen_keys)
-    return [*seen, *(key for file in _files(bins) for key in file.new_keys if key not in seen)]
+def columns_of(bins: Sequence[WrittenBin], columns_for: ColumnsFor) -> Columns:
+    """The columns for the keys of bins that lack some; one for the empty key if their records have no keys at all."""
+    keys, further = new_keys(bins), further_from(bins)
+    if not keys and not further:
+        keys = {EMPTY_KEY: next(file.report.uri for file in _files(bins) if file.report.records)}
+    schema = columns_for(keys, rescued_from=further)
+    refused = keys.keys() - schema.keys - schema.retired_keys
+    return Columns(schema, rescues_unknown=bool(refused))
 
 
 def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> Staged:
@@ -74,4 +89,5 @@ def staged(bins: Sequence[WrittenBin], schema: SchemaVersion, redone: int) -> St
         rejects=tuple(each.result.rejects_uri for each in bins if each.result.rejects_uri is not None),
         rescued_values=sum(each.result.rescued_values for each in bins),
         redone_bins=redone,
+        refused_keys=schema.refused(new_keys(bins), has_further=bool(further_from(bins))),
     )

@@ -52,10 +52,14 @@ def batch_metrics(
         "OutputFiles": sum(map(len, sizes)),
         "ValuesRescued": sum(commit.rescued_values for commit in commits),
         "BinsRedone": sum(commit.redone_bins for commit in commits),
+        "ColumnsRefused": sum(commit.refused_keys for commit in commits),
         "NewColumns": sum(result.new_columns for result in fresh),
         "Attempts": sum(result.attempts > 0 for result in fresh) + failed,
         "Heartbeat": 1,
     }
+    used = [100 * commit.columns / commit.max_columns for commit in commits if commit.max_columns]
+    if used:
+        values["ColumnsUsedPercent"] = max(used)
     if seconds > 0:
         values["InputBytesPerSecond"] = bytes_in / seconds
     if counted:

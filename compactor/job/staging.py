@@ -1,6 +1,6 @@
 """One attempt at a manifest: has the engine stage its files, verifies them, and drafts the commit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,8 +13,10 @@ from compactor.engines.staged_files import VerifiedFile, verify_staged
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
 from compactor.ndjson.lines import Limits
+from compactor.schema.manifest_columns import ManifestColumns
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import SchemaVersion
+from compactor.schema.schema import ColumnsUsed
+from compactor.telemetry.logs import log_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +62,16 @@ class Stager:
         if manifest is None:
             raise CompactorError(f"manifest {accepted.manifest_id}: the record of its acceptance holds no manifest")
         manifest_id = accepted.manifest_id
-        added: set[str] = set()
-
-        def columns_for(keys: Mapping[str, str]) -> SchemaVersion:
-            schema = self.registry.covering(keys, manifest_id)
-            if schema.manifest_id == manifest_id:
-                added.update(column.name for column in schema.columns if column.added_in == schema.version)
-            return schema
-
         self.registry.check_declared()  # an engine need not ask for columns if it finds no new keys
+        columns = ManifestColumns(self.registry, manifest_id)
         staged = self.engine.stage(
             StageRequest(
                 manifest=manifest,
                 staging=self.state.layout.staging(manifest_id, attempt.number, attempt.generation),
                 schema=self.registry.latest(),
                 declared_keys=self.registry.declared_keys,
-                columns_for=columns_for,
-                max_columns=self.registry.max_columns,
+                columns_for=columns,
+                key_limits=columns.key_limits,
                 ratio=self.history.ratio(),
                 stored_ratio=self.history.stored_ratio(),
                 manifests_in_flight=1 if attempt.alone else self.rules.manifests_in_flight,
@@ -88,7 +83,8 @@ class Stager:
         _check_access(staged.reports)
         outputs, rejects = verify_staged(self.state.store, manifest, staged, self.rules.metadata_columns)
         commit = self._commit(accepted, attempt, staged, outputs, rejects)
-        return commit, len(added)
+        self._tell(commit, new_columns=len(columns.added))
+        return commit, len(columns.added)
 
     def keep(self, commit: Commit) -> None:
         """Keep a verified commit. From now on any driver may decide it: its staged files have to stay."""
@@ -122,6 +118,16 @@ class Stager:
             folder = self.state.layout.staging(accepted.manifest_id, attempt.number, attempt.generation)
             self.state.store.delete([info.uri for info in self.state.store.list(folder)])
 
+    def _tell(self, commit: Commit, *, new_columns: int) -> None:
+        """Log what a person may have to know of the columns."""
+        used = ColumnsUsed(commit.columns, commit.max_columns)
+        if commit.refused_keys:
+            log_event(
+                "columns.refused", manifest_id=commit.manifest_id, keys=commit.refused_keys, new_columns=new_columns
+            )
+        if new_columns and used.is_nearly_full:
+            log_event("columns.nearly_full", columns=used.columns, max_columns=used.max_columns)
+
     def _commit(
         self,
         accepted: Accepted,
@@ -131,6 +137,7 @@ class Stager:
         rejects: list[VerifiedFile],
     ) -> Commit:
         key, layout = accepted.key, self.state.layout
+        used = self.registry.used(staged.schema)
         return Commit(
             manifest_id=key.id,
             date=key.date,
@@ -147,6 +154,9 @@ class Stager:
             files=list(staged.reports),
             rescued_values=staged.rescued_values,
             redone_bins=staged.redone_bins,
+            refused_keys=staged.refused_keys,
+            columns=used.columns,
+            max_columns=used.max_columns,
             max_line_bytes=self.rules.limits.max_line_bytes,
             max_decompressed_bytes=self.rules.limits.max_decompressed_bytes,
             started_at=attempt.started_at,

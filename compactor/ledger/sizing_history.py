@@ -78,4 +78,6 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         arrived_at=arrived_at,
         rejects=dict(rejects),
         quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
+        columns=commit.columns,
+        max_columns=commit.max_columns,
     )

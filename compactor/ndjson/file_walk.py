@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import TemporaryDirectory
 from typing import Generic, Literal, Self, TypeVar
 
-from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport, FileStatus
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
-from compactor.ndjson.lines import LineCounts, Reject
+from compactor.ndjson.lines import Limits, LineCounts, Reject
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
+from compactor.ndjson.scratch import Scratch
 
 OnChangedFile = Literal["skip", "read"]
 """What to do with a file that is no longer the version its manifest names: skip and report it, or read it as it is."""
@@ -61,45 +62,41 @@ ReadFile = Callable[[OpenedFile, Callable[[Reject], None]], tuple[LineCounts, T]
 """Reads one file to its end and passes its rejects to the given function. May raise `FileError` and store errors."""
 
 
-@contextmanager
-def scratch_errors() -> Iterator[None]:
-    """Report an `OSError`, which stores never raise, as trouble of the scratch folder: a full disk, for example."""
-    try:
-        yield
-    except OSError as exc:
-        raise StoreUnavailable(f"scratch files in {gettempdir()}: {exc}") from exc
-
-
 class FileWalk:
     """Reads the files of one task. A context manager.
 
     Args:
+        limits: How many rejects and scratch bytes there may be.
         counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
-        scratch: A local folder that exists while the context is open.
+        folder: A local folder for scratch files, which exists while the context is open.
+        scratch: Counts the bytes of the scratch files.
         stored_bytes_read: Stored bytes of the files that have been read so far.
     """
 
-    scratch: Path
+    folder: Path
 
     def __init__(
         self,
         store: ObjectStore,
         manifest_id: str,
         on_changed_file: OnChangedFile,
+        limits: Limits,
         *,
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
         self._store = store
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
+        self._reject_limits = limits.rejects
+        self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
         self.stored_bytes_read = 0
 
     def __enter__(self) -> Self:
-        self.scratch = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
+        self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="compactor-")))
         self._pool = self._stack.enter_context(ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="read-ahead"))
         return self
 
@@ -113,7 +110,7 @@ class FileWalk:
 
         Args:
             files: Index in the manifest, and file.
-            rejects: Receives the rejects of files that were read to their end.
+            rejects: Receives the rejects of files that were read to their end, and samples of too many.
             read: Reads one file.
 
         Raises:
@@ -171,18 +168,24 @@ class FileWalk:
         self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         codec = sniff(opened.first[:SNIFF_BYTES])
-        spool = RejectSpool(self._manifest_id, file.uri)
+        spool = RejectSpool(self._manifest_id, file.uri, self._reject_limits, self.scratch)
         try:
             counts, found = read(OpenedFile(index, file.uri, opened, codec), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
-            return _quarantined(index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec)
+            samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
+            walked: WalkedFile[T] = _quarantined(
+                index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
+            )
+        else:
+            walked = WalkedFile(index, _report(file, opened, codec, counts, spool), found)
         finally:
             spool.close()
-        return WalkedFile(index, _report(file, opened, codec, counts), found)
+        self.scratch.kept_bytes = rejects.size_bytes
+        return walked
 
 
-def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts) -> FileReport:
+def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
     return FileReport(
         uri=file.uri,
         status=FileStatus.COMPACTED,
@@ -195,12 +198,20 @@ def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts) 
         records=counts.records,
         rejected_lines=counts.rejected_lines,
         rejects=counts.rejects,
-        reject_rows=counts.reject_rows,
+        unkept_rejects=dict(spool.unkept),
+        reject_rows=spool.kept_rows,
     )
 
 
 def _quarantined(
-    index: int, file: ManifestFile, error: FileError, *, size_bytes: int = 0, etag: str = "", codec: str = "none"
+    index: int,
+    file: ManifestFile,
+    error: FileError,
+    *,
+    size_bytes: int = 0,
+    etag: str = "",
+    codec: str = "none",
+    samples: int = 0,
 ) -> WalkedFile[T]:
     """The outcome of a file that cannot be read to its end."""
     report = FileReport(
@@ -210,5 +221,6 @@ def _quarantined(
         size_bytes=size_bytes,
         etag=etag,
         codec=codec,
+        reject_rows=samples,
     )
     return WalkedFile(index, report, None)

@@ -2,22 +2,22 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 
-from compactor.core.errors import FileError, ManifestError
 from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
+from compactor.ndjson.new_keys import NewKeys
+from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
 REASONS = {
     "invalid_utf8": "the line is not valid UTF-8",
     "invalid_json": "the line is not exactly one JSON value",
     "too_deep": "arrays and objects are nested more than 1,024 levels deep",
     "not_an_object": "the line is a JSON value, but not an object",
-    "key_too_long": "a top-level key has more than 10,000 characters",
     "line_too_long": "the line is longer than max_line_bytes; it is kept in pieces",
     "parsers_disagree": "Spark and inspection read the line differently",
 }
@@ -26,13 +26,6 @@ REASONS = {
 Discovery = Literal["full", "declared"]
 """`full` parses every line. `declared` checks only the start and the length of a line: it finds no keys, takes a line
 that begins with a brace for a record, and leaves the proof to the engine."""
-
-MAX_KEYS = 20_000
-"""The most distinct top-level keys of one file or manifest. A producer that exceeds this writes values as keys."""
-
-MAX_KEY_CHARACTERS = 10_000
-"""The longest top-level key. Keys are held in memory and in every schema version, so their length must be bounded. The
-native kernel has the same limit."""
 
 BLANK = b" \t\r"
 """The characters of a blank line, which may also surround a record."""
@@ -49,10 +42,12 @@ class Inspected(LineCounts):
     """The counts and keys of a file.
 
     Attributes:
-        keys: Top-level keys of all records, in first-seen order.
+        keys: Top-level keys without a column that may become one, in first-seen order.
+        has_further_keys: Some keys have no column and were not collected: they are too long, or there were too many.
     """
 
     keys: tuple[str, ...]
+    has_further_keys: bool
 
 
 def inspect_lines(
@@ -63,9 +58,11 @@ def inspect_lines(
     on_good: Callable[[bytes], object] | None = None,
     refused: frozenset[bytes] = frozenset(),
     discovery: Discovery = "full",
+    known_keys: frozenset[str] = frozenset(),
+    key_limits: KeyLimits = KeyLimits(),  # noqa: B008 - it is frozen
     block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
-    """Classify every line of a file. Holds at most one piece and `max_line_bytes` of it.
+    """Classify every line of a file. Holds at most one piece and `max_line_bytes` of it, and a bounded number of keys.
 
     Args:
         pieces: The decoded bytes, split anywhere.
@@ -75,61 +72,42 @@ def inspect_lines(
             without a line feed gets one; blank lines and the byte order mark are left out.
         refused: Records, stripped of white space, to reject as `parsers_disagree`.
         discovery: Whether to parse every line.
+        known_keys: The keys that have a column.
+        key_limits: Which other keys to collect.
         block_bytes: How much is inspected at once.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; `too_many_keys`: more than `MAX_KEYS`.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`.
     """
-    inspection = _Inspection(on_good, refused, discovery)
+    inspection = _Inspection(on_good, refused, discovery, NewKeys(known_keys, key_limits))
     counts = split_lines(pieces, limits, inspection.judge, on_reject=on_reject, block_bytes=block_bytes)
-    return Inspected(**{name: getattr(counts, name) for name in LineCounts.__slots__}, keys=inspection.keys)
-
-
-def too_many_keys() -> FileError:
-    """The error of a file with more than `MAX_KEYS` different keys."""
-    return FileError("too_many_keys", f"more than {MAX_KEYS} different top-level keys, expected columns")
-
-
-def check_keys(manifest_id: str, keys: Collection[str]) -> None:
-    """Check that a manifest does not have more keys than any table can have columns.
-
-    Args:
-        manifest_id: The manifest, for the message.
-        keys: The keys of all its files, in first-seen order.
-
-    Raises:
-        ManifestError: `too_many_keys`: more than `MAX_KEYS`.
-    """
-    if len(keys) > MAX_KEYS:
-        *_, last = keys
-        raise ManifestError(
-            "too_many_keys",
-            f"manifest {manifest_id}: {len(keys)} different keys, expected at most {MAX_KEYS}; "
-            f"the last is {last[:100]!r}",
-        )
+    return Inspected(
+        **{name: getattr(counts, name) for name in LineCounts.__slots__},
+        keys=inspection.keys.collected,
+        has_further_keys=inspection.keys.has_further,
+    )
 
 
 def refusals(lines: Sequence[bytes]) -> Iterator[tuple[int, str]]:
     """The lines that are not records: the index of each, and one of `REASONS` or `BLANK_LINE`."""
-    return iter(_Inspection(None, frozenset(), "full").faults(list(lines)))
+    keys = NewKeys(frozenset(), NO_NEW_KEYS)
+    return iter(_Inspection(None, frozenset(), "full", keys).faults(list(lines)))
 
 
 class _Inspection:
     """Classifies the lines of a file and collects their keys."""
 
     def __init__(
-        self, on_good: Callable[[bytes], object] | None, refused: frozenset[bytes], discovery: Discovery
+        self,
+        on_good: Callable[[bytes], object] | None,
+        refused: frozenset[bytes],
+        discovery: Discovery,
+        keys: NewKeys,
     ) -> None:
         self._on_good = on_good
         self._refused = refused
         self.faults = self._parse if discovery == "full" else self._count
-        self._known: set[str] = set()
-        self._keys: dict[str, None] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys seen so far, in first-seen order."""
-        return tuple(self._keys)
+        self.keys = keys
 
     def judge(self, block: bytes) -> Judged:
         """Classify whole lines."""
@@ -144,9 +122,9 @@ class _Inspection:
 
     def _parse(self, lines: list[bytes]) -> list[tuple[int, str]]:
         """The lines with a fault: index and reason. Most of the inspection's time is spent in this loop."""
-        loads, refused, known = orjson.loads, self._refused, self._known
+        loads, refused, known = orjson.loads, self._refused, self.keys.known
         learn = known.update
-        known_count = len(known)
+        known_count, is_complete = len(known), self.keys.is_complete
         faults: list[tuple[int, str]] = []
         for index, line in enumerate(lines):
             if not line:
@@ -165,17 +143,13 @@ class _Inspection:
             if refused and line.strip(BLANK) in refused:
                 faults.append((index, "parsers_disagree"))
                 continue
+            if is_complete:
+                continue
             # Measured: adding all keys and comparing the counts is faster than testing whether all are known.
             learn(document)
             if len(known) != known_count:
-                if max(map(len, document)) > MAX_KEY_CHARACTERS:
-                    known.difference_update([key for key in document if key not in self._keys])
-                    faults.append((index, "key_too_long"))
-                    continue
-                known_count = len(known)
-                if known_count > MAX_KEYS:
-                    raise too_many_keys()
-                self._keys.update(dict.fromkeys(document))
+                self.keys.collect(document)
+                known_count, is_complete = len(known), self.keys.is_complete
         return faults
 
     def _count(self, lines: list[bytes]) -> list[tuple[int, str]]:

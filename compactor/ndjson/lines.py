@@ -2,7 +2,25 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+OnTooManyRejects = Literal["quarantine", "keep_rows"]
+"""What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectLimits:
+    """The most rejects to keep of one input file.
+
+    Attributes:
+        max_lines: Rejected lines.
+        max_bytes: Their bytes.
+        on_excess: What to do with a file that has more.
+    """
+
+    max_lines: int = 100_000
+    max_bytes: int = 64 * 1024 * 1024
+    on_excess: OnTooManyRejects = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,10 +30,14 @@ class Limits:
     Attributes:
         max_line_bytes: A longer line is rejected; at least 1.
         max_decompressed_bytes: A file that decodes to more is quarantined.
+        rejects: The most rejects to keep.
+        max_scratch_bytes: The most that the scratch files of a task may take on the local disk.
     """
 
     max_line_bytes: int
     max_decompressed_bytes: int
+    rejects: RejectLimits = RejectLimits()
+    max_scratch_bytes: int = 10 * 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """Writes rejected lines as one Parquet file a task, spooled per input file so that a file can be withdrawn."""
 
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -8,7 +10,10 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.ndjson.lines import Reject
+from compactor.core.errors import FileError
+from compactor.core.records import FileStatus
+from compactor.ndjson.lines import Reject, RejectLimits
+from compactor.ndjson.scratch import Scratch
 
 REJECTS_SCHEMA = pa.schema(
     [
@@ -22,6 +27,12 @@ REJECTS_SCHEMA = pa.schema(
 )
 """`line_number` counts from 1, `byte_offset` is in the decoded file, `raw` has the exact bytes."""
 
+SAMPLE_ROWS = 1_000
+"""The most rejects to keep as samples of a file that has too many."""
+
+SAMPLE_BYTES = 256 * 1024
+"""The most bytes of samples."""
+
 _BATCH_ROWS = 10_000
 _BATCH_BYTES = 1024 * 1024  # of `raw`; one row may be longer
 _SPOOL_BYTES = 4 * 1024 * 1024  # a larger spool moves from memory to disk
@@ -34,9 +45,24 @@ class RejectSpool:
 
     Args:
         source_uri: The URI of the file as spelled in the manifest.
+        limits: The most rejects to keep.
+        scratch: Counts the bytes on disk.
+
+    Attributes:
+        kept_rows: Rows of the lines that are kept, all whole.
+        unkept: Lines that are only counted, by reason.
     """
 
-    def __init__(self, manifest_id: str, source_uri: str) -> None:
+    def __init__(self, manifest_id: str, source_uri: str, limits: RejectLimits, scratch: Scratch) -> None:
+        self.kept_rows = 0
+        self.unkept: Counter[str] = Counter()
+        self._limits = limits
+        self._scratch = scratch
+        self._lines = 0
+        self._bytes = 0
+        self._line = 0  # the number of the last line
+        self._line_rows = 0  # rows of that line
+        self._spooled_bytes = 0
         self._manifest_id = manifest_id
         self._source_uri = source_uri
         self._held: list[Reject] = []
@@ -45,18 +71,49 @@ class RejectSpool:
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, reject: Reject) -> None:
-        """Add one reject."""
+        """Add one reject, or only count its line if there are too many.
+
+        Raises:
+            FileError: `too_many_rejects`, if such a file is to be quarantined; `too_much_scratch`.
+        """
+        is_next = reject.line_number != self._line
+        if is_next:
+            self._line, self._line_rows = reject.line_number, 0
+            self._lines += 1
+        self._bytes += len(reject.raw)
+        if self.unkept or self._lines > self._limits.max_lines or self._bytes > self._limits.max_bytes:
+            self._exceed(reject, is_next=is_next)
+            return
+        self.kept_rows += 1
+        self._line_rows += 1
         self._held.append(reject)
         self._held_bytes += len(reject.raw)
         if len(self._held) >= _BATCH_ROWS or self._held_bytes >= _BATCH_BYTES:
             self._flush()
+
+    def _exceed(self, reject: Reject, *, is_next: bool) -> None:
+        if self._limits.on_excess == "quarantine":
+            raise FileError(
+                FileStatus.TOO_MANY_REJECTS,
+                f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes are rejected up to here "
+                f"({reject.reason}); expected at most max_rejected_lines = {self._limits.max_lines:,} and "
+                f"max_rejected_bytes = {self._limits.max_bytes:,}",
+            )
+        if is_next or self._line_rows:
+            self.unkept[reject.reason] += 1
+        # The first pieces of the line stay in the spool, behind all that is kept.
+        self.kept_rows -= self._line_rows
+        self._line_rows = 0
 
     def _flush(self) -> None:
         if self._file is None:
             self._file = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115 - close() ends it
             self._stream = pa.ipc.new_stream(pa.PythonFile(self._file, "w"), REJECTS_SCHEMA)
         if self._stream is not None and self._held:
-            self._stream.write_batch(self._batch())
+            batch = self._batch()
+            self._scratch.take(batch.nbytes)
+            self._spooled_bytes += batch.nbytes
+            self._stream.write_batch(batch)
         self._held, self._held_bytes = [], 0
 
     def _batch(self) -> pa.RecordBatch:
@@ -74,17 +131,38 @@ class RejectSpool:
         )
 
     def move_to(self, writer: "RejectsWriter") -> None:
-        """Write all rejects; the spool is empty afterwards."""
-        if self._file is None and self._held:
-            writer.write(self._batch())
-        elif self._file is not None and self._stream is not None:
-            self._flush()
-            self._stream.close()
-            self._file.seek(0)
-            with pa.ipc.open_stream(pa.PythonFile(self._file, "r")) as batches:
-                for batch in batches:
-                    writer.write(batch)
+        """Write all rejects that are kept; the spool is empty afterwards."""
+        left = self.kept_rows
+        for batch in self._batches():
+            if left:
+                writer.write(batch.slice(0, left))
+            left -= min(left, batch.num_rows)
         self.close()
+
+    def move_samples_to(self, writer: "RejectsWriter") -> int:
+        """Write the first rejects as samples; return their number. The spool is empty afterwards."""
+        first = next(self._batches(), None)
+        rows, length_bytes = 0, 0
+        for raw in first["raw"][:SAMPLE_ROWS] if first is not None else ():
+            length_bytes += len(raw.as_py())
+            if length_bytes > SAMPLE_BYTES:
+                break
+            rows += 1
+        if first is not None and rows:
+            writer.write(first.slice(0, rows))
+        self.close()
+        return rows
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        if self._file is None or self._stream is None:
+            if self._held:
+                yield self._batch()
+            return
+        self._flush()
+        self._stream.close()
+        self._file.seek(0)
+        with pa.ipc.open_stream(pa.PythonFile(self._file, "r")) as batches:
+            yield from batches
 
     def close(self) -> None:
         """Discard the rejects that were not written."""
@@ -92,6 +170,8 @@ class RejectSpool:
         if self._file is not None:
             self._file.close()
         self._file = self._stream = None
+        self._scratch.give_back(self._spooled_bytes)
+        self._spooled_bytes = 0
 
 
 class RejectsWriter:
@@ -103,6 +183,11 @@ class RejectsWriter:
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self.rows = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes on disk, and those to come."""
+        return self._pending_bytes + (self._path.stat().st_size if self._writer is not None else 0)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; small batches share a row group."""

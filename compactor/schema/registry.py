@@ -8,7 +8,18 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore
 from compactor.core.records import read_record
-from compactor.schema.schema import DeclaredColumn, Names, SchemaVersion, contradictions, extend
+from compactor.schema.schema import (
+    ColumnLimits,
+    ColumnsUsed,
+    DeclaredColumn,
+    KeyLimits,
+    Names,
+    SchemaVersion,
+    contradictions,
+    extend,
+    retirement_faults,
+    without,
+)
 
 EMPTY_SCHEMA = SchemaVersion(version=0, created_at=datetime(1970, 1, 1, tzinfo=UTC), manifest_id="", columns=())
 
@@ -21,11 +32,11 @@ class SchemaRegistry:
         layout: Gives their URIs.
         clock: Gives new versions their date.
         names: The naming rule for columns.
-        max_columns: The most columns that keys get.
+        limits: How many columns keys may get.
         declared: The columns of the schema file, which come first in the next version.
 
     Attributes:
-        max_columns: The most columns that keys get.
+        limits: How many columns keys may get.
         declared_keys: The keys of the schema file's columns.
     """
 
@@ -36,14 +47,14 @@ class SchemaRegistry:
         clock: Clock,
         *,
         names: Names,
-        max_columns: int,
+        limits: ColumnLimits,
         declared: Sequence[DeclaredColumn] = (),
     ) -> None:
         self._store = store
         self._layout = layout
         self._clock = clock
         self._names: Names = names
-        self.max_columns = max_columns
+        self.limits = limits
         self._declared = declared
         self.declared_keys = frozenset(column.key for column in declared)
         self._lock = Lock()
@@ -54,6 +65,12 @@ class SchemaRegistry:
         if self._latest is None:
             self._latest = self._newest_stored()
         return self._latest
+
+    def refresh(self) -> None:
+        """Look for a newer version of another process, such as one that made room."""
+        latest = self.latest()
+        if self._store.stat(self._layout.schema(latest.version + 1)) is not None:
+            self._latest = self._newest_stored()
 
     def version(self, number: int) -> SchemaVersion:
         """A version by its number. Versions never change."""
@@ -79,14 +96,32 @@ class SchemaRegistry:
         """
         self._check_declared(self.latest())
 
-    def covering(self, keys: Mapping[str, str], manifest_id: str) -> SchemaVersion:
-        """Return a version with all these keys and the declared columns; create it if there is none.
+    def key_limits(self, max_new: int | None) -> KeyLimits:
+        """Which new keys can become columns now.
+
+        Args:
+            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
+        """
+        latest = self.latest()
+        room = max(0, self.limits.max_columns - len(latest.keys | self.declared_keys))
+        return KeyLimits(min(room, self._allowed(latest, max_new)), self.limits.max_key_characters)
+
+    def used(self, schema: SchemaVersion) -> ColumnsUsed:
+        """How many of the columns for keys a version has taken."""
+        return ColumnsUsed(len(schema.keys), self.limits.max_columns)
+
+    def covering(
+        self, keys: Mapping[str, str], manifest_id: str, *, rescued_from: str = "", max_new: int | None = None
+    ) -> SchemaVersion:
+        """Return a version with the declared columns and those of these keys that get one; create it if there is none.
 
         If another driver adds keys at the same time, the second one to write builds on the version of the first.
 
         Args:
             keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
             manifest_id: The manifest, recorded in the version.
+            rescued_from: The first file with keys that can get no column; empty if there is none.
+            max_new: The most columns that the manifest may still add; None if it has no limit of its own.
 
         Raises:
             SettingsError: A driver with a contradicting schema file was first; the recorded version stays.
@@ -98,9 +133,11 @@ class SchemaRegistry:
                 wanted = extend(
                     latest,
                     keys,
+                    rescued_from=rescued_from,
                     declared=self._declared,
                     names=self._names,
-                    max_columns=self.max_columns,
+                    max_columns=self.limits.max_columns,
+                    max_new=self._allowed(latest, max_new),
                     manifest_id=manifest_id,
                     now=self._clock.now(),
                 )
@@ -110,6 +147,25 @@ class SchemaRegistry:
                     self._latest = wanted
                     return wanted
                 self._latest = self._newest_stored()
+
+    def retire(self, names: Sequence[str]) -> SchemaVersion:
+        """Create a version without these columns, which gives their places back.
+
+        Raises:
+            SettingsError: Lists every column that cannot be retired.
+        """
+        while True:
+            latest = self._newest_stored()
+            if faults := list(retirement_faults(latest, names, self._declared)):
+                raise SettingsError(faults)
+            wanted = without(latest, names, now=self._clock.now())
+            if self._store.create(self._layout.schema(wanted.version), wanted.model_dump_json().encode()):
+                self._latest = wanted
+                return wanted
+
+    def _allowed(self, latest: SchemaVersion, max_new: int | None) -> int:
+        of_day = max(0, self.limits.max_new_per_day - latest.new_on(self._clock.now()))
+        return of_day if max_new is None else min(of_day, max_new)
 
     def _check_declared(self, schema: SchemaVersion) -> None:
         faults = list(contradictions(schema, self._declared))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -31,6 +31,67 @@ _NAME_MAX_CHARACTERS = 200  # the Glue catalogue allows 255; this leaves room fo
 _UNSAFE = re.compile(r"[^a-z0-9_]")
 
 Names = Literal["safe", "exact"]
+
+COUNTED_KEYS = 1_000
+"""How many keys are collected beyond those that can become columns, so that refused ones are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """Which keys without a column may become one. All others are rescued.
+
+    Attributes:
+        max_new_columns: The most columns that can still be added.
+        max_key_characters: A longer key gets no column.
+    """
+
+    max_new_columns: int = 10_000
+    max_key_characters: int = 256
+
+    @property
+    def max_keys(self) -> int:
+        """The most keys without a column to collect; further ones are rescued without being remembered."""
+        return self.max_new_columns + COUNTED_KEYS if self.max_key_characters >= 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLimits:
+    """How many columns keys may get.
+
+    Attributes:
+        max_columns: In all.
+        max_new_per_manifest: With one manifest.
+        max_new_per_day: With all manifests of one UTC day.
+        max_key_characters: A longer key gets no column.
+    """
+
+    max_columns: int
+    max_new_per_manifest: int = 10_000
+    max_new_per_day: int = 10_000
+    max_key_characters: int = 256
+
+
+NEARLY_FULL = 0.9
+"""The share of `max_columns` from which on the columns are nearly full."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsUsed:
+    """How many of the columns for keys are taken."""
+
+    columns: int  # columns of keys
+    max_columns: int  # the most that there may be
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether a person should make room, or find out which producer takes it."""
+        return self.max_columns > 0 and self.columns >= NEARLY_FULL * self.max_columns
+
+
+NO_COLUMNS = ColumnsUsed(0, 0)
+
+NO_NEW_KEYS = KeyLimits(0, -1)
+"""No key without a column is collected, not even the empty one."""
 
 
 class Column(BaseModel):
@@ -81,12 +142,31 @@ class DeclaredColumn:
     epoch: Epoch | None = None
 
 
+class RetiredColumn(BaseModel):
+    """A column whose place was given back. Files of older versions have it; its key and its name get no other column.
+
+    Attributes:
+        key: The JSON key, whose values go to the rescued data from then on.
+        name: The name in the Parquet files of older versions.
+        retired_in: The first schema version without it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    name: str
+    retired_in: int
+
+
 class SchemaVersion(BaseModel):
-    """A list of columns. Each later version begins with the same columns in the same order.
+    """A list of columns. Each later version begins with the same columns in the same order, without retired ones.
 
     Attributes:
         version: Counts from 1; 0 is the empty schema before the first manifest.
         manifest_id: The manifest that added the new columns.
+        retired: The columns that were retired, in this version or an earlier one.
+        new_on_day: How many columns keys got on the UTC day of `created_at`, up to this version. Those of the schema
+            file do not count.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -95,11 +175,38 @@ class SchemaVersion(BaseModel):
     created_at: datetime
     manifest_id: str
     columns: tuple[Column, ...]
+    retired: tuple[RetiredColumn, ...] = ()
+    new_on_day: int = 0
 
     @property
     def keys(self) -> frozenset[str]:
         """The JSON keys that have a column."""
         return frozenset(column.key for column in self.columns if column.key is not None)
+
+    @property
+    def retired_keys(self) -> frozenset[str]:
+        """The keys of retired columns, which get no column any more."""
+        return frozenset(column.key for column in self.retired)
+
+    def continues(self, older: "SchemaVersion") -> bool:
+        """Whether this may be a later version: it begins with the columns of the older one that were not retired."""
+        retired = self.retired_keys
+        kept = tuple(column for column in older.columns if column.key not in retired)
+        return kept == self.columns[: len(kept)]
+
+    def new_on(self, now: datetime) -> int:
+        """How many columns keys got on the UTC day of `now`."""
+        return self.new_on_day if _utc_day(self.created_at) == _utc_day(now) else 0
+
+    def refused(self, keys: Iterable[str], *, has_further: bool) -> int:
+        """How many of a manifest's keys got no column, at least. Those of retired columns do not count.
+
+        Args:
+            keys: Its keys without a column that were collected.
+            has_further: Whether there are others.
+        """
+        known = self.keys | self.retired_keys
+        return sum(key not in known for key in keys) + has_further
 
     @property
     def has_rescued(self) -> bool:
@@ -124,9 +231,11 @@ def extend(
     schema: SchemaVersion,
     keys: Mapping[str, str],
     *,
+    rescued_from: str = "",
     declared: Sequence[DeclaredColumn] = (),
     names: Names,
     max_columns: int,
+    max_new: int | None = None,
     manifest_id: str,
     now: datetime,
 ) -> SchemaVersion:
@@ -135,9 +244,11 @@ def extend(
     Args:
         schema: The latest version, which must not contradict `declared`.
         keys: The keys of a manifest in first-seen order, with the URI of the first file that has each.
+        rescued_from: The first file with keys that can get no column; empty if there is none.
         declared: The columns of the schema file. They precede new keys and are exempt from `max_columns`.
         names: The naming rule for columns.
         max_columns: The most columns that keys get; further keys share the column of rescued data.
+        max_new: The most columns that keys get now; None if that is not limited.
         manifest_id: The manifest that has the keys.
         now: The time of the new version.
     """
@@ -148,30 +259,90 @@ def extend(
         if each.key not in schema.keys
     ]
     known = schema.keys.union(each.key for each in declared)
+    taken = len(known)
+    known |= schema.retired_keys
     new_keys = [key for key in keys if key not in known]
-    room = max(0, max_columns - len(known))
+    room = max(0, max_columns - taken)
+    if max_new is not None:
+        room = min(room, max_new)
     used = {column.name.lower() if names == "safe" else column.name for column in (*schema.columns, *added)}
     used |= RESERVED_NAMES
+    used |= {column.name.lower() if names == "safe" else column.name for column in schema.retired}
     for key in new_keys[:room]:
         name = column_name(key, used, names=names)
         used.add(name)
         added.append(Column(key=key, name=name, added_in=version, source_uri=keys[key]))
     overflow = new_keys[room:]
-    if not schema.has_rescued and (overflow or any(column.is_typed for column in added)):
-        source_uri = keys[overflow[0]] if overflow else ""
+    if not schema.has_rescued and (overflow or rescued_from or any(column.is_typed for column in added)):
+        source_uri = keys[overflow[0]] if overflow else rescued_from
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
-    columns = (*schema.columns, *added)
-    return SchemaVersion(version=version, created_at=now, manifest_id=manifest_id, columns=columns)
+    return SchemaVersion(
+        version=version,
+        created_at=now,
+        manifest_id=manifest_id,
+        columns=(*schema.columns, *added),
+        retired=schema.retired,
+        new_on_day=schema.new_on(now) + len(new_keys[:room]),
+    )
+
+
+def _utc_day(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()
+
+
+def without(schema: SchemaVersion, names: Sequence[str], *, now: datetime) -> SchemaVersion:
+    """The next version, without these columns of keys. It has the column of rescued data, for their later values."""
+    version = schema.version + 1
+    retired = [
+        RetiredColumn(key=column.key, name=column.name, retired_in=version)
+        for column in schema.columns
+        if column.name in names and column.key is not None
+    ]
+    columns = [column for column in schema.columns if column.key is None or column.name not in names]
+    if not schema.has_rescued:
+        columns.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE))
+    return SchemaVersion(
+        version=version,
+        created_at=now,
+        manifest_id="",
+        columns=tuple(columns),
+        retired=(*schema.retired, *retired),
+        new_on_day=schema.new_on(now),
+    )
+
+
+def retirement_faults(schema: SchemaVersion, names: Sequence[str], declared: Iterable[DeclaredColumn]) -> Iterator[str]:
+    """Each reason why one of these columns cannot be retired."""
+    columns = {column.name: column for column in schema.columns}
+    retired = {column.name: column for column in schema.retired}
+    declared_keys = {each.key for each in declared}
+    for name in names:
+        column = columns.get(name)
+        if column is None and name in retired:
+            yield f"COLUMN {name!r}: was retired in schema version {retired[name].retired_in} -> expected another one"
+        elif column is None:
+            yield f"COLUMN {name!r}: no such column in schema version {schema.version} -> expected one of its names"
+        elif column.key is None:
+            yield f"COLUMN {name!r}: has the rescued data -> expected the column of a key"
+        elif column.key in declared_keys:
+            yield f"COLUMN {name!r}: schema.file declares it -> expected a column that came from the input"
+        elif column.is_typed:
+            yield f"COLUMN {name!r}: has the type {column.type} -> expected a column of strings"
 
 
 def contradictions(schema: SchemaVersion, declared: Iterable[DeclaredColumn]) -> Iterator[str]:
     """Each way in which declared columns would change an existing column, none of which may ever change."""
     by_key = {column.key: column for column in schema.columns if column.key is not None}
     by_name = {column.name: column for column in schema.columns}
+    retired = {text: column for column in schema.retired for text in (column.key, column.name)}
     for wanted in declared:
         where = f"schema.file: the column of key {wanted.key!r}"
+        gone = retired.get(wanted.key) or retired.get(wanted.name)
+        if wanted.key not in by_key and gone is not None:
+            yield f"{where}: retired in schema version {gone.retired_in} -> expected another key with another name"
+            continue
         column = by_key.get(wanted.key)
         if column is None:
             taken = by_name.get(wanted.name)

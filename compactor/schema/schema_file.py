@@ -16,7 +16,9 @@ _EPOCHS: tuple[Epoch, ...] = ("seconds", "milliseconds")
 _SAFE_NAME = re.compile("[a-z0-9_]{1,255}")  # the names that Athena and the Glue catalogue accept
 
 
-def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) -> tuple[DeclaredColumn, ...]:
+def parse_schema_file(
+    data: bytes, uri: str, *, names: Names, max_columns: int, max_key_characters: int
+) -> tuple[DeclaredColumn, ...]:
     """Parse the columns of a schema file, in its order.
 
     Args:
@@ -24,12 +26,15 @@ def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) 
         uri: The schema file, for messages.
         names: The naming rule for columns: with `safe`, names that are not safe are faults.
         max_columns: The most columns allowed.
+        max_key_characters: The longest key allowed.
 
     Raises:
         SettingsError: Lists every fault of the file.
     """
     tables, faults = _tables(data, uri, max_columns)
     faults += [fault for at, table in enumerate(tables) for fault in _faults(f"columns[{at}]", table, names)]
+    for at, table in enumerate(tables):
+        faults += _key_faults(f"columns[{at}].key", table, max_key_characters)
     faults += _repeats("name", [_lowered(table.get("name"), names) for table in tables])
     faults += _repeats("key", [table.get("key", table.get("name")) for table in tables])
     if faults:
@@ -44,6 +49,14 @@ def parse_schema_file(data: bytes, uri: str, *, names: Names, max_columns: int) 
 
 def _type(table: Mapping[str, Any]) -> str:
     return str(parse_type(table["type"], table.get("epoch")))  # in its canonical spelling
+
+
+def _key_faults(where: str, table: Mapping[str, Any], max_key_characters: int) -> Iterator[str]:
+    """A longer key would be rescued before its column is seen."""
+    key = table.get("key", table.get("name"))
+    if isinstance(key, str) and len(key) > max_key_characters:
+        expected = f"expected at most schema.max_key_characters = {max_key_characters}"
+        yield f"{where}: a key of {len(key)} characters -> {expected}"
 
 
 def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, Any]], list[str]]:

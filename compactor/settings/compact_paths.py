@@ -120,7 +120,9 @@ def _defaults(paths: CompactPaths) -> Document:
     if layout.is_s3(paths.home):
         builder["claims"] = JOURNAL_CLAIMS
     spark = {"conf": {"spark.ui.enabled": "false"}}
-    return {"paths": {}, "input": {}, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
+    # A person who compacts a folder wants the columns of all its files at once.
+    schema = {"max_new_columns_per_manifest": 10_000, "max_new_columns_per_day": 10_000}
+    return {"paths": {}, "input": {}, "schema": schema, "builder": builder, "metrics": {"sink": "none"}, "spark": spark}
 
 
 def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]) -> str | None:

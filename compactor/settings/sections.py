@@ -71,6 +71,18 @@ class Input(Section):
     max_manifest_files: int = _key(
         MAX_MANIFEST_FILES, "most files in one manifest; one that names more becomes a dead letter", ge=1, le=300_000
     )
+    max_rejected_lines: int = _key(
+        100_000, "most rejected lines of a file; see on_too_many_rejects", ge=1, le=1_000_000_000
+    )
+    max_rejected_bytes: int = _key(
+        64 * MIB, "most bytes of rejected lines of a file; see on_too_many_rejects", ge=1, le=TIB
+    )
+    on_too_many_rejects: Literal["quarantine", "keep_rows"] = _key(
+        "quarantine", '"quarantine" the file and keep samples; "keep_rows" keeps its rows and the first rejects'
+    )
+    max_scratch_bytes: int = _key(
+        10 * GIB, "most scratch space of a task; a file that needs more is quarantined", ge=MIB, le=TIB
+    )
     earliest_date: CalendarDay = _key(
         EARLIEST_DATE, "earliest date that a file's name may give; earlier ones give way to the day of arrival"
     )
@@ -90,6 +102,15 @@ class Schema(Section):
         "safe", '"safe" makes column names that Athena and Glue accept; "exact" keeps the JSON keys'
     )
     max_columns: int = _key(2000, "most columns; values of further keys go to _rescued_data", ge=1, le=10_000)
+    max_new_columns_per_manifest: int = _key(
+        500, "most columns that one manifest adds, except the first of a new table", ge=0, le=10_000
+    )
+    max_new_columns_per_day: int = _key(
+        1000, "most columns added on a UTC day; further keys wait in _rescued_data", ge=0, le=10_000
+    )
+    max_key_characters: int = _key(
+        256, "longest key that becomes a column; longer ones go to _rescued_data", ge=1, le=1000
+    )
     metadata_columns: MetadataColumns = _key((), "columns with the origin of each row")
 
 

@@ -10,6 +10,8 @@ Level = Literal["debug", "info", "warning", "error"]
 EventName = Literal[
     "batch.finished",
     "checkpoints.kept",
+    "columns.nearly_full",
+    "columns.refused",
     "command.failed",
     "commit.not_remembered",
     "control.action_failed",
@@ -169,6 +171,16 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "a manifest needs an operator; the job continues with the others",
         {"manifest_id": _MANIFEST, "error": _ERROR},
         OF_THE_ERROR,
+    ),
+    "columns.refused": _warning(
+        "keys of a manifest got no column; all their values are in _rescued_data",
+        {"manifest_id": _MANIFEST, "keys": "such keys, at least", "new_columns": "columns that other keys got"},
+        "if values are used as keys, tell the producer; if the keys are honest, raise the limits in [schema]",
+    ),
+    "columns.nearly_full": _warning(
+        "at least 90 % of the columns are taken; once all are, every new key goes to _rescued_data",
+        {"columns": "columns of keys", "max_columns": "the most that there may be"},
+        "give the places of junk columns back with `compactor schema retire COLUMN`, or raise schema.max_columns",
     ),
     "commit.not_remembered": _warning(
         "the run could not save the summary of a commit for sizing; the commit is valid",

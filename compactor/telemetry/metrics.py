@@ -55,6 +55,15 @@ CATALOGUE = {
         "rises: values may be used as keys",
     ),
     "NewColumns": Metric("new columns", "a producer changed its events"),
+    "ColumnsRefused": Metric(
+        "keys that got no column, at least; their values are in _rescued_data",
+        "rises: values may be used as keys; compare columns.refused in the log with the limits in [schema]",
+    ),
+    "ColumnsUsedPercent": Metric(
+        "columns of keys, divided by schema.max_columns",
+        "from 90 on: `compactor schema` shows which file brought them; `compactor schema retire` makes room",
+        "Percent",
+    ),
     "Attempts": Metric("attempts of the batch", "above ManifestsCommitted: read the attempt records"),
     "Heartbeat": Metric("1 with every batch and every idle minute", "stops: the job is down or hangs"),
     "JobState": Metric(

@@ -10,7 +10,7 @@ from functools import cache
 
 from compactor.adapters.local import this_machine
 from compactor.adapters.local.clock import SystemClock
-from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
@@ -57,7 +57,7 @@ def _machine_checks(settings: Settings | None, env: Mapping[str, str]) -> list[C
         Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS))),
         Check("spark", lambda: machine_checks.spark(this_machine.find_spark())),
         Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)),
-        Check("native", lambda: machine_checks.native(engine, is_installed=is_installed())),
+        Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())),
         Check("disk", lambda: _disks(settings, env)),
     ]
     return [check for check in checks if check.name != "s3a" or settings is None or uses_s3(settings)]

@@ -4,7 +4,7 @@ import os
 from functools import cached_property
 from typing import Any
 
-from compactor.adapters.local.native_kernel import is_installed
+from compactor.adapters.local.native_kernel import is_installed, why_not_installed
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
@@ -68,7 +68,7 @@ class EngineComponents(OperatorComponents):
         name = engine_of(self.settings.convert)
         if name == "native" and not is_installed():
             raise SettingsError(
-                ['convert.engine: "native": its wheel is not installed -> install it, or use "spark" or "auto"']
+                [f'convert.engine: "native": {why_not_installed()} -> install its wheel, or use "spark" or "auto"']
             )
         return name
 

@@ -10,7 +10,7 @@ from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.retention import Retention
 from compactor.manifests.file_search import FileSearch
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ops.rebuild.damage import Damage
 from compactor.ops.rebuild.scan import RebuildScanner
 from compactor.ops.redrive.claims import RedriveClaims
@@ -24,7 +24,7 @@ from compactor.ops.trace.tracer import Tracer
 from compactor.ops.verify.commit_files import CommitFiles
 from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.components import Components
@@ -47,7 +47,17 @@ class OperatorComponents(Components):
     def _registry(self, declared: Sequence[DeclaredColumn]) -> SchemaRegistry:
         schema = self.settings.schema
         return SchemaRegistry(
-            self.store, self.layout, self.clock, names=schema.names, max_columns=schema.max_columns, declared=declared
+            self.store,
+            self.layout,
+            self.clock,
+            names=schema.names,
+            limits=ColumnLimits(
+                max_columns=schema.max_columns,
+                max_new_per_manifest=schema.max_new_columns_per_manifest,
+                max_new_per_day=schema.max_new_columns_per_day,
+                max_key_characters=schema.max_key_characters,
+            ),
+            declared=declared,
         )
 
     def _declared_columns(self) -> tuple[DeclaredColumn, ...]:
@@ -58,13 +68,26 @@ class OperatorComponents(Components):
             data = self.store.read(schema.file)
         except ObjectNotFound as exc:
             raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
-        return parse_schema_file(data, schema.file, names=schema.names, max_columns=schema.max_columns)
+        return parse_schema_file(
+            data,
+            schema.file,
+            names=schema.names,
+            max_columns=schema.max_columns,
+            max_key_characters=schema.max_key_characters,
+        )
 
     @cached_property
     def limits(self) -> Limits:
+        settings = self.settings
         return Limits(
-            max_line_bytes=self.settings.input.max_line_bytes,
-            max_decompressed_bytes=self.settings.input.max_decompressed_bytes,
+            max_line_bytes=settings.input.max_line_bytes,
+            max_decompressed_bytes=settings.input.max_decompressed_bytes,
+            rejects=RejectLimits(
+                max_lines=settings.input.max_rejected_lines,
+                max_bytes=settings.input.max_rejected_bytes,
+                on_excess=settings.input.on_too_many_rejects,
+            ),
+            max_scratch_bytes=settings.input.max_scratch_bytes,
         )
 
     def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:

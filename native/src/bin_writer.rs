@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 
 use crate::columns::{ColumnKind, Rescued, UTC};
+use crate::keys::KeyRules;
 use crate::output::Output;
-use crate::rows::{Rows, TooManyKeys};
+use crate::rows::Rows;
 use crate::scan;
 
 /// Between two files only this share of it is held back: rows are encoded while the processor's cache still has them.
@@ -47,8 +48,7 @@ pub struct Judged {
 
 #[derive(Debug)]
 pub enum Failure {
-    TooManyKeys,
-    Parquet(parquet::errors::ParquetError),
+    Parquet(ParquetError),
     /// An earlier call failed.
     Broken,
 }
@@ -56,21 +56,14 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::TooManyKeys => formatter.write_str("a file has too many keys"),
             Self::Parquet(error) => error.fmt(formatter),
             Self::Broken => formatter.write_str("an earlier call failed; expected none behind it"),
         }
     }
 }
 
-impl From<TooManyKeys> for Failure {
-    fn from(_: TooManyKeys) -> Self {
-        Self::TooManyKeys
-    }
-}
-
-impl From<parquet::errors::ParquetError> for Failure {
-    fn from(error: parquet::errors::ParquetError) -> Self {
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Self {
         Self::Parquet(error)
     }
 }
@@ -87,12 +80,11 @@ pub struct BinWriter {
 impl BinWriter {
     /// # Errors
     ///
-    /// The compression is not supported.
+    /// The compression is not supported; or keys have to be rescued, and there is no column for them.
     pub fn new(
         columns: Vec<(String, OutputColumn)>,
         compression: &str,
-        rescues_unknown: bool,
-        max_keys: usize,
+        rules: &KeyRules,
         held_bytes: usize,
     ) -> Result<Self> {
         let fields: Vec<ArrowField> =
@@ -105,9 +97,13 @@ impl BinWriter {
                 _ => None,
             })
             .collect();
+        let can_rescue = columns.iter().any(|column| matches!(column, OutputColumn::Rescued));
+        if !can_rescue && (rules.rescues_unknown || !rules.refused.is_empty()) {
+            return Err(ParquetError::General("keys to rescue: expected a column of rescued data".to_owned()));
+        }
         let schema = Arc::new(Schema::new(fields));
         let output = Output::new(schema.clone(), compression)?;
-        Ok(Self { columns, schema, held_bytes, rows: Rows::new(&keyed, rescues_unknown, max_keys), output })
+        Ok(Self { columns, schema, held_bytes, rows: Rows::new(&keyed, rules, can_rescue), output })
     }
 
     /// Begins a file. The one before was ended or withdrawn.
@@ -128,7 +124,7 @@ impl BinWriter {
     ///
     /// # Errors
     ///
-    /// [`Failure`]: the file has too many keys; or the rows could not be encoded.
+    /// The rows could not be encoded.
     ///
     /// # Panics
     ///
@@ -146,7 +142,7 @@ impl BinWriter {
                 Err(scan::NoRecord)
             };
             let end = if let Ok(end) = scanned {
-                self.rows.append(block, &fields, end - at)?;
+                self.rows.append(block, &fields, end - at);
                 self.write_if_full(self.held_bytes, MAX_CELLS)?;
                 end
             } else if let Some(end) = scan::blank(block, at) {
@@ -167,15 +163,16 @@ impl BinWriter {
     ///
     /// # Returns
     ///
-    /// The keys without a column that no file had before, as first seen.
+    /// The new keys that no file had before, as first seen; and whether the file has keys that are not remembered.
     ///
     /// # Errors
     ///
     /// The rows could not be encoded.
-    pub fn end_file(&mut self) -> Result<Vec<Vec<u8>>> {
-        let new_keys = self.rows.end_file().into_iter().map(<[u8]>::to_vec).collect();
+    pub fn end_file(&mut self) -> Result<(Vec<Vec<u8>>, bool)> {
+        let (new_keys, has_further) = self.rows.end_file();
+        let new_keys = new_keys.into_iter().map(<[u8]>::to_vec).collect();
         self.write_if_full(self.held_bytes / SHARE_BETWEEN_FILES, MAX_CELLS / SHARE_BETWEEN_FILES)?;
-        Ok(new_keys)
+        Ok((new_keys, has_further))
     }
 
     /// The Parquet bytes that were completed since the last call.
@@ -199,11 +196,6 @@ impl BinWriter {
     #[must_use]
     pub fn rescued_values(&self) -> u64 {
         self.rows.rescued_values()
-    }
-
-    /// The columns whose keys occur in files that were ended.
-    pub fn seen_columns(&self) -> impl Iterator<Item = usize> + '_ {
-        self.rows.seen_columns()
     }
 
     /// Ends the Parquet file. The next row begins another one.

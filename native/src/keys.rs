@@ -2,15 +2,31 @@
 
 use hashbrown::HashMap;
 
-use crate::scan::MAX_KEY_CHARACTERS;
+use crate::strings::characters;
 
-/// Keys by number: first those of the columns, then others as they are seen.
+/// What happens to keys without a column.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRules {
+    /// They all go to the rescued data; otherwise a new one that could be a column ends the building of rows.
+    pub rescues_unknown: bool,
+    /// Keys that go to the rescued data in any case.
+    pub refused: Vec<Vec<u8>>,
+    /// The most new keys to collect. Further ones go to the rescued data and are not remembered.
+    pub max_keys: usize,
+    /// A longer key goes to the rescued data and is not remembered, unless it has a column.
+    pub max_key_characters: usize,
+}
+
+/// Keys by number: first those of the columns, then the refused ones, then new ones as they are seen.
 #[derive(Debug)]
 pub struct Keys {
     numbers: HashMap<Box<[u8]>, u32>,
     /// Each key, decoded, with a quote behind it.
     texts: Vec<Box<[u8]>>,
-    columns: usize,
+    /// The number of keys of columns and refused ones.
+    known: usize,
+    max_new: usize,
+    max_characters: usize,
     /// The number of the key that stood at each place of the last records.
     order: Vec<u32>,
 }
@@ -18,22 +34,38 @@ pub struct Keys {
 const NO_KEY: u32 = u32::MAX;
 
 impl Keys {
-    pub fn new(columns: impl Iterator<Item = Vec<u8>>) -> Self {
-        let mut keys = Self { numbers: HashMap::new(), texts: Vec::new(), columns: 0, order: Vec::new() };
+    pub fn new(columns: impl Iterator<Item = Vec<u8>>, rules: &KeyRules) -> Self {
+        let mut keys = Self {
+            numbers: HashMap::new(),
+            texts: Vec::new(),
+            known: 0,
+            max_new: rules.max_keys,
+            max_characters: rules.max_key_characters,
+            order: Vec::new(),
+        };
         for key in columns {
             keys.add(&key);
         }
-        keys.columns = keys.texts.len();
-        keys.order = (0..keys.columns).map(|number| keys.expectable(number)).collect();
+        keys.order = (0..keys.len()).map(|number| keys.expectable(number)).collect();
+        for key in &rules.refused {
+            keys.add(key);
+        }
+        keys.known = keys.len();
         keys
     }
 
-    /// The number of a key; a new one for a key that was never seen.
-    pub fn number(&mut self, key: &[u8]) -> usize {
+    /// The number of a key; a new one for a key that is seen for the first time. None if it is not to be remembered.
+    pub fn number(&mut self, key: &[u8]) -> Option<usize> {
         match self.numbers.get(key) {
-            Some(number) => *number as usize,
-            None => self.add(key),
+            Some(number) => Some(*number as usize),
+            None if self.is_collected(key) => Some(self.add(key)),
+            None => None,
         }
+    }
+
+    /// The number of keys of columns and refused ones.
+    pub fn known(&self) -> usize {
+        self.known
     }
 
     /// The key of a number, decoded.
@@ -73,12 +105,17 @@ impl Keys {
         self.order[place] = self.expectable(number);
     }
 
-    /// `None` for a key that must be escaped, because lines never contain it literally, and for a key that may be too
-    /// long for a record, which the scan has to check.
+    /// `NO_KEY` for a key that must be escaped, because lines never contain it literally.
     fn expectable(&self, number: usize) -> u32 {
         let text = self.text(number);
         let is_plain = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_plain && text.len() <= MAX_KEY_CHARACTERS { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
+        if is_plain { u32::try_from(number).unwrap_or(NO_KEY) } else { NO_KEY }
+    }
+
+    /// Whether there is room for a new key, and it is short enough for a column.
+    fn is_collected(&self, key: &[u8]) -> bool {
+        self.len() - self.known < self.max_new
+            && (key.len() <= self.max_characters || characters(key) <= self.max_characters)
     }
 
     fn add(&mut self, key: &[u8]) -> usize {

@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 
 mod bin_writer;
 mod columns;
+mod entries;
 mod keys;
 mod output;
 mod rows;
@@ -20,11 +21,14 @@ mod values_py;
 
 pub use bin_writer::{BinWriter, OutputColumn};
 pub use columns::ColumnKind;
+pub use keys::KeyRules;
 
 use bin_writer::{Failure, RefusedLine};
 
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
-create_exception!(compactor_native, TooManyKeysError, PyException, "A file has more different keys than allowed.");
+
+/// Grows with every change of what Python passes to the module or gets from it, so that each refuses an older other.
+const INTERFACE: u32 = 2;
 
 /// A column as Python names it: its name, what it is (`key`, `rescued`, `source`, `text` or `timestamp`), and what that
 /// takes: the key, the text or the time; of a key also its type with precision, scale and epoch.
@@ -64,6 +68,26 @@ impl ColumnPlan {
     }
 }
 
+/// What Python says about keys without a column.
+#[derive(FromPyObject)]
+struct KeyPlan {
+    rescues_unknown: bool,
+    refused: Vec<String>,
+    max_keys: usize,
+    max_key_characters: usize,
+}
+
+impl KeyPlan {
+    fn rules(self) -> KeyRules {
+        KeyRules {
+            rescues_unknown: self.rescues_unknown,
+            refused: self.refused.into_iter().map(String::into_bytes).collect(),
+            max_keys: self.max_keys,
+            max_key_characters: self.max_key_characters,
+        }
+    }
+}
+
 /// Writes the rows of some files into Parquet. See the Python package for what the calls mean.
 #[pyclass(name = "BinWriter", frozen)]
 struct PyBinWriter(Mutex<State>);
@@ -86,11 +110,10 @@ impl PyBinWriter {
                 return Err(Ok(Failure::Broken));
             }
             let done = catch_unwind(AssertUnwindSafe(|| work(&mut state.writer)));
-            state.is_broken = !matches!(done, Ok(Ok(_) | Err(Failure::TooManyKeys)));
+            state.is_broken = !matches!(done, Ok(Ok(_)));
             done.map_err(|panic| Err(panic_text(&*panic))).and_then(|done| done.map_err(Ok))
         });
         done.map_err(|failure| match failure {
-            Ok(Failure::TooManyKeys) => TooManyKeysError::new_err(()),
             Ok(failure) => KernelError::new_err(failure.to_string()),
             Err(panic) => KernelError::new_err(panic),
         })
@@ -100,15 +123,9 @@ impl PyBinWriter {
 #[pymethods]
 impl PyBinWriter {
     #[new]
-    fn new(
-        columns: Vec<ColumnPlan>,
-        compression: &str,
-        rescues_unknown: bool,
-        max_keys: usize,
-        held_bytes: usize,
-    ) -> PyResult<Self> {
+    fn new(columns: Vec<ColumnPlan>, compression: &str, rules: KeyPlan, held_bytes: usize) -> PyResult<Self> {
         let columns = columns.into_iter().map(ColumnPlan::output_column).collect::<PyResult<_>>()?;
-        let writer = BinWriter::new(columns, compression, rescues_unknown, max_keys, held_bytes)
+        let writer = BinWriter::new(columns, compression, &rules.rules(), held_bytes)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Mutex::new(State { writer, is_broken: false })))
     }
@@ -128,10 +145,10 @@ impl PyBinWriter {
         self.run(py, |writer| Ok(writer.withdraw_file()))
     }
 
-    fn end_file(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let new_keys = self.run(py, |writer| Ok(writer.end_file()?))?;
+    fn end_file(&self, py: Python<'_>) -> PyResult<(Vec<String>, bool)> {
+        let (new_keys, has_further) = self.run(py, |writer| Ok(writer.end_file()?))?;
         // The scan has seen that they are text.
-        Ok(new_keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
+        Ok((new_keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect(), has_further))
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -158,11 +175,6 @@ impl PyBinWriter {
     fn rescued_values(&self, py: Python<'_>) -> PyResult<u64> {
         self.run(py, |writer| Ok(writer.rescued_values()))
     }
-
-    #[getter]
-    fn seen_columns(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        self.run(py, |writer| Ok(writer.seen_columns().collect()))
-    }
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -173,7 +185,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 #[pymodule]
 fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KernelError", module.py().get_type::<KernelError>())?;
-    module.add("TooManyKeysError", module.py().get_type::<TooManyKeysError>())?;
+    module.add("INTERFACE", INTERFACE)?;
     module.add_function(wrap_pyfunction!(values_py::typed_value, module)?)?;
     module.add_class::<PyBinWriter>()
 }

@@ -7,19 +7,14 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::ArrowError;
 
 use crate::columns::{Column, ColumnKind, Rescued};
-use crate::keys::Keys;
+use crate::entries::{Entries, Key};
+use crate::keys::{KeyRules, Keys};
 use crate::scan::{Field, Value};
 use crate::strings::unescape_into;
-
-/// A file holds more different keys than any table can have columns.
-#[derive(Debug)]
-pub struct TooManyKeys;
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sighting {
-    /// The last file that has it; files count from 1.
-    file: u32,
     /// The last row that put it into the rescued data, and its entry there; rows count from 1 over all files.
     rescued_row: u64,
     entry: usize,
@@ -31,8 +26,10 @@ struct Mark {
     row: usize,
     bytes: usize,
     keys: usize,
-    /// Different keys of the file so far.
-    distinct_keys: usize,
+    /// An earlier file has keys that are not remembered.
+    had_further_keys: bool,
+    /// This file has such keys.
+    is_with_further_keys: bool,
     rescued_values: u64,
     /// Some of its rows are already in the output.
     is_partly_written: bool,
@@ -45,19 +42,18 @@ pub struct Rows {
     columns: Vec<Column>,
     rescued: Rescued,
     rescues_unknown: bool,
-    max_keys: usize,
+    /// Whether there is a column of rescued data.
+    can_rescue: bool,
+    /// Some key is not remembered: it is too long for a column, or one too many.
+    has_further_keys: bool,
     sightings: Vec<Sighting>,
-    /// Which columns have a key in files that were read to their end.
-    seen_columns: Vec<bool>,
     len: usize,
     bytes: usize,
     row_number: u64,
-    /// Of the current row: numbers of keys, and where their text is in `scratch`; nowhere if a later field overruled it.
-    entries: Vec<(usize, Option<(usize, usize)>)>,
-    scratch: Vec<u8>,
+    /// What is rescued of the current row.
+    entries: Entries,
     /// The files of the rows: the first row of each, and its name.
     sources: Vec<(usize, String)>,
-    file: u32,
     mark: Mark,
     rescued_values: u64,
 }
@@ -66,24 +62,23 @@ impl Rows {
     /// # Arguments
     ///
     /// * `columns` - Keys with what their columns hold.
-    /// * `rescues_unknown` - Whether keys without a column go to the rescued data, or end the building of rows.
-    /// * `max_keys` - Different keys that one file may hold.
-    pub fn new(columns: &[(Vec<u8>, ColumnKind)], rescues_unknown: bool, max_keys: usize) -> Self {
+    /// * `rules` - What happens to keys without a column.
+    /// * `can_rescue` - Whether there is a column of rescued data.
+    pub fn new(columns: &[(Vec<u8>, ColumnKind)], rules: &KeyRules, can_rescue: bool) -> Self {
+        let keys = Keys::new(columns.iter().map(|(key, _)| key.clone()), rules);
         Self {
-            keys: Keys::new(columns.iter().map(|(key, _)| key.clone())),
+            sightings: vec![Sighting::default(); keys.len()],
+            keys,
             columns: columns.iter().map(|(_, kind)| Column::new(*kind)).collect(),
             rescued: Rescued::new(),
-            rescues_unknown,
-            max_keys,
-            sightings: vec![Sighting::default(); columns.len()],
-            seen_columns: vec![false; columns.len()],
+            rescues_unknown: rules.rescues_unknown,
+            can_rescue,
+            has_further_keys: false,
             len: 0,
             bytes: 0,
             row_number: 0,
-            entries: Vec::new(),
-            scratch: Vec::new(),
+            entries: Entries::default(),
             sources: Vec::new(),
-            file: 0,
             mark: Mark::default(),
             rescued_values: 0,
         }
@@ -110,31 +105,29 @@ impl Rows {
 
     /// Whether some key has no column and cannot be rescued. No rows are built from then on: the caller starts again.
     pub fn lacks_columns(&self) -> bool {
-        !self.rescues_unknown && self.keys.len() > self.columns.len()
-    }
-
-    /// The columns that some file has a key for.
-    pub fn seen_columns(&self) -> impl Iterator<Item = usize> + '_ {
-        self.seen_columns.iter().enumerate().filter(|(_, seen)| **seen).map(|(number, _)| number)
+        !self.rescues_unknown && self.keys.len() > self.keys.known() || self.has_further_keys && !self.can_rescue
     }
 
     pub fn begin_file(&mut self, source: String) {
-        self.file += 1;
         self.sources.push((self.len, source));
-        self.mark = Mark { row: self.len, bytes: self.bytes, keys: self.keys.len(), ..Mark::default() };
+        self.mark = Mark {
+            row: self.len,
+            bytes: self.bytes,
+            keys: self.keys.len(),
+            had_further_keys: self.has_further_keys,
+            ..Mark::default()
+        };
     }
 
     /// Ends a file that was read to its end.
     ///
     /// # Returns
     ///
-    /// The keys without a column that no file had before, as first seen.
-    pub fn end_file(&mut self) -> Vec<&[u8]> {
+    /// The new keys that no file had before, as first seen; and whether the file has keys that are not remembered.
+    pub fn end_file(&mut self) -> (Vec<&[u8]>, bool) {
         self.rescued_values += self.mark.rescued_values;
-        for (seen, sighting) in self.seen_columns.iter_mut().zip(&self.sightings) {
-            *seen |= sighting.file == self.file;
-        }
-        (self.mark.keys..self.keys.len()).map(|number| self.keys.text(number)).collect()
+        let new_keys = (self.mark.keys..self.keys.len()).map(|number| self.keys.text(number)).collect();
+        (new_keys, self.mark.is_with_further_keys)
     }
 
     /// Forgets the current file.
@@ -153,12 +146,8 @@ impl Rows {
         (self.len, self.bytes) = (self.mark.row, self.mark.bytes);
         self.keys.truncate(self.mark.keys);
         self.sightings.truncate(self.mark.keys);
+        self.has_further_keys = self.mark.had_further_keys;
         self.sources.pop();
-        // Of a record that was one key too many.
-        self.entries.clear();
-        self.scratch.clear();
-        // Its number is not to be taken for that of a file which ends well.
-        self.file += 1;
         true
     }
 
@@ -168,47 +157,47 @@ impl Rows {
     ///
     /// * `block` - What the fields are places in.
     /// * `bytes` - The length of its line.
-    ///
-    /// # Errors
-    ///
-    /// [`TooManyKeys`]: the file is not to be taken in.
-    pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) -> Result<(), TooManyKeys> {
+    pub fn append(&mut self, block: &[u8], fields: &[Field], bytes: usize) {
         self.row_number += 1;
+        let mut lacks_columns = self.lacks_columns();
         for (place, field) in fields.iter().enumerate() {
-            let number = field.number().unwrap_or_else(|| self.number(place, block, field));
-            if self.sightings[number].file != self.file {
-                self.sightings[number].file = self.file;
-                self.mark.distinct_keys += 1;
-                if self.mark.distinct_keys > self.max_keys {
-                    return Err(TooManyKeys);
+            let number = field.number().or_else(|| {
+                let number = self.number(place, block, field);
+                if number.is_none() {
+                    (self.has_further_keys, self.mark.is_with_further_keys) = (true, true);
                 }
-            }
-            if !self.lacks_columns() {
-                self.set(number, field.value(block));
+                lacks_columns = self.lacks_columns();
+                number
+            });
+            match number {
+                _ if lacks_columns => {}
+                Some(number) => self.set(number, field.value(block)),
+                None => self.entries.rescue_further(field.key(block), field.key_is_escaped(), field.value(block)),
             }
         }
-        if self.lacks_columns() {
-            return Ok(());
+        if lacks_columns {
+            self.entries.clear();
+            return;
         }
         if !self.entries.is_empty() {
             self.close_entries();
         }
         self.len += 1;
         self.bytes += bytes;
-        Ok(())
     }
 
-    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> usize {
+    /// The number of a key that was not expected at its place; None if it is not remembered.
+    fn number(&mut self, place: usize, block: &[u8], field: &Field) -> Option<usize> {
         let number = if field.key_is_escaped() {
             let mut key = Vec::new();
             unescape_into(field.key(block), &mut key);
-            self.keys.number(&key)
+            self.keys.number(&key)?
         } else {
-            self.keys.number(field.key(block))
+            self.keys.number(field.key(block))?
         };
         self.keys.expect(place, number);
         self.sightings.resize(self.keys.len(), Sighting::default());
-        number
+        Some(number)
     }
 
     fn set(&mut self, number: usize, value: Value) {
@@ -248,36 +237,29 @@ impl Rows {
         }
         let sighting = self.sightings[number];
         if sighting.rescued_row == self.row_number {
-            self.entries[sighting.entry].1 = None;
+            self.entries.replace(sighting.entry, Value::Null);
         }
     }
 
     fn rescue(&mut self, number: usize, value: Value) {
-        let start = self.scratch.len();
-        match value {
-            Value::Null => return,
-            Value::Text { inner, escaped: true } => unescape_into(inner, &mut self.scratch),
-            Value::Source(text) | Value::Text { inner: text, .. } => {
-                self.scratch.extend_from_slice(text);
-            }
-        }
-        let range = Some((start, self.scratch.len()));
         let sighting = &mut self.sightings[number];
         if sighting.rescued_row == self.row_number {
-            self.entries[sighting.entry].1 = range;
-        } else {
-            (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.len());
-            self.entries.push((number, range));
+            self.entries.replace(sighting.entry, value);
+        } else if value != Value::Null {
+            (sighting.rescued_row, sighting.entry) = (self.row_number, self.entries.push(number, value));
         }
     }
 
     fn close_entries(&mut self) {
-        let Self { keys, scratch, entries, .. } = self;
-        let present = entries.iter().filter_map(|(number, range)| range.map(|range| (*number, range)));
-        self.mark.rescued_values += present.clone().filter(|(number, _)| *number < self.columns.len()).count() as u64;
-        self.rescued.set(self.len, present.map(|(number, (start, end))| (keys.text(number), &scratch[start..end])));
+        let Self { keys, entries, columns, .. } = self;
+        let misfits = entries.present().filter(|(key, _)| matches!(key, Key::Numbered(at) if *at < columns.len()));
+        self.mark.rescued_values += misfits.count() as u64;
+        let texts = entries.present().map(|(key, value)| match key {
+            Key::Numbered(number) => (keys.text(number), value),
+            Key::Further(text) => (text, value),
+        });
+        self.rescued.set(self.len, texts);
         self.entries.clear();
-        self.scratch.clear();
     }
 
     /// Returns all rows: the columns with keys in their order, and the rescued data.

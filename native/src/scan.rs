@@ -13,9 +13,6 @@ use crate::strings;
 /// Levels of arrays and objects, the record itself included. The limit of orjson, which judges lines elsewhere.
 pub const MAX_DEPTH: usize = 1024;
 
-/// Characters of a top-level key, decoded. The limit of inspection, which names the reason.
-pub const MAX_KEY_CHARACTERS: usize = 10_000;
-
 /// A top-level value, as it stands in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
@@ -139,21 +136,11 @@ fn field(block: &[u8], at: usize, place: usize, keys: &Keys) -> Scanned<(Field, 
     let expected = keys.expected(place).filter(|(_, key)| strings::begins_with(&block[at..], key));
     let (end, key_escaped) = match expected {
         Some((_, key)) => (at + key.len(), false),
-        None => key(block, at)?,
+        None => string(block, at)?,
     };
     let (kind, value, behind) = value(block, behind_colon(block, end)?)?;
     let number = expected.map_or(UNEXPECTED, |(number, _)| number);
     Ok((Field { key: Span::new(at, end - 1), value, number, key_escaped, kind }, behind))
-}
-
-/// Scans a top-level key from behind its first quote, as [`string`] does.
-fn key(block: &[u8], at: usize) -> Scanned<(usize, bool)> {
-    let (end, escaped) = string(block, at)?;
-    let inner = &block[at..end - 1];
-    if inner.len() > MAX_KEY_CHARACTERS && strings::characters(inner) > MAX_KEY_CHARACTERS {
-        return Err(NoRecord);
-    }
-    Ok((end, escaped))
 }
 
 fn behind_colon(block: &[u8], at: usize) -> Scanned<usize> {

@@ -91,14 +91,8 @@ pub fn hex4(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
 }
 
-/// How many characters the inside of a string stands for.
-///
-/// # Arguments
-///
-/// * `inner` - What is between the quotes of a valid JSON string.
-pub fn characters(inner: &[u8]) -> usize {
-    let mut text = Vec::new();
-    unescape_into(inner, &mut text);
+/// The number of characters of a decoded text.
+pub fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }
 

@@ -5,8 +5,6 @@ import json
 import random
 from dataclasses import dataclass
 
-from compactor.ndjson.inspection import MAX_KEY_CHARACTERS
-
 DAY = "2025-12-21"
 MAX_LINE_BYTES = 1024 * 1024
 _LONG_AMONG_BAD_LINES = 0.02
@@ -136,8 +134,6 @@ def _bad_line(spec: FileSpec, chance: random.Random) -> tuple[bytes, str]:
         return b'{"id": "' + b"x" * (MAX_LINE_BYTES + chance.randrange(9)) + b'"}', "line_too_long"
     if spec.for_spark and chance.random() < _LONG_AMONG_BAD_LINES:
         return b'{"a": {"' + b"k" * _LONG_KEY + b'": 1}}', "parsers_disagree"
-    if chance.random() < _LONG_AMONG_BAD_LINES:
-        return b'{"' + b"k" * (MAX_KEY_CHARACTERS + 1) + b'": 1}', "key_too_long"
     kinds = (
         (chance.choice(_INVALID), "invalid_json"),
         (chance.choice(_NOT_OBJECTS), "not_an_object"),

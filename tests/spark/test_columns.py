@@ -1,6 +1,7 @@
 """Keys of any kind become columns that other readers take, and none is lost."""
 # ruff: noqa: E501 - tables read best in full lines
 
+import gzip
 import re
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 KEYS = (
     "id", "ID", "Id", "a.b", "a b", " a", "a,b", "a;b", "{a}", "(a)", "a=b", "a\tb", "a\nb", '"', "'", "`", "``a`b", "",
     "_source_file", "_metadata", "_rescued_data", "_corrupt_record", "\0corrupt", "corrupt", "corrupt'", "value", "path",
-    "origin", "c0", "c1", "é", "É", "日本", "😀", "$a", "a\\b", "a\\", "%", "*", "a[0]", "a:b", "x" * 300, "x" * 300 + "y",
+    "origin", "c0", "c1", "é", "É", "日本", "😀", "$a", "a\\b", "a\\", "%", "*", "a[0]", "a:b", "x" * 250, "x" * 250 + "y",
 )  # fmt: skip
 
 
@@ -44,6 +45,32 @@ def test_a_key_of_the_last_line_of_the_last_file_is_a_column(workspace):
     assert [row["late"] for row in rows if row["late"] is not None] == ['{"x" : 1.10}']
     assert len(rows) == 13 * 50 + 1
     assert workspace.compact({"b": b'{"a":2}'}, "later").rows == [{"a": "2", "late": None}]
+
+
+def canonical(record: dict) -> bytes:
+    return orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
+
+
+def test_long_keys_and_floods_of_keys_are_rescued_beside_good_neighbours(new_workspace):
+    """Thousands of keys without a column, and keys longer than Spark reads: every line is a row with all its values."""
+    workspace = new_workspace(schema={"max_columns": 4, "metadata_columns": ["_source_file"]}, columns={"n": "long"})
+    flood = {"id": "flood", "n": "no number", **{f"k{number}": f"{number}.10" for number in range(5_000)}}
+    odd = {"id": "odd", "l" * 60_000: "long", "": "empty", 'q"\\é\n': "[1 ,2]", "rescued": "taken", "nothing": None}
+    lines = [orjson.dumps(flood), orjson.dumps(odd), b'{"id":"twice","t":1,"t":{"a" : 1e400}}', b'{"n":5}', b"no json"]
+    data = b"\n".join(lines)
+    good = b'{"id":"good","n":7}\n{"id":"better","k1":1.10}'
+    compacted = workspace.compact({"a": good, "b.gz": gzip.compress(data), "c": data})
+    expected = [
+        flood,
+        {key: value for key, value in odd.items() if value},
+        {"id": "twice", "t": '{"a" : 1e400}'},
+        {"n": 5},
+    ]
+    expected = [*expected * 2, {"id": "good", "n": 7}, {"id": "better", "k1": "1.10"}]
+    assert sorted(map(canonical, compacted.records)) == sorted(map(canonical, expected))
+    assert len(compacted.rejects) == 2
+    assert len([column for column in workspace.app.registry.latest().columns if column.key is not None]) == 4
+    assert workspace.compact({"later": data}, "later").records
 
 
 def test_keys_beyond_the_limit_are_rescued(new_workspace):

@@ -118,3 +118,30 @@ def test_a_manifest_may_hold_no_record(workspace, data):
     compacted = workspace.compact({"a": data})
     assert compacted.commit.outputs == []
     assert len(compacted.rejects) == (1 if data.startswith(b"nothing") else 0)
+
+
+def test_a_file_with_too_many_rejects(new_workspace):
+    """It is quarantined with samples beside good neighbours; or its rows are kept, and all its lines accounted for."""
+    data = b'{"id":"1"}\n' + b"bad\n" * 60 + b'{"id":"2","%s":3}\n' % (b"k" * 300)
+    files = {"good": b'{"id":"3"}\nflawed\n', "bad": data, "also": b'{"id":"4"}'}
+    workspace = new_workspace(input={"max_rejected_lines": 50})
+    compacted = workspace.compact(files)
+    assert sorted(row["id"] for row in compacted.rows) == ["3", "4"]
+    assert (compacted.report("bad").status, compacted.report("bad").reject_rows) == ("too_many_rejects", 50)
+    assert len(compacted.rejects) == 51
+    keeping = new_workspace(input={"max_rejected_lines": 50, "on_too_many_rejects": "keep_rows"})
+    compacted = keeping.compact(files)
+    assert sorted(row["id"] for row in compacted.rows) == ["1", "2", "3", "4"]
+    bad = compacted.report("bad")
+    assert (bad.rejected_lines, bad.unkept_rejects, bad.reject_rows) == (60, {"invalid_json": 10}, 50)
+    assert len(compacted.rejects) == 51
+
+
+def test_a_place_of_a_retired_column(new_workspace):
+    """A column of the running job is retired: its key is rescued, and another key has the place."""
+    workspace = new_workspace(schema={"max_columns": 2})
+    workspace.compact({"a": b'{"id":"1","junk":2}'}, "m1")
+    workspace.app.job_registry.retire(["junk"])
+    assert workspace.compact({"b": b'{"id":"2","junk":3,"new":4,"more":5}'}, "m2").rows == [
+        {"id": "2", "new": "4", "_rescued_data": [("junk", "3"), ("more", "5")]}
+    ]

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectTask, inspect_files
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.schema import METADATA_COLUMNS, RESCUED_COLUMN, SchemaVersion, first_sources
@@ -30,8 +31,16 @@ class PlainEngine:
 
     name = "plain"
 
-    def __init__(self, store: ObjectStore, *, metadata_columns: Sequence[str] = (), rows_per_file: int = 1000) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        metadata_columns: Sequence[str] = (),
+        rows_per_file: int = 1000,
+        reject_limits: RejectLimits = LIMITS.rejects,
+    ) -> None:
         self._store = store
+        self._limits = replace(LIMITS, rejects=reject_limits)
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
 
@@ -43,14 +52,17 @@ class PlainEngine:
             manifest_id=request.manifest.manifest_id,
             files=tuple(enumerate(request.manifest.files)),
             staging=request.staging,
-            limits=LIMITS,
+            limits=self._limits,
             on_changed_file="skip",
             refused={},
             task_number=0,
+            key_limits=request.key_limits,
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        schema = request.columns_for(first_sources((file.report.uri, file.keys) for file in inspected.files))
+        keys = first_sources((file.report.uri, file.keys) for file in inspected.files)
+        further = next((file.report.uri for file in inspected.files if file.has_further_keys), "")
+        schema = request.columns_for(keys, rescued_from=further)
         rows = [
             (file.report.uri, texts(line))
             for file in inspected.files
@@ -68,7 +80,14 @@ class PlainEngine:
             outputs.append(StagedOutput(uri, schema))
         rejects = () if inspected.rejects_uri is None else (inspected.rejects_uri,)
         misfits = sum(len(_misfits(values, schema)) for _, values in rows)
-        return Staged(tuple(file.report for file in inspected.files), schema, tuple(outputs), rejects, misfits)
+        return Staged(
+            tuple(file.report for file in inspected.files),
+            schema,
+            tuple(outputs),
+            rejects,
+            misfits,
+            refused_keys=schema.refused(keys, has_further=bool(further)),
+        )
 
     def _table(
         self, request: StageRequest, schema: SchemaVersion, rows: Sequence[tuple[str, Mapping[str, str | None]]]

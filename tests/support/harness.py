@@ -43,6 +43,7 @@ class Harness:
         schema: Settings of the schema.
         builder: Settings of the builder.
         output: Settings of the output.
+        reading: Settings of the input.
         root: The folder of everything.
         store: Where everything is, if not in memory.
     """
@@ -54,6 +55,7 @@ class Harness:
         schema: Mapping[str, object] | None = None,
         builder: Mapping[str, object] | None = None,
         output: Mapping[str, object] | None = None,
+        reading: Mapping[str, object] | None = None,
         root: str = "/w",
         store: ObjectStore | None = None,
     ) -> None:
@@ -65,7 +67,7 @@ class Harness:
         self.settings = parse_settings(
             {
                 "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
-                "input": {"allowed_prefixes": [f"{root}/raw"]},
+                "input": {"allowed_prefixes": [f"{root}/raw"], **(reading or {})},
                 "stream": {"retry_pause_seconds": 0.001} | dict(stream or {}),
                 "schema": {} if schema is None else schema,
                 "builder": {} if builder is None else builder,
@@ -93,7 +95,12 @@ class Harness:
         )
 
     def engine(self, store: ObjectStore | None = None) -> PlainEngine:
-        return PlainEngine(store or self.store, metadata_columns=self.settings.schema.metadata_columns, rows_per_file=2)
+        return PlainEngine(
+            store or self.store,
+            metadata_columns=self.settings.schema.metadata_columns,
+            rows_per_file=2,
+            reject_limits=self.app().limits.rejects,
+        )
 
     def runner(
         self,

@@ -15,9 +15,10 @@ from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Refused, Reject
 from compactor.ndjson.rawjson import texts
 from compactor.schema.registry import EMPTY_SCHEMA
-from compactor.schema.schema import DeclaredColumn, SchemaVersion, extend
+from compactor.schema.schema import DeclaredColumn, KeyLimits, SchemaVersion, extend
 
 WIDE = Limits(max_line_bytes=1 << 24, max_decompressed_bytes=1 << 30)
+WITHOUT_LIMITS = KeyLimits(max_new_columns=1 << 20, max_key_characters=1 << 20)
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
@@ -29,12 +30,14 @@ class Taken:
         rows: By key; what is null is left out. In the order of the lines.
         rejects: In the order of the lines.
         keys: Keys that had no column beforehand, as first seen.
+        has_further: Whether other such keys were not collected.
         records: Lines that are neither rejects nor blank.
     """
 
     rows: list[dict[str, Any]]
     rejects: list[Reject]
     keys: list[str]
+    has_further: bool
     records: int
 
 
@@ -50,7 +53,12 @@ def schema_of(columns: Mapping[str, str], *, rescued: bool = False) -> SchemaVer
 
 
 def plan_of(
-    schema: SchemaVersion, *, rescues: bool = False, metadata: Sequence[str] = (), held_bytes: int = 1 << 24
+    schema: SchemaVersion,
+    *,
+    rescues: bool = False,
+    metadata: Sequence[str] = (),
+    held_bytes: int = 1 << 24,
+    key_limits: KeyLimits = WITHOUT_LIMITS,
 ) -> RowPlan:
     return RowPlan(
         schema=schema,
@@ -58,6 +66,7 @@ def plan_of(
         manifest_id="m-1",
         processed_at=NOW,
         rescues_unknown=rescues,
+        key_limits=key_limits,
         compression="snappy",
         held_bytes=held_bytes,
     )
@@ -81,23 +90,39 @@ def feed(kernel: Kernel, data: bytes, limits: Limits = WIDE, *, block_bytes: int
     return rejects, counts.records
 
 
-def by_kernel(data: bytes, schema: SchemaVersion, *, rescues: bool = False, block_bytes: int = 1 << 20) -> Taken:
+def by_kernel(
+    data: bytes,
+    schema: SchemaVersion,
+    *,
+    rescues: bool = False,
+    key_limits: KeyLimits = WITHOUT_LIMITS,
+    block_bytes: int = 1 << 20,
+) -> Taken:
     """One file through the kernel."""
-    kernel = NativeKernel(plan_of(schema, rescues=rescues))
+    kernel = NativeKernel(plan_of(schema, rescues=rescues, key_limits=key_limits))
     kernel.begin_file("file")
     rejects, records = feed(kernel, data, block_bytes=block_bytes)
-    keys = kernel.end_file()
-    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys, records)
+    keys, has_further = kernel.end_file()
+    return Taken(parquet_rows(kernel.take() + kernel.finish_output(), schema), rejects, keys, has_further, records)
 
 
-def by_inspection(data: bytes) -> Taken:
+def by_inspection(
+    data: bytes, *, known_keys: frozenset[str] = frozenset(), key_limits: KeyLimits = WITHOUT_LIMITS
+) -> Taken:
     """The same by inspection: all values are text, whatever the schema."""
     rejects: list[Reject] = []
     blocks: list[bytes] = []
-    found = inspect_lines([data], WIDE, on_reject=rejects.append, on_good=blocks.append)
+    found = inspect_lines(
+        [data],
+        WIDE,
+        on_reject=rejects.append,
+        on_good=blocks.append,
+        known_keys=known_keys,
+        key_limits=key_limits,
+    )
     lines = b"".join(blocks).split(b"\n")[:-1]
     rows = [{key: value for key, value in texts(line).items() if value is not None} for line in lines]
-    return Taken(rows, rejects, list(found.keys), found.records)
+    return Taken(rows, rejects, list(found.keys), found.has_further_keys, found.records)
 
 
 def parquet_rows(data: bytes, schema: SchemaVersion) -> list[dict[str, Any]]:

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from compactor.core.errors import StagingError
 from compactor.engines.kernel import Kernel, RowPlan
-from compactor.ndjson.inspection import MAX_KEYS, too_many_keys
 from compactor.schema.schema import Column
 
 T = TypeVar("T")
@@ -17,13 +16,34 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+INTERFACE = 2
+"""The version of what is passed to the module and back. A wheel of another version is not used."""
+
+
 def is_installed() -> bool:
-    """Whether this system can load the module."""
+    """Whether this system can load the module, and it fits this release."""
+    return not why_not_installed()
+
+
+def why_not_installed() -> str:
+    """Why the module cannot be used; empty if it can."""
     try:
-        importlib.import_module("compactor_native")
+        found = getattr(importlib.import_module("compactor_native"), "INTERFACE", 1)
     except ImportError:
-        return False
-    return True
+        return "its wheel is not installed"
+    if found != INTERFACE:
+        return f"the installed wheel has interface {found}, expected {INTERFACE}: it is of another release"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyPlan:
+    """What happens to keys without a column. The module reads these fields by name."""
+
+    rescues_unknown: bool
+    refused: list[str]
+    max_keys: int
+    max_key_characters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +67,25 @@ class _Column:
     epoch: str | None = None
 
 
-class _Writer(Kernel, Protocol):
-    """The module's class `BinWriter`, with its own errors, and with `seen_columns` instead of `seen_keys`."""
-
-    seen_columns: list[int]
-
-
 class NativeKernel:
     """`compactor.engines.kernel.Kernel` in Rust; a `StagingError` if that rejects the plan.
 
-    It releases Python's global lock while it works.
+    It releases Python's global lock while it works. A module of another release is refused as well.
     """
 
     def __init__(self, plan: RowPlan) -> None:
+        if why := why_not_installed():
+            raise StagingError(f"the native kernel: {why}")
         import compactor_native as native  # noqa: PLC0415 - it is not installed everywhere
 
         self._native: Any = native
-        self._keys = [column.key for column in plan.schema.columns if column.key is not None]
+        limits = plan.key_limits
+        keys = _KeyPlan(
+            plan.rescues_unknown, sorted(plan.schema.retired_keys), limits.max_keys, max(0, limits.max_key_characters)
+        )
         try:
-            self._writer: _Writer = native.BinWriter(
-                _columns(plan), plan.compression, plan.rescues_unknown, MAX_KEYS, plan.held_bytes
-            )
-        except (ValueError, TypeError) as exc:  # TypeError: the wheel is of another release
+            self._writer: Kernel = native.BinWriter(_columns(plan), plan.compression, keys, plan.held_bytes)
+        except (ValueError, TypeError) as exc:
             raise StagingError(f"the native kernel: {exc}; expected it to accept the plan of this release") from exc
 
     @property
@@ -83,9 +100,6 @@ class NativeKernel:
     def rescued_values(self) -> int:
         return self._call(lambda: self._writer.rescued_values)
 
-    def seen_keys(self) -> list[str]:
-        return [self._keys[number] for number in self._call(lambda: self._writer.seen_columns)]
-
     def begin_file(self, source_uri: str) -> None:
         self._call(partial(self._writer.begin_file, source_uri))
 
@@ -95,7 +109,7 @@ class NativeKernel:
     def withdraw_file(self) -> bool:
         return self._call(self._writer.withdraw_file)
 
-    def end_file(self) -> list[str]:
+    def end_file(self) -> tuple[list[str], bool]:
         return self._call(self._writer.end_file)
 
     def take(self) -> bytes:
@@ -107,8 +121,6 @@ class NativeKernel:
     def _call(self, work: Callable[[], T]) -> T:
         try:
             return work()
-        except self._native.TooManyKeysError:
-            raise too_many_keys() from None
         except self._native.KernelError as exc:
             raise StagingError(f"the native kernel: {exc}; expected it to accept what inspection accepts") from exc
 

@@ -9,14 +9,14 @@ from functools import reduce
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark programmer knows
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from compactor.adapters.spark.typed_columns import typed
 from compactor.core.errors import StagingError
 from compactor.engines.spark_names import hadoop_encoded, spark_path
 from compactor.ledger.sizing import SIZE_TOLERANCE, Partitioning
 from compactor.ndjson.inspection import BLANK
-from compactor.schema.schema import Column, SchemaVersion
+from compactor.schema.schema import RESCUED_TYPE, Column, SchemaVersion
 
 MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 """The most bytes of unparsable lines that the driver collects. More of them mean a fault rather than odd lines."""
@@ -24,6 +24,8 @@ MAX_DISAGREEMENT_BYTES = 64 * 1024 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPLITS_PER_FILE = round(1 / SIZE_TOLERANCE)  # sizes of files differ by at most one split
 _MISFITS = "misfits"
+_FOLDED = "folded"
+_FOLDED_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", StringType())]))
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"  # Spark's error condition for a line that it cannot parse
 
 
@@ -34,6 +36,7 @@ class ConvertTask:
     Attributes:
         sources: URI to read -> URI of the input file: the same, or the original of a repaired copy.
         overflow_keys: Keys without a column, which go to the rescued data.
+        folded_name: The key that has further entries of the rescued data; empty if there is none.
         target: The folder to write to; ends with `/`.
     """
 
@@ -41,6 +44,7 @@ class ConvertTask:
     sources: Mapping[str, str]
     schema: SchemaVersion
     overflow_keys: tuple[str, ...]
+    folded_name: str
     metadata_columns: Sequence[str]
     processed_at: datetime
     target: str
@@ -70,7 +74,9 @@ def convert(session: SparkSession, task: ConvertTask) -> Converted | None:
     """
     keys = [column.key for column in task.schema.columns if column.key is not None] + list(task.overflow_keys)
     columns = [f"c{number}" for number in range(len(keys))]
-    raw = _reader(session, keys).option("mode", "FAILFAST").json([*map(spark_path, task.sources)])
+    raw = _reader(session, keys, folded_name=task.folded_name).option("mode", "FAILFAST").json(_paths(task.sources))
+    if task.folded_name:
+        columns.append(_FOLDED)
     # Keys may contain any character, or differ only in case: from here on columns are named by position.
     observed = [F.count(F.lit(1)).alias("rows")]
     if "_source_file" in task.metadata_columns:
@@ -133,8 +139,8 @@ def corrupt_lines(
     Raises:
         StagingError: They exceed `MAX_DISAGREEMENT_BYTES`.
     """
-    reader = _reader(session, keys, (_unused_name(keys),)).option("mode", "PERMISSIVE")
-    raw = reader.json([*map(spark_path, sources)])
+    reader = _reader(session, keys, (unused_name("corrupt", [*keys, ""]),)).option("mode", "PERMISSIVE")
+    raw = reader.json(_paths(sources))
     with_path = raw.select("*", raw.metadataColumn("_metadata")["file_path"])
     rows = with_path.toDF(*[f"c{number}" for number in range(len(keys))], "corrupt", "path")
     by_path = {shown: source for source in sources for shown in _shown(source)}
@@ -152,11 +158,16 @@ def corrupt_lines(
     return {source: frozenset(lines) for source, lines in found.items()}
 
 
-def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = ()) -> DataFrameReader:
+def _reader(
+    session: SparkSession, keys: Sequence[str], more_columns: Sequence[str] = (), *, folded_name: str = ""
+) -> DataFrameReader:
+    fields = [StructField(key, StringType()) for key in (*keys, *more_columns)]
+    if folded_name:
+        fields.append(StructField(folded_name, _FOLDED_TYPE))
     return (
-        session.read.schema(StructType([StructField(key, StringType()) for key in (*keys, *more_columns)]))
+        session.read.schema(StructType(fields))
         # Spark ignores a key of this name, so no key may have it.
-        .option("columnNameOfCorruptRecord", _unused_name(keys))
+        .option("columnNameOfCorruptRecord", unused_name("corrupt", [*keys, folded_name]))
         .option("lineSep", "\n")
         # Spark's defaults would refuse long but valid values; inspection applies limits of its own.
         .option("maxNestingDepth", 5_000)
@@ -167,11 +178,15 @@ def _reader(session: SparkSession, keys: Sequence[str], more_columns: Sequence[s
     )
 
 
-def _unused_name(keys: Collection[str]) -> str:
-    name = "corrupt"
+def unused_name(name: str, keys: Collection[str]) -> str:
+    """The name, with as many `'` behind it as make it none of the keys."""
     while name in keys:
         name += "'"
     return name
+
+
+def _paths(sources: Mapping[str, str]) -> list[str]:
+    return [*map(spark_path, sources)]
 
 
 def _origins(session: SparkSession, sources: Mapping[str, str]) -> DataFrame:
@@ -205,17 +220,20 @@ def _output_column(task: ConvertTask, column: Column, position: Mapping[str, int
 
 
 def _rescued(task: ConvertTask, position: Mapping[str, int]) -> SparkColumn:
-    """The rescued data: keys beyond the limit, and texts that do not fit the type of their column."""
+    """The rescued data: keys without a column, and texts that do not fit the type of their column."""
     overflow = [(key, F.col(f"c{position[key]}")) for key in task.overflow_keys]
     misfits = [
         (column.key, F.when(_is_misfit(position[column.key]), F.col(f"c{position[column.key]}")))
         for column in task.schema.columns
         if column.key is not None and column.is_typed
     ]
-    if not overflow:
-        # Misfits are rare: build no map for a row in which all values fit.
-        return F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast("map<string,string>")
-    present = _present([*overflow, *misfits])
+    # Misfits are rare: build no map for a row in which all values fit.
+    rare = F.when(F.col(_MISFITS) > 0, _present(misfits)) if misfits else F.lit(None).cast(RESCUED_TYPE)
+    if not overflow and not task.folded_name:
+        return rare
+    present = _present([*overflow, *misfits]) if overflow else F.coalesce(rare, F.create_map().cast(RESCUED_TYPE))
+    if task.folded_name:
+        present = F.map_concat(present, F.map_from_entries(F.coalesce(F.col(_FOLDED), F.array().cast(_FOLDED_TYPE))))
     return F.when(F.size(present) > 0, present)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines
+from compactor.adapters.spark.conversion import Converted, ConvertTask, convert, corrupt_lines, unused_name
 from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
-from compactor.adapters.spark.inspection_tasks import Inspection, inspect_on_executors
+from compactor.adapters.spark.inspection_tasks import Inspection, KeyPlan, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
@@ -18,12 +18,15 @@ from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageReq
 from compactor.engines.input_files import InspectedFile
 from compactor.ledger.sizing import partitioning, planned_files
 from compactor.ndjson.inspection import Discovery
-from compactor.schema.schema import EMPTY_KEY, SchemaVersion
+from compactor.schema.schema import EMPTY_KEY, NO_NEW_KEYS, SchemaVersion
 
 STAT_THREADS = 16
-ROUNDS = 4
-"""How often an attempt inspects and converts: again to parse all lines, to reject lines that Spark cannot parse, or
-because files change."""
+ROUNDS = 5
+"""How often an attempt inspects and converts: again to parse all lines, to gather keys without a column, to reject
+lines that Spark cannot parse, or because files change."""
+
+MAX_OVERFLOW_KEYS = 1_000
+"""The most keys without a column that Spark is told one by one. More of them are gathered under one key."""
 
 SAMPLE_BYTES = 32 * 1024 * 1024
 """Decoded bytes to sample from the first manifest, before any commit has measured a ratio."""
@@ -35,6 +38,18 @@ _WRITE_CONF = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 """Write settings that hold whatever the defaults of the Spark session."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """What to convert in one round."""
+
+    request: StageRequest
+    inspection: Inspection
+    schema: SchemaVersion
+    overflow_keys: tuple[str, ...]  # keys without a column that files have under their own name
+    folded_name: str  # the key under which files have all other keys without a column; empty if there are none
+    refused_keys: int  # number of keys that got no column, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +80,6 @@ class SparkEngine:
         """Inspect and convert; repeat with a closer inspection if the two disagree about lines.
 
         Raises:
-            ManifestError: The manifest has more keys than any table can have columns.
             StagingError: The parsers still disagree, or files change again and again.
             TryAgainError: Passing trouble.
             OperatorError: A person must act.
@@ -76,6 +90,8 @@ class SparkEngine:
     def _stage(self, request: StageRequest) -> Staged:
         discovery = self.discovery
         refused: dict[int, frozenset[bytes]] = {}
+        keys = KeyPlan(request.schema.keys, request.key_limits)
+        schema, overflow, refused_keys = request.schema, tuple[str, ...](), 0
         for round_number in range(1, ROUNDS + 1):
             staging = f"{request.staging}{round_number}/"
             inspection = inspect_on_executors(
@@ -84,59 +100,64 @@ class SparkEngine:
                 request.manifest,
                 staging,
                 self.rules,
+                keys=keys,
                 discovery=discovery,
                 refused=refused,
             )
             request.on_inspected()
-            schema = request.columns_for(inspection.keys)
-            if inspection.records and not schema.columns:
-                schema = request.columns_for({EMPTY_KEY: next(iter(inspection.sources.values()))})
-            converted: Converted | None = Converted(rows=0)
-            if inspection.sources:
-                converted = self._convert(request, staging, inspection, schema)
+            if not keys.folded_name:
+                schema = _schema_for(request, inspection)
+                overflow = _overflow(request, inspection, schema)
+                refused_keys = schema.refused(inspection.keys, has_further=bool(inspection.further_from))
+                if inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
+                    # From here on the schema stays: copies are written for its columns.
+                    keys = KeyPlan(schema.keys, NO_NEW_KEYS, unused_name("rescued", schema.keys))
+                    overflow = ()
+                    continue
+            conversion = _Conversion(request, inspection, schema, overflow, keys.folded_name, refused_keys)
+            converted = self._convert(conversion, staging) if inspection.sources else Converted(rows=0)
             if changed := self._changed(inspection):
                 # Spark opens the files again by name, so have it read copies of the versions that inspection reads.
                 refused = {**refused, **{index: refused.get(index, frozenset()) for index in changed}}
                 continue
             if converted is not None and converted.rows == inspection.records:
-                return Staged(
-                    reports=tuple(file.report for file in inspection.files),
-                    schema=schema,
-                    outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
-                    rejects=inspection.rejects,
-                    rescued_values=converted.rescued_values,
-                )
+                return self._staged(conversion, staging, converted)
             if discovery == "declared":
                 discovery = "full"  # the assumption was wrong: parse every line
             else:
-                refused = self._disagreements(request, inspection, schema, refused)
+                refused = self._disagreements(conversion, refused)
         raise StagingError(
             f"manifest {request.manifest.manifest_id}: Spark made {converted.rows if converted else 'no'} rows "
             f"of {inspection.records} inspected records, or files changed in each of {ROUNDS} rounds"
         )
 
-    def _convert(
-        self, request: StageRequest, staging: str, inspection: Inspection, schema: SchemaVersion
-    ) -> Converted | None:
-        ratio = request.ratio or self._sampled_ratio(request, staging, inspection, schema)
+    def _staged(self, conversion: _Conversion, staging: str, converted: Converted) -> Staged:
+        inspection, schema = conversion.inspection, conversion.schema
+        return Staged(
+            reports=tuple(file.report for file in inspection.files),
+            schema=schema,
+            outputs=tuple(StagedOutput(info.uri, schema) for info in self._parquet_in(f"{staging}out/")),
+            rejects=inspection.rejects,
+            rescued_values=converted.rescued_values,
+            refused_keys=conversion.refused_keys,
+        )
+
+    def _convert(self, conversion: _Conversion, staging: str) -> Converted | None:
+        inspection = conversion.inspection
+        ratio = conversion.request.ratio or self._sampled_ratio(conversion, staging)
         files = planned_files(inspection.decoded_bytes, ratio, self.rules.target_file_bytes)
-        return self._convert_to(f"{staging}out/", files, request, inspection.sources, inspection, schema)
+        return self._convert_to(f"{staging}out/", files, inspection.sources, conversion)
 
     def _convert_to(
-        self,
-        target: str,
-        files: int,
-        request: StageRequest,
-        sources: Mapping[str, str],
-        inspection: Inspection,
-        schema: SchemaVersion,
+        self, target: str, files: int, sources: Mapping[str, str], conversion: _Conversion
     ) -> Converted | None:
-        known = schema.keys
+        request = conversion.request
         task = ConvertTask(
             manifest_id=request.manifest.manifest_id,
             sources=sources,
-            schema=schema,
-            overflow_keys=tuple(key for key in inspection.keys if key not in known),
+            schema=conversion.schema,
+            overflow_keys=conversion.overflow_keys,
+            folded_name=conversion.folded_name,
             metadata_columns=self.rules.metadata_columns,
             processed_at=request.processed_at,
             target=target,
@@ -146,19 +167,17 @@ class SparkEngine:
         )
         return convert(self.session, task)
 
-    def _sampled_ratio(
-        self, request: StageRequest, staging: str, inspection: Inspection, schema: SchemaVersion
-    ) -> float:
+    def _sampled_ratio(self, conversion: _Conversion, staging: str) -> float:
         """Parquet bytes per decoded byte, measured on a few files that are written like the whole manifest."""
         decoded_bytes = 0
         sources: dict[str, str] = {}
-        for file in inspection.files:
+        for file in conversion.inspection.files:
             if file.readable_uri is not None and decoded_bytes < SAMPLE_BYTES:
                 uri, size_bytes = self._sampled(file, file.readable_uri, f"{staging}sample-of-{file.index}.ndjson")
                 sources[uri] = file.report.uri
                 decoded_bytes += size_bytes
         target = f"{staging}sample/"
-        self._convert_to(target, 1, request, sources, inspection, schema)
+        self._convert_to(target, 1, sources, conversion)
         return max(sum(info.size_bytes for info in self._parquet_in(target)), 1) / max(decoded_bytes, 1)
 
     def _sampled(self, file: InspectedFile, uri: str, head_uri: str) -> tuple[str, int]:
@@ -191,15 +210,26 @@ class SparkEngine:
         return info is not None and info.etag == report.etag
 
     def _disagreements(
-        self,
-        request: StageRequest,
-        inspection: Inspection,
-        schema: SchemaVersion,
-        refused: Mapping[int, frozenset[bytes]],
+        self, conversion: _Conversion, refused: Mapping[int, frozenset[bytes]]
     ) -> dict[int, frozenset[bytes]]:
         """By file index, the lines to reject because orjson parses them and Spark cannot; includes `refused`."""
-        keys = tuple(dict.fromkeys([*sorted(schema.keys), *inspection.keys]))
-        found = corrupt_lines(self.session, request.manifest.manifest_id, inspection.sources, keys)
+        inspection = conversion.inspection
+        folded = [conversion.folded_name] if conversion.folded_name else []
+        keys = (*sorted(conversion.schema.keys), *conversion.overflow_keys, *folded)
+        found = corrupt_lines(self.session, conversion.request.manifest.manifest_id, inspection.sources, keys)
         index_of = {file.readable_uri: file.index for file in inspection.files}
         more = {index_of[source]: lines for source, lines in found.items()}
         return {**refused, **{index: refused.get(index, frozenset()) | lines for index, lines in more.items()}}
+
+
+def _schema_for(request: StageRequest, inspection: Inspection) -> SchemaVersion:
+    schema = request.columns_for(inspection.keys, rescued_from=inspection.further_from)
+    if inspection.records and not schema.columns:
+        schema = request.columns_for({EMPTY_KEY: next(iter(inspection.sources.values()))})
+    return schema
+
+
+def _overflow(request: StageRequest, inspection: Inspection, schema: SchemaVersion) -> tuple[str, ...]:
+    """The keys that the files may have and the schema has no column for."""
+    keys = dict.fromkeys([*sorted(request.schema.keys), *inspection.keys])
+    return tuple(key for key in keys if key not in schema.keys)

@@ -11,11 +11,20 @@ from compactor.core.manifest import Manifest
 from compactor.core.packing import spread
 from compactor.engines.engine import EngineRules
 from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
-from compactor.ndjson.inspection import Discovery, check_keys
-from compactor.schema.schema import first_sources
+from compactor.ndjson.inspection import Discovery
+from compactor.schema.schema import KeyLimits, first_sources
 
 TASKS_PER_CORE = 3
 """More tasks than cores balance files of different cost; many more would only add task starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """What inspection does with keys."""
+
+    known: frozenset[str]  # the keys that have a column
+    limits: KeyLimits  # which other keys to collect
+    folded_name: str = ""  # if not empty, Spark gets all keys without a column as the entries of this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class Inspection:
 
     Attributes:
         rejects: URIs of the staged Parquet files of rejects.
-        keys: In first-seen order, with the URI of the first file that has each.
+        keys: The collected keys without a column in first-seen order, with the URI of the first file that has each.
     """
 
     files: tuple[InspectedFile, ...]
@@ -35,6 +44,11 @@ class Inspection:
     def sources(self) -> dict[str, str]:
         """The URIs for Spark to read, each with the URI of its input file."""
         return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
+
+    @property
+    def further_from(self) -> str:
+        """The first file with keys that were not collected; empty if there is none."""
+        return next((file.report.uri for file in self.files if file.has_further_keys), "")
 
     @property
     def records(self) -> int:
@@ -52,6 +66,7 @@ def inspect_on_executors(
     staging: str,
     rules: EngineRules,
     *,
+    keys: KeyPlan,
     discovery: Discovery,
     refused: Mapping[int, frozenset[bytes]],
 ) -> Inspection:
@@ -61,7 +76,6 @@ def inspect_on_executors(
 
     Raises:
         CompactorError: The error of a task, unchanged.
-        ManifestError: The manifest has more keys than any table can have columns.
     """
     numbered = list(enumerate(manifest.files))
     shares = spread(
@@ -77,12 +91,14 @@ def inspect_on_executors(
             discovery=discovery,
             refused={index: refused[index] for index, _ in share if index in refused},
             task_number=number,
+            known_keys=keys.known,
+            key_limits=keys.limits,
+            folded_name=keys.folded_name,
         )
         for number, share in enumerate(shares)
     ]
     results = run_tasks(session, store, tasks, inspect_files, description=f"inspect {manifest.manifest_id}")
     files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
-    keys = first_sources((file.report.uri, file.keys) for file in files)
-    check_keys(manifest.manifest_id, keys)
+    new_keys = first_sources((file.report.uri, file.keys) for file in files)
     rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
-    return Inspection(files=files, rejects=rejects, keys=keys)
+    return Inspection(files=files, rejects=rejects, keys=new_keys)

@@ -11,7 +11,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import count
-from compactor.schema.schema import Column, SchemaVersion
+from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
 from compactor.settings.validation import shown
 from compactor.wiring.app import App
 
@@ -20,14 +20,24 @@ SHOWN_COLUMNS = 40  # of each version
 
 
 @click.command("schema")
+@click.argument("action", metavar="[retire]", required=False, type=click.Choice(["retire"]))
+@click.argument("columns", metavar="[COLUMN]...", nargs=-1)
 @json_option
 @body
-def schema(invocation: Invocation, *, as_json: bool) -> None:
-    """Show the schema versions and what each added.
+def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ...], as_json: bool) -> None:
+    """Show the schema versions and what each added, or retire columns.
 
-    A column never changes its name, type or position. --json shows what the text form leaves out.
+    A column never changes its name or type. --json shows what the text form leaves out.
+
+    `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
+    stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
+    needs new columns.
     """
+    if action and not columns:
+        raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
     app = App(invocation.settings())
+    if action:
+        app.job_registry.retire(columns)
     changes = [_change(version) for version in app.registry.versions()]
     if as_json:
         print_json({"versions": [_document(change) for change in changes]})
@@ -46,16 +56,22 @@ class _Change:
     manifest_id: str
     columns: int
     added: tuple[Column, ...]
+    retired: tuple[RetiredColumn, ...]
 
 
 def _change(version: SchemaVersion) -> _Change:
     added = tuple(column for column in version.columns if column.added_in == version.version)
-    return _Change(version.version, version.created_at, version.manifest_id, len(version.columns), added)
+    retired = tuple(column for column in version.retired if column.retired_in == version.version)
+    return _Change(version.version, version.created_at, version.manifest_id, len(version.columns), added, retired)
 
 
 def _document(change: _Change) -> dict[str, Any]:
     shown_fields = {"name", "type", "key", "epoch", "source_uri"}
-    return {**shallow(change), "added": [column.model_dump(include=shown_fields) for column in change.added]}
+    return {
+        **shallow(change),
+        "added": [column.model_dump(include=shown_fields) for column in change.added],
+        "retired": [column.model_dump(include={"name", "key"}) for column in change.retired],
+    }
 
 
 def _show(changes: Sequence[_Change]) -> None:
@@ -63,10 +79,12 @@ def _show(changes: Sequence[_Change]) -> None:
     if older > 0:
         echo(f"{count(older, 'older version')} left out; --json shows all", "")
     for change in changes[-SHOWN_VERSIONS:]:
-        echo(
-            f"version {change.version}, {change.created_at:%Y-%m-%d %H:%M:%S} UTC, manifest {change.manifest_id}: "
-            f"{count(len(change.added), 'column')} added"
-        )
+        cause = f"manifest {change.manifest_id}" if change.manifest_id else "compactor schema retire"
+        done = [f"{count(len(change.added), 'column')} added"] if change.added or not change.retired else []
+        done += [f"{count(len(change.retired), 'column')} retired"] if change.retired else []
+        at = f"{change.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        echo(f"version {change.version}, {at}, {cause}: {', '.join(done)}")
+        print_fields([(f"  {_printable(column.name)}", "retired") for column in change.retired[:SHOWN_COLUMNS]])
         print_fields([(f"  {_printable(column.name)}", _origin(column)) for column in change.added[:SHOWN_COLUMNS]])
         if len(change.added) > SHOWN_COLUMNS:
             echo(f"  and {len(change.added) - SHOWN_COLUMNS:,} more; --json shows all")

@@ -92,12 +92,13 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
     redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
     more = f" ({redriven:,} redriven)" if redriven else ""
+    unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
     fields = [
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
         ("not done", f"{report.unfinished:,}"),
         ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
         ("lines", f"{report.lines:,} {sign} {sums}"),
-        ("rejects", by_name(report.rejects_by_reason) or "none"),
+        ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
     ]
     if deep:

@@ -10,14 +10,19 @@ class Column(Document, of=schema.Column, without=["added_in"]):
     """A column that a version added."""
 
 
+class Retired(Document, of=schema.RetiredColumn, without=["retired_in"]):
+    """A column that a version retired."""
+
+
 class Version(Document):
     """A schema version."""
 
     version: int = Field(description="Number of the version, from 1.")
     created_at: Time = Field(description="Time at which it was created.")
-    manifest_id: str = Field(description="Manifest that caused it.")
+    manifest_id: str = Field(description="Manifest that caused it; empty if `compactor schema retire` did.")
     columns: int = Field(description="Number of its columns.")
     added: list[Column] = Field(description="Columns that it added.")
+    retired: list[Retired] = Field(description="Columns that it retired.")
 
 
 class Versions(Document):

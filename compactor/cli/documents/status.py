@@ -6,6 +6,7 @@ from compactor.cli.documents.common import Document, Time
 from compactor.control import health
 from compactor.ledger import backlog
 from compactor.ops.status import values
+from compactor.schema.schema import ColumnsUsed
 
 
 class State(Document, of=health.Finding, shown=["word", "severity"], without=["subject"]):
@@ -21,6 +22,7 @@ class Status(Document, of=values.Status, without=["schema"]):
 
     state: State = Field(description="Summary.")
     backlog: Backlog = Field(description="Work that is not done.")
+    columns: ColumnsUsed = Field(description="How many of the columns for keys are taken.")
     schema_: values.SchemaSeen = Field(alias="schema", description="The latest schema version.")
 
 

@@ -60,7 +60,11 @@ def _place_checks(env: Environment, settings: Settings) -> Iterator[Check]:
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
     schema = settings.schema
     columns = parse_schema_file(
-        store.read(schema.file), schema.file, names=schema.names, max_columns=schema.max_columns
+        store.read(schema.file),
+        schema.file,
+        names=schema.names,
+        max_columns=schema.max_columns,
+        max_key_characters=schema.max_key_characters,
     )
     return ok(f"{schema.file}: {len(columns):,} columns")
 

@@ -66,15 +66,13 @@ def s3a(found: SparkFound | None) -> Finding:
     return ok("its jars come with Spark" if found.s3a == "shipped" else "its jars are downloaded")
 
 
-def native(choice: str, *, is_installed: bool) -> Finding:
-    """Whether the engine that `convert.engine` chooses is installed."""
-    if is_installed:
+def native(choice: str, *, why_not: str) -> Finding:
+    """Whether the engine that `convert.engine` chooses can be used; `why_not` is empty if native can."""
+    if not why_not:
         return ok(f'installed (convert.engine is "{choice}")')
     if choice == "native":
-        return fault(
-            'not installed, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"'
-        )
-    return ok("not installed: Spark converts")
+        return fault(f'{why_not}, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"')
+    return ok(f"{why_not}: Spark converts")
 
 
 def disks(folders: Sequence[tuple[str, str]], needed_bytes: int, disk_of: Callable[[str], Disk]) -> list[Finding]:

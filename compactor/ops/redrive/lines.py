@@ -16,7 +16,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import RedrivenInput
 from compactor.engines.parquet_files import open_parquet
-from compactor.ndjson.file_walk import scratch_errors
+from compactor.ndjson.scratch import scratch_errors
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
 _BATCH_ROWS = 1_000  # a row group, which is in memory anyway, holds 16 MiB of lines or one line
@@ -36,10 +36,13 @@ class WrittenLines:
     counts: Counter[str]  # lines by reason
 
 
-def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[str], folder: str) -> WrittenLines:
-    """Write the lines that were rejected for certain reasons to new files in a folder.
+def write_lines(
+    store: ObjectStore, rejects: Sequence[str], sources: Collection[str], reasons: Collection[str], folder: str
+) -> WrittenLines:
+    """Write the lines of some files that were rejected for certain reasons to new files in a folder.
 
-    `rejects` are the URIs of the Parquet files with the rejects of one manifest; `folder` ends with `/`.
+    `rejects` are the URIs of the Parquet files with the rejects of one manifest, and `sources` the files whose lines to
+    write: rejects of other files are samples, whose lines come again with the whole file. `folder` ends with `/`.
 
     Raises:
         StagingError: The rejects cannot be read, or are not ordered by file and line.
@@ -49,7 +52,7 @@ def write_lines(store: ObjectStore, rejects: Sequence[str], reasons: Collection[
     inputs: list[RedrivenInput] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    asked = (row for uri in rejects for row in reject_rows(store, uri) if row[3] in reasons)
+    asked = (row for uri in rejects for row in reject_rows(store, uri) if row[0] in sources and row[3] in reasons)
     with scratch_errors(), TemporaryDirectory(prefix="compactor-") as scratch:
         path = Path(scratch) / "lines.ndjson"
         for source_uri, rows in groupby(asked, key=itemgetter(0)):

@@ -14,7 +14,7 @@ from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, 
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
 from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.records import Commit, DeadLetter, Redrive, RedrivenInput
+from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
 from compactor.ops.redrive.lines import WrittenLines, write_lines
@@ -179,7 +179,9 @@ class Redriver:
         return is_written
 
     def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        lines = write_lines(self.state.store, [file.final for file in commit.rejects], left.keys(), folder)
+        sources = {file.uri for file in commit.files if file.status is FileStatus.COMPACTED}
+        rejects = [file.final for file in commit.rejects]
+        lines = write_lines(self.state.store, rejects, sources, left.keys(), folder)
         if lines.counts != left:
             found = f"{lines.counts.total()} lines, expected {left.total()} as the commit says"
             raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {found}")

@@ -51,8 +51,9 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redri
         found = Counter[str]()
         for report in outcome.files:
             found.update(report.rejects)
+            found.subtract(report.unkept_rejects)  # their lines are in the input file alone
         return Counter(
-            {reason: lines for reason, lines in found.items() if reason not in taken and scope.covers(reason)}
+            {reason: lines for reason, lines in found.items() if lines and reason not in taken and scope.covers(reason)}
         )
     return Counter()
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compactor.control.health import Condition, Finding, finding, is_late, lacks_progress, most_urgent, waiting_work
+from compactor.control.health import (
+    Condition,
+    Finding,
+    columns_nearly_full,
+    finding,
+    is_late,
+    lacks_progress,
+    most_urgent,
+    waiting_work,
+)
 from compactor.core.formatting import count, shown_seconds
 from compactor.core.safe_text import quoted
 from compactor.ops.status.values import Facts
@@ -85,6 +94,7 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     if files.open:
         reason = f"{count(files.open, 'input file')} {'is' if files.open == 1 else 'are'} quarantined"
         yield finding(Condition.FILES_QUARANTINED, reason)
+    yield from columns_nearly_full(facts.columns)
 
 
 def _at_rest(facts: Facts) -> Finding:

@@ -23,6 +23,7 @@ from compactor.ops.status.spent import NOT_ON_GLUE, spent
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
 from compactor.ops.status.waiting import read_waiting
 from compactor.schema.registry import SchemaRegistry
+from compactor.schema.schema import SchemaVersion
 
 LATENCY_COMMITS = 16  # how many commits, the latest, are read for the latency of their files
 
@@ -62,6 +63,7 @@ class StatusReader:
         found_rates = rates(recent, arrivals, now, slots=RECENT_SLOTS)
         failures = FailureReader(state=self.state, redrive_log=self.redrive_log, cache=cache)
         letters, letters_read = failures.dead_letters()
+        registry = self.registry()
         facts = Facts(
             as_of=now,
             runs=living,
@@ -71,6 +73,7 @@ class StatusReader:
             dead_letters=letters,
             quarantined_files=failures.files(recent),
             recent=tuple(recent),
+            columns=registry.used(registry.latest()),
         )
         status = Status(
             **vars(facts),
@@ -78,7 +81,7 @@ class StatusReader:
             rates=found_rates,
             latency=latency(self._arrivals(recent)),
             rejects=rejects(recent),
-            schema=self._schema(),
+            schema=_schema_seen(registry.latest()),
             ratio=learned_ratio(recent),
             cost=self._cost(recent, now),
         )
@@ -106,11 +109,6 @@ class StatusReader:
         self.cache.arrivals[manifest_id] = found
         return found
 
-    def _schema(self) -> SchemaSeen:
-        latest = self.registry().latest()
-        newest = latest.columns[-1].name if latest.columns else ""
-        return SchemaSeen(latest.version, len(latest.columns), newest, latest.created_at if latest.version else None)
-
     def _cost(self, recent: Sequence[RecentCommit], now: datetime) -> Spent:
         """The cost of Glue's runs. An error of Glue hides nothing else."""
         if self.glue is None:
@@ -123,3 +121,8 @@ class StatusReader:
                 found = Spent(f"not known: {' '.join(str(exc).split())}"[:_SHOWN_ERROR_CHARACTERS])
             known = self.cache.cost = (now, found)
         return known[1]
+
+
+def _schema_seen(latest: SchemaVersion) -> SchemaSeen:
+    newest = latest.columns[-1].name if latest.columns else ""
+    return SchemaSeen(latest.version, len(latest.columns), newest, latest.created_at if latest.version else None)

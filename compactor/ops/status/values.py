@@ -11,6 +11,7 @@ from compactor.core.records import DeadLetter, RecentCommit
 from compactor.cost.prices import JobSize
 from compactor.ledger.backlog import Backlog
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ class Facts:
     dead_letters: DeadLetters
     quarantined_files: FilesQuarantined
     recent: tuple[RecentCommit, ...]  # summaries of the latest commits, oldest first
+    columns: ColumnsUsed = NO_COLUMNS  # of keys, in the latest schema version
 
     @property
     def last_commit_at(self) -> datetime | None:

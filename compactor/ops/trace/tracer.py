@@ -195,11 +195,12 @@ class Tracer:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
+            trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
             trace.next_moves = moves_of_manifest(history, ["files"]) if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
-        trace.rejects = [file.final for file in outcome.rejects] if report.rejected_lines else []
+        trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []
         if report.rejected_lines:
             trace.next_moves = moves_of_manifest(history, ["rejects"])
         if info is not None and report.etag and info.etag != report.etag:

@@ -32,7 +32,7 @@ from compactor.ops.redrive.lines import reject_rows
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.schema.column_types import ColumnType, canonical_text, value_of
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import SchemaVersion, parquet_columns, parquet_types
+from compactor.schema.schema import NO_NEW_KEYS, SchemaVersion, parquet_columns, parquet_types
 
 BATCH_BYTES = 32 * 1024 * 1024  # of uncompressed Parquet values, as Python objects in memory at once
 _DIGEST_BYTES = 16
@@ -111,14 +111,19 @@ class DeepVerifier:
                 rows.add([*map(values.get, keys), sorted(rescued)])
 
         def on_reject(reject: Reject) -> None:
-            rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
+            if rejects.rows < file.reject_rows:  # all others were too many to keep
+                rejects.add(_reject_row(reject.line_number, reject.byte_offset, reject.reason, reject.raw))
 
         try:
             named = ManifestFile(uri=file.uri, etag=file.etag)
             opened = open_file(self.store, named, any_version=False)
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
-                inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
+                found = inspect_lines(
+                    pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused, key_limits=NO_NEW_KEYS
+                )
+            if found.rejects != file.rejects:
+                rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted
         except (LinkRefused, ObjectNotFound, ObjectChanged):
             return None
         except FileError as exc:
@@ -140,6 +145,7 @@ class DeepVerifier:
     def _written_rows(self, commit: Commit, schema: SchemaVersion) -> tuple[dict[str, Sum], bool]:
         """Sums of the written rows by source file, or all under "" if rows do not name it; and whether they do."""
         names = [column.name for column in schema.columns if column.key is not None]
+        places = {key: at for at, key in enumerate(each.key for each in schema.columns if each.key is not None)}
         rescued_name = [column.name for column in schema.columns if column.key is None]
         types = {column.name: column.column_type for column in schema.columns if column.is_typed}
         sums: dict[str, Sum] = {}
@@ -148,14 +154,33 @@ class DeepVerifier:
             facts = parquet_facts(self.store, file.final)
             of_file = self.registry.version(file.version_in(commit))
             _check_types(file.final, facts, of_file)
-            later = frozenset(column.name for column in schema.columns[len(of_file.columns) :])
+            later = frozenset({column.name for column in schema.columns} - {column.name for column in of_file.columns})
             by_source = "_source_file" in facts.columns
             source_name = ["_source_file"] if by_source else []
-            for row in _rows(self.store, file.final, [*names, *rescued_name, *source_name], types, later):
-                rescued = sorted(row[len(names)] or []) if rescued_name else []
+            retired = {column.name: column.key for column in of_file.columns if column.name in _retired_names(schema)}
+            read = [*names, *retired, *rescued_name, *source_name]
+            moved = {key: at for key, at in places.items() if key not in of_file.keys}
+            for row in _rows(self.store, file.final, read, types, later):
+                values = list(row[: len(names)])
+                rescued = list(row[len(names) + len(retired)] or ()) if rescued_name else []
+                gone = zip(retired.values(), row[len(names) :], strict=False)
+                rescued += [(key, text) for key, text in gone if text is not None]
                 source = row[-1] if by_source else ""
-                sums.setdefault(source, Sum()).add([*row[: len(names)], rescued])
+                rescued = _in_place(values, rescued, moved)
+                sums.setdefault(source, Sum()).add([*values, sorted(rescued)])
         return sums, by_source
+
+
+def _retired_names(schema: SchemaVersion) -> frozenset[str]:
+    return frozenset(column.name for column in schema.retired)
+
+
+def _in_place(values: list[Any], rescued: Sequence[tuple[str, str]], moved: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Move rescued values of keys that got a column only after the file was written there; return the others."""
+    for key, text in rescued:
+        if key in moved:
+            values[moved[key]] = text
+    return [(key, text) for key, text in rescued if key not in moved]
 
 
 def _replace_typed(values: dict[str, str | None], types: Mapping[str, ColumnType]) -> list[tuple[str, str]]:

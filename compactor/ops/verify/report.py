@@ -43,6 +43,7 @@ class VerifyReport:
     lines: int = 0
     rows: int = 0
     rejected_lines: int = 0
+    unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
     blank_lines: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
     output_files: int = 0
@@ -70,6 +71,7 @@ class VerifyReport:
             self.lines += file.lines
             self.rows += file.records
             self.rejected_lines += file.rejected_lines
+            self.unkept_rejects += sum(file.unkept_rejects.values())
             self.blank_lines += file.blank_lines
             self.rejects_by_reason.update(file.rejects)
             if file.status in NEEDS_OPERATOR:

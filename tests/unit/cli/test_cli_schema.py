@@ -13,7 +13,7 @@ from compactor.cli.entry import compactor as command
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from tests.support.settings_files import write_settings
 
 
@@ -29,7 +29,7 @@ def call(config: Path, *options: str) -> Result:
 def registry(config: Path, *declared: DeclaredColumn) -> SchemaRegistry:
     root = config.parent
     layout = Layout(f"{root}/m", f"{root}/o", f"{root}/s")
-    return SchemaRegistry(LocalStore(), layout, ManualClock(), names="safe", max_columns=3, declared=declared)
+    return SchemaRegistry(LocalStore(), layout, ManualClock(), names="safe", limits=ColumnLimits(3), declared=declared)
 
 
 def test_no_version_yet(config: Path) -> None:
@@ -59,6 +59,24 @@ def test_versions(config: Path) -> None:
     assert (one["version"], one["columns"], two["columns"], two["manifest_id"]) == (1, 3, 4, "m2")
     assert one["added"][0] == {"name": "at", "type": "timestamp", "key": "t", "epoch": "seconds", "source_uri": ""}
     assert [each["source_uri"] for each in two["added"]] == ["/raw/2"]
+
+
+def test_retire(config: Path) -> None:
+    """A retired column is shown with its version; the wrong name, or none, changes nothing."""
+    (config.parent / "gone.toml").write_text('[[columns]]\nname = "n"\ntype = "long"\n')
+    registry(config, DeclaredColumn("n", "n", "long")).covering({"Junk": "/raw/1", "b": "/raw/2"}, "m1")
+    assert call(config, "retire").exit_code == 2
+    refused = call(config, "retire", "junk", "other")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "COLUMN 'other': no such column in schema version 1 -> expected one of its names" in refused.stderr
+    result = call(config, "retire", "junk")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-2:] == [
+        f"version 2, {result.stdout.split('version 2, ')[1][:19]} UTC, compactor schema retire: 1 column retired",
+        "  junk  retired",
+    ]
+    latest = json.loads(call(config, "--json").stdout)["versions"][-1]
+    assert (latest["retired"], latest["added"], latest["columns"]) == ([{"key": "Junk", "name": "junk"}], [], 3)
 
 
 def test_long_lists(config: Path) -> None:

@@ -112,6 +112,11 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
 
 
 def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
+    settings = workspace.config.read_text()
+    few = '[input]\nmax_rejected_lines = 1\non_too_many_rejects = "keep_rows"'
+    workspace.config.write_text(settings.replace("[input]", few))
+    with (workspace.root / "raw" / f"{DAY}-flawed.ndjson").open("a") as file:
+        file.write("one more\n")
     flawed, good = workspace.raw(f"{DAY}-flawed.ndjson"), workspace.raw(f"{DAY}-good.ndjson")
     found = [workspace.json("trace", flawed)[0]]
     manifest_id = workspace.plan()
@@ -172,7 +177,9 @@ def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         config.write(f'[schema]\nfile = "{declared}"\nmax_columns = 2\n')
     workspace.plan()
     workspace.compact()
-    return [workspace.json("schema")[0]]
+    shown = workspace.json("schema")[0]
+    junk = next(column["name"] for column in shown["versions"][-1]["added"] if column["source_uri"] and column["key"])
+    return [shown, workspace.json("schema", "retire", junk)[0]]
 
 
 def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

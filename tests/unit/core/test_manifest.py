@@ -30,7 +30,6 @@ NOT_FROM_ITS_BYTES = {
     "id_already_used",
     "hidden_name",
     "nested",
-    "too_many_keys",
     "retries_exhausted",
 }
 

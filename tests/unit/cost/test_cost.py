@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.records import RecentCommit
-from compactor.cost.cost import Estimate, Load, Shape, estimate
+from compactor.cost.cost import ALARMS, Estimate, Load, Shape, estimate
 from compactor.cost.measured_cost import cost_metrics, measured_cost
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
 from compactor.engines.engine import EngineName
@@ -64,7 +64,7 @@ REST: list[Item] = [
     ("Lambda", "GB-seconds", 6_240, 0.104000208),
     ("Lambda", "calls", 2_120, 0.000424),
     ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
-    ("CloudWatch", "alarms", 12, 1.2 / 730),
+    ("CloudWatch", "alarms", ALARMS, 0.1 * ALARMS / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
     ("CloudWatch", "PutMetricData", 2_121, 0.02121),
 ]

@@ -1,20 +1,22 @@
 import bz2
+import errno
 import gzip
 import io
 import tracemalloc
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.errors import StoreUnavailable
+from compactor.core.errors import ScratchFull, StoreUnavailable
 from compactor.core.manifest import ManifestFile
 from compactor.core.records import FileStatus
 from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson import object_reading
-from compactor.ndjson.lines import Limits
+from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.object_reading import RANGE_BYTES
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 
@@ -95,6 +97,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "records": 2,
         "rejected_lines": 0,
         "rejects": {},
+        "unkept_rejects": {},
         "reject_rows": 0,
     }
     assert result.rejects_uri is None
@@ -280,7 +283,7 @@ def test_a_file_deleted_while_it_is_read_is_missing(store):
     [
         (gzip.compress(b"bad\n" * 50_000 + GOOD, mtime=0)[:-4], LIMITS, "unreadable"),
         (gzip.compress(b"bad\n" + GOOD, mtime=0) + b"garbage", LIMITS, "unreadable"),
-        (b"bad\n" + GOOD * 100_000, Limits(100, 1_000_000), "too_large"),
+        (b"bad\n" + GOOD * 99_999, Limits(100, 1_000_000), "too_large"),
     ],
 )
 def test_a_file_that_cannot_be_read_to_its_end_leaves_nothing(store, data, limits, status):
@@ -350,9 +353,10 @@ def test_memory_does_not_grow_with_files(store, monkeypatch):
     monkeypatch.setattr(object_reading, "RANGE_BYTES", 1 << 20)
     line = b"x" * 4095 + b"\n"
     uris = put(store, bomb=gzip.compress((line + GOOD) * 20_000, 1), plain=(line + GOOD) * 5_000)
+    limits = replace(LIMITS, rejects=RejectLimits(max_bytes=1 << 30))
     tracemalloc.start()
     try:
-        result = run(store, *uris)
+        result = run(store, *uris, limits=limits)
         uploaded = sum(info.size_bytes for info in store.list(STAGING))
         assert tracemalloc.get_traced_memory()[1] - uploaded < 40 << 20
     finally:
@@ -376,3 +380,53 @@ def test_a_full_scratch_disk_is_passing_trouble(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with pytest.raises(StoreUnavailable, match="scratch files"):
         run(store, *files)
+
+
+def test_a_scratch_disk_without_room_has_an_error_of_its_own(store, monkeypatch):
+    """It counts against a manifest that was alone; the trouble of other disks does not."""
+    files = put(store, mixed=MIXED)
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("compactor.ndjson.rejects.RejectsWriter.write", refuse)
+    with pytest.raises(ScratchFull, match="No space left on device"):
+        run(store, *files)
+
+
+@pytest.mark.parametrize("content", [b"bad\n" + GOOD * 99_999, b"%s\n" % (b"x" * 99_999) * 20], ids=["copy", "rejects"])
+def test_a_file_that_needs_too_much_scratch_is_quarantined(store, content):
+    """Its neighbours are inspected, before and after it, and its own scratch files are gone by then."""
+    small = b"bad\n" + GOOD * 10_000
+    uris = put(store, a=small, big=content, c=small, d=small, e=small, f=small, g=small, h=small)
+    result = run(store, *uris, limits=replace(LIMITS, max_scratch_bytes=1 << 20))
+    statuses = [file.report.status for file in result.files]
+    assert statuses == [FileStatus.COMPACTED, FileStatus.TOO_MUCH_SCRATCH, *[FileStatus.COMPACTED] * 6]
+    assert "max_scratch_bytes = 1,048,576" in result.files[1].report.detail
+    assert [row["source_uri"] for row in rejects(store, result)] == [uris[0], *uris[2:]]
+    assert not any("000001" in uri for uri in staged(store))
+
+
+def test_a_file_with_too_many_rejects_leaves_samples(store):
+    """It is read only up to there; the first rejects are kept as samples, and no line counts as done."""
+    uris = put(store, bad=b"bad\n" * 3_000 + GOOD, good=MIXED)
+    result = run(store, *uris, limits=replace(LIMITS, rejects=RejectLimits(max_lines=2_000)))
+    bad, good = (file.report for file in result.files)
+    assert (bad.status, bad.reject_rows, bad.rejected_lines, bad.lines) == (FileStatus.TOO_MANY_REJECTS, 1_000, 0, 0)
+    assert bad.detail.startswith("line 2,001: 2,001 lines of 6,003 bytes are rejected up to here (invalid_json)")
+    assert (good.status, good.rejected_lines, good.reject_rows) == (FileStatus.COMPACTED, 1, 1)
+    rows = rejects(store, result)
+    assert [row["line_number"] for row in rows] == [*range(1, 1_001), 2]
+    assert result.files[0].readable_uri is None
+
+
+def test_rows_of_a_file_with_too_many_rejects_are_kept_if_set(store):
+    """All rejected lines are counted, and the first of them kept; lines in pieces are kept whole or not at all."""
+    content = b"".join([b"x" * 25 + b"\n"] * 3 + [b'{"a":1}\nbad\n'] * 5)
+    uris = put(store, bad=content, good=MIXED)
+    limits = replace(LIMITS, max_line_bytes=10, rejects=RejectLimits(max_bytes=60, on_excess="keep_rows"))
+    bad, good = (file.report for file in run(store, *uris, limits=limits).files)
+    assert (bad.lines, bad.records, bad.rejected_lines) == (13, 5, 8)
+    assert bad.rejects == {"line_too_long": 3, "invalid_json": 5}
+    assert bad.unkept_rejects == {"line_too_long": 1, "invalid_json": 5}
+    assert (bad.reject_rows, good.unkept_rejects) == (6, {})

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import pytest
 
 from compactor.adapters.local.thread_workers import ThreadBinWorkers
@@ -158,15 +159,33 @@ def test_a_full_schema_without_rescued_data_gets_it():
     assert rows(harness, commit) == [{"a": "2", "b": "3"}]
 
 
-def test_more_keys_than_a_table_can_have_are_a_dead_letter(monkeypatch):
-    """Of all files together, however they are spread."""
-    monkeypatch.setattr("compactor.ndjson.inspection.MAX_KEYS", 10)
-    harness = Harness()
-    keys = [b"{%s}\n" % b",".join(b'"%c%d":1' % (letter, at) for at in range(6)) for letter in b"xy"]
-    uri = harness.deliver("m", *keys)
-    app = harness.app()
-    app.batch_runner(app.native_engine(ThreadBinWorkers(app.store))).run([uri])
-    assert harness.dead_letter("m").reason == "too_many_keys"
+@pytest.mark.parametrize("max_columns", [3, 2000])
+def test_a_flood_of_keys_takes_no_neighbour_along(max_columns):
+    """Two files with 11,000 keys each beside a good one: all lines are rows, and no value is lost."""
+    harness = Harness(schema={"max_columns": max_columns, "max_new_columns_per_day": 2000})
+    floods = [{f"{letter}{at}": str(at) for at in range(11_000)} for letter in "xy"]
+    commit, _ = compact(harness, "m", *map(orjson.dumps, floods), b'{"id":1}\n')
+    assert rows(harness, commit) == sorted([*floods, {"id": "1"}], key=repr)
+    columns = columns_of(harness)
+    assert [column.key for column in columns[:3]] == ["x0", "x1", "x2"]
+    assert len(columns) == max_columns + 1
+    again, rounds = compact(harness, "n", orjson.dumps(floods[1]))
+    assert (len(rounds), rows(harness, again)) == (1, [floods[1]])
+
+
+def test_a_long_key_is_rescued_and_its_line_is_a_row():
+    """It makes no column; the first one brings the column of rescued data."""
+    harness = Harness(schema={"max_key_characters": 9})
+    commit, _ = compact(harness, "a", b'{"%s":1}\n' % (b"k" * 10), b'{"a":1}\n')
+    assert rows(harness, commit) == [{"a": "1"}, {"k" * 10: "1"}]
+    assert [column.key for column in columns_of(harness)] == ["a", None]
+    commit, rounds = compact(harness, "b", b'{"%s":"x","a":2}\n' % (b"l" * 60_000))
+    assert (len(rounds), commit.redone_bins) == (1, 0)
+    assert rows(harness, commit) == [{"a": "2", "l" * 60_000: "x"}]
+    only = Harness(schema={"max_key_characters": 9})
+    commit, _ = compact(only, "a", b'{"%s":1}\n{}\n' % (b"k" * 10))
+    assert [column.key for column in columns_of(only)] == [None]
+    assert rows(only, commit) == [{"k" * 10: "1"}, {}]
 
 
 @pytest.mark.parametrize("seed", range(12))

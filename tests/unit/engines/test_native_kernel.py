@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.core.errors import FileError, StagingError
-from compactor.ndjson.inspection import MAX_KEYS
+from compactor.core.errors import StagingError
+from compactor.schema.schema import COUNTED_KEYS, KeyLimits
 from tests.support import extras
 from tests.support.native_rows import NOW, by_inspection, by_kernel, feed, parquet_rows, plan_of, schema_of
 from tests.support.torture_lines import BAD_LINES, DEEP_LINES, FRAGMENTS, GOOD_LINES, LONG_KEY_LINES, mutated
 
 pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 
-from compactor.adapters.local.native_kernel import NativeKernel  # there is nothing to import without it
+from compactor.adapters.local.native_kernel import NativeKernel, is_installed  # there is nothing to import without it
 
 SOUP = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(b"".join))
+
+
+FEW_AND_SHORT = KeyLimits(max_new_columns=1 - COUNTED_KEYS, max_key_characters=2)
+"""One key of at most two characters is collected."""
 
 
 def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
@@ -33,6 +37,11 @@ def check(data: bytes, *, block_bytes: int = 1 << 20) -> None:
     if expected.keys:
         schema = schema_of(dict.fromkeys(expected.keys, "string"))
         assert by_kernel(data, schema, block_bytes=block_bytes).rows == expected.rows
+    few = by_inspection(data, known_keys=frozenset(["id"]), key_limits=FEW_AND_SHORT)
+    schema = schema_of({"id": "string"}, rescued=True)
+    rescued = by_kernel(data, schema, rescues=True, key_limits=FEW_AND_SHORT, block_bytes=block_bytes)
+    assert (rescued.keys, rescued.has_further, rescued.rejects) == (few.keys, few.has_further, expected.rejects)
+    assert rescued.rows == expected.rows
 
 
 @given(SOUP, st.integers(1, 60))
@@ -130,7 +139,7 @@ def test_a_withdrawn_file_leaves_nothing_behind():
         kernel.begin_file(source)
         feed(kernel, data)
         if is_good:
-            assert kernel.end_file() == (["y"] if source == "good too" else [])
+            assert kernel.end_file() == (["y"] if source == "good too" else [], False)
         else:
             assert kernel.withdraw_file()
     assert parquet_rows(kernel.take() + kernel.finish_output(), schema) == [
@@ -140,7 +149,6 @@ def test_a_withdrawn_file_leaves_nothing_behind():
         {"a": 3},
     ]
     assert kernel.rescued_values == 1
-    assert kernel.seen_keys() == ["a"]
 
 
 def test_a_file_that_was_handed_on_cannot_be_withdrawn():
@@ -202,33 +210,55 @@ def test_metadata_columns_say_where_rows_are_from():
     assert second == [{"_source_file": "2", **row}]
 
 
-def test_more_keys_than_columns_can_be_are_an_error_of_the_file():
-    """As in inspection: the file is quarantined, and its keys are discarded."""
-    kernel = NativeKernel(plan_of(schema_of({"a": "string"})))
-    keys = b",".join(b'"k%d":1' % number for number in range(MAX_KEYS))
-    kernel.begin_file("exactly")
-    feed(kernel, b"{%s}\n" % keys)
-    assert len(kernel.end_file()) == MAX_KEYS
-    kernel.begin_file("one more")
-    with pytest.raises(FileError) as error:
-        feed(kernel, b'{%s}\n{"a":1}\n' % keys)
-    assert error.value.status == "too_many_keys"
-    assert kernel.withdraw_file()
-    assert kernel.seen_keys() == []
-
-
-def test_a_file_with_too_many_keys_leaves_nothing_in_the_next_one():
-    """Not even of the record that was one key too many."""
+def test_keys_that_are_not_collected_are_rescued_at_once():
+    """A long key makes no row wait for a column, and no file is refused for its keys."""
+    limits = KeyLimits(max_new_columns=1 - COUNTED_KEYS, max_key_characters=9)
     schema = schema_of({"a": "string"}, rescued=True)
-    kernel = NativeKernel(plan_of(schema, rescues=True))
-    kernel.begin_file("too many")
-    with pytest.raises(FileError):
-        feed(kernel, b"{%s}\n" % b",".join(b'"k%d":1' % number for number in range(MAX_KEYS + 1)))
+    data = b'{"a":1,"%s":2,"%s":null}\n{"%s":"\\n"}\n' % (b"l" * 10, b"m" * 10, b"l" * 10)
+    taken = by_kernel(data, schema, key_limits=limits)
+    assert taken.rows == [{"a": "1", "l" * 10: "2"}, {"l" * 10: "\n"}]
+    assert (taken.keys, taken.has_further) == ([], True)
+    lacking = by_kernel(data + b'{"new":1}\n{"newer":1}', schema, key_limits=limits)
+    assert (lacking.rows, lacking.keys, lacking.has_further) == ([], ["new"], True)
+    without_place = by_kernel(data, schema_of({"a": "string"}), key_limits=limits)
+    assert (without_place.rows, without_place.keys, without_place.has_further) == ([], [], True)
+
+
+def test_of_a_key_that_is_not_collected_the_last_value_counts():
+    """Also written with escapes, also where the last value is null, and in a record with thousands of them."""
+    lines = [b'{"kk":1,"k\\u006b":"2"}', b'{"kk":1,"kk":null}', b'{"kk":null,"kk":3}']
+    wide = b",".join(b'"k%d":%d' % (number % 5_000, number) for number in range(7_000))
+    limits = KeyLimits(max_new_columns=-COUNTED_KEYS)
+    taken = by_kernel(
+        b"\n".join([*lines, b"{%s}" % wide]), schema_of({}, rescued=True), rescues=True, key_limits=limits
+    )
+    assert taken.rows[:3] == [{"kk": "2"}, {}, {"kk": "3"}]
+    assert taken.rows[3] == {f"k{number % 5_000}": str(number) for number in range(7_000)}
+
+
+def test_a_withdrawn_file_makes_room_for_the_keys_of_the_next():
+    """And the keys that it had too many are nothing to rescue."""
+    schema = schema_of({"a": "string"})
+    kernel = NativeKernel(plan_of(schema, key_limits=FEW_AND_SHORT))
+    kernel.begin_file("withdrawn")
+    feed(kernel, b'{"x":1,"y":1,"long":1}\n')
+    assert kernel.lacks_columns
     assert kernel.withdraw_file()
     kernel.begin_file("good")
-    feed(kernel, b'{"a":1}\n{"k1":2}\n')
-    assert kernel.end_file() == ["k1"]
-    assert parquet_rows(kernel.take() + kernel.finish_output(), schema) == [{"a": "1"}, {"k1": "2"}]
+    feed(kernel, b'{"a":1}\n')
+    assert kernel.end_file() == ([], False)
+    assert not kernel.lacks_columns
+    kernel.begin_file("more")
+    feed(kernel, b'{"y":1}\n')
+    assert kernel.end_file() == (["y"], False)
+
+
+def test_a_wheel_of_another_release_is_refused(monkeypatch):
+    """With the reason, and before any line is read."""
+    monkeypatch.delattr("compactor_native.INTERFACE")
+    assert not is_installed()
+    with pytest.raises(StagingError, match="interface 1, expected 2: it is of another release"):
+        NativeKernel(plan_of(schema_of({"a": "string"})))
 
 
 def test_a_fault_of_the_module_is_an_error_and_not_the_end_of_the_process():

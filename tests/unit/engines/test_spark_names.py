@@ -16,6 +16,7 @@ def inspected(*, rejected_lines: int = 0, has_bom: bool = False) -> Inspected:
         rejects={},
         reject_rows=rejected_lines,
         keys=("a",),
+        has_further_keys=False,
         has_bom=has_bom,
     )
 

@@ -239,9 +239,9 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
 def test_manifest_error_of_the_engine(harness: Harness) -> None:
     """What the engine finds wrong with a manifest makes it a dead letter at once."""
     uri = harness.deliver("m1", GOOD)
-    engine = FailingEngine(harness.store, ManifestError("too_many_keys", "m1: 20001 keys"), {"m1": ALWAYS})
+    engine = FailingEngine(harness.store, ManifestError("bad_file", "m1: its first file"), {"m1": ALWAYS})
     harness.runner(engine=engine).run([uri])
-    assert (harness.dead_letter("m1").reason, engine.tries) == ("too_many_keys", 1)
+    assert (harness.dead_letter("m1").reason, engine.tries) == ("bad_file", 1)
     assert harness.store.read(harness.layout.failed_manifest("m1"))
     assert harness.waiting() == []
 

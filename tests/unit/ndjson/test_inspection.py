@@ -1,4 +1,3 @@
-import json
 import tracemalloc
 
 import orjson
@@ -7,9 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import FileError
-from compactor.ndjson.inspection import MAX_KEY_CHARACTERS, MAX_KEYS, REASONS, Inspected, inspect_lines
+from compactor.ndjson.inspection import REASONS, Inspected, inspect_lines
 from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, Reject
+from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
 BOM = b"\xef\xbb\xbf"
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -243,23 +243,40 @@ def test_keys_of_rejected_lines_do_not_count():
     assert good == b'{"a":1}\n{"c":3}\n'
 
 
-def test_a_line_with_a_key_too_long_for_a_name_is_a_reject_that_leaves_no_key():
-    """No key of its line becomes a column. A key of exactly the limit does; characters count, not bytes."""
-    longest = "ü" * MAX_KEY_CHARACTERS
+def test_a_key_too_long_for_a_column_is_not_collected():
+    """Its line is a record like any other. A key of exactly the limit is collected; characters count, not bytes."""
+    longest = "ü" * 9
     lines = [{"a": 1}, {"b": 1, longest + "x": 2}, {longest: 1}, {"a": 2, longest + "x": 2}, {"c": 1, "a": 2}]
-    found, rejects, _ = run(b"\n".join(map(orjson.dumps, lines)), Limits(1 << 20, 1 << 30))
-    assert found.keys == ("a", longest, "c")
-    assert [(reject.line_number, reject.reason) for reject in rejects] == [(2, "key_too_long"), (4, "key_too_long")]
+    found, rejects, _ = run(b"\n".join(map(orjson.dumps, lines)), key_limits=KeyLimits(10, 9))
+    assert (found.keys, found.has_further_keys) == (("a", "b", longest, "c"), True)
+    assert (found.records, rejects) == (5, [])
+    assert not run(b'{"%s":1}' % longest.encode(), key_limits=KeyLimits(10, 9))[0].has_further_keys
 
 
-def test_as_many_keys_as_any_table_has_columns_are_kept():
-    """Very wide objects are records like any other; with one key more than `MAX_KEYS` the file is quarantined."""
-    document = {f"key-{number}": number for number in range(MAX_KEYS)}
-    found, _, _ = run((json.dumps(document).encode() + b"\n") * 3, Limits(1 << 24, 1 << 30))
-    assert (found.records, found.keys) == (3, tuple(document))
-    with pytest.raises(FileError, match=f"more than {MAX_KEYS} different") as caught:
-        run(json.dumps({**document, "one more": 1}).encode(), Limits(1 << 24, 1 << 30))
-    assert caught.value.status == "too_many_keys"
+def test_of_a_flood_of_keys_the_first_ones_are_collected():
+    """The file is read to its end with all its lines; the memory for keys has an end."""
+    limits = KeyLimits(max_new_columns=2)
+    lines = [orjson.dumps({f"key-{number}": 1, f"kez-{number}": 1}) for number in range(limits.max_keys)]
+    found, rejects, _ = run(b"\n".join(lines), key_limits=limits)
+    assert (found.records, rejects, found.has_further_keys) == (len(lines), [], True)
+    assert found.keys[:3] == ("key-0", "kez-0", "key-1")
+    assert len(found.keys) == limits.max_keys
+    assert not run(b"\n".join(lines[: limits.max_keys // 2]), key_limits=limits)[0].has_further_keys
+
+
+def test_keys_with_a_column_are_not_collected():
+    """However long or many they are, and also behind a key that is not collected."""
+    known = frozenset(["x" * 300, "known"])
+    lines = [{"y" * 300: 1, "known": 1}, {"known": 1, "new": 1}, {"x" * 300: 1}]
+    found, _, _ = run(b"\n".join(map(orjson.dumps, lines)), known_keys=known)
+    assert (found.keys, found.has_further_keys) == (("new",), True)
+    assert not run(orjson.dumps(dict.fromkeys(known, 1)), known_keys=known)[0].has_further_keys
+
+
+def test_no_key_at_all_is_collected_if_none_may_become_a_column():
+    """Not even the empty one."""
+    found, _, _ = run(b'{"":1}', key_limits=NO_NEW_KEYS)
+    assert (found.keys, found.has_further_keys) == ((), True)
 
 
 @pytest.mark.parametrize("size", [None, 1, 1000])

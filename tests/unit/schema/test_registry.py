@@ -11,14 +11,14 @@ from compactor.core.errors import RecordUnreadable, SettingsError, StoreUnavaila
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
 from compactor.schema.registry import EMPTY_SCHEMA, SchemaRegistry
-from compactor.schema.schema import DeclaredColumn
+from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from tests.support.fakes import FaultyStore
 
 LAYOUT = Layout("/w/manifests", "/w/output", "/w/state")
 
 
 def registry(store: ObjectStore, *declared: DeclaredColumn, layout: Layout = LAYOUT) -> SchemaRegistry:
-    return SchemaRegistry(store, layout, ManualClock(), names="safe", max_columns=100, declared=declared)
+    return SchemaRegistry(store, layout, ManualClock(), names="safe", limits=ColumnLimits(100), declared=declared)
 
 
 def of(*keys: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def test_lost_answer() -> None:
     faulty = FaultyStore(MemoryStore())
     faulty.lose_answer_at(1, "create")
     clock = ManualClock()
-    unlucky = SchemaRegistry(faulty, LAYOUT, clock, names="safe", max_columns=100)
+    unlucky = SchemaRegistry(faulty, LAYOUT, clock, names="safe", limits=ColumnLimits(100))
     with pytest.raises(StoreUnavailable):
         unlucky.covering(of("a"), "m1")
     clock.advance(1)

@@ -31,7 +31,7 @@ epoch = "milliseconds"
 
 def parsed(text: str | bytes, names: Names = "safe", max_columns: int = 10) -> tuple[DeclaredColumn, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    return parse_schema_file(data, WHERE, names=names, max_columns=max_columns)
+    return parse_schema_file(data, WHERE, names=names, max_columns=max_columns, max_key_characters=256)
 
 
 def faults(text: str | bytes, names: Names = "safe", max_columns: int = 10) -> list[str]:
@@ -135,3 +135,11 @@ def test_all_faults_come_at_once() -> None:
         '"version"', "3 columns", "columns[0].name", "columns[0].type", "columns[0].epoch", "columns[1].kind",
         "columns[1].name", "columns[1].type", "columns[2].type", "columns[0], columns[2]", "columns[1], columns[2]",
     ]  # fmt: skip
+
+
+def test_a_key_longer_than_keys_of_columns_may_be():
+    """Its values would be rescued before its column is seen. Characters count, not bytes."""
+    text = '[[columns]]\nname = "a"\nkey = "{}"\ntype = "long"\n'
+    assert parsed(text.format("é" * 256))[0].key == "é" * 256
+    expected = "columns[0].key: a key of 257 characters -> expected at most schema.max_key_characters = 256"
+    assert faults(text.format("é" * 257)) == [expected]

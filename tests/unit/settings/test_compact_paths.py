@@ -93,7 +93,7 @@ def test_what_an_earlier_call_kept_holds() -> None:
     other = CompactPaths("/raw2/day", "/rows", "/rows.compactor")
     second = settings_document(other, Options(engine="auto"), first)
     assert second["output"] == {"compression": "zstd"}
-    assert (second["convert"], second["schema"]) == ({"engine": "auto"}, {"names": "exact"})
+    assert (second["convert"], second["schema"]["names"]) == ({"engine": "auto"}, "exact")
     assert second["input"]["allowed_prefixes"] == ["/raw", "/raw2/day"]
     again = settings_document(CompactPaths("/raw/deeper", "/rows", "/rows.compactor"), Options(), second)
     assert again == second

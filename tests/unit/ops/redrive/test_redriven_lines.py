@@ -10,8 +10,9 @@ from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import StagingError
 from compactor.ndjson.codecs import SNIFF_BYTES, sniff
 from compactor.ndjson.inspection import inspect_lines
-from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.lines import Limits, Reject, RejectLimits
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
+from compactor.ndjson.scratch import Scratch
 from compactor.ops.redrive.lines import WrittenLines, write_lines
 
 LIMITS = Limits(max_line_bytes=12, max_decompressed_bytes=1 << 20)
@@ -33,7 +34,7 @@ def rejects_of(store: MemoryStore, folder: Path, contents: dict[str, bytes], nam
     path = folder / f"{name}.parquet"
     with RejectsWriter(path) as writer:
         for uri, content in contents.items():
-            spool = RejectSpool("m1", uri)
+            spool = RejectSpool("m1", uri, RejectLimits(), Scratch(1 << 30))
             inspect_lines([content], LIMITS, on_reject=spool.add)
             spool.move_to(writer)
     store.upload(f"/w/{name}.parquet", path)
@@ -59,8 +60,13 @@ def lines_of(data: bytes) -> list[bytes]:
     return [line for line in data.split(b"\n") if line]
 
 
-def written(store: MemoryStore, uris: list[str], reasons: frozenset[str] = REASONS) -> WrittenLines:
-    return write_lines(store, uris, reasons, "/w/redriven/m1-r1/run/")
+SOURCES = frozenset(f"/w/raw/{name}" for name in "012abc")
+
+
+def written(
+    store: MemoryStore, uris: list[str], reasons: frozenset[str] = REASONS, sources: frozenset[str] = SOURCES
+) -> WrittenLines:
+    return write_lines(store, uris, sources, reasons, "/w/redriven/m1-r1/run/")
 
 
 @given(files=st.lists(LINES, min_size=1, max_size=3))
@@ -91,6 +97,14 @@ def test_only_some_reasons(tmp_path: Path) -> None:
     assert result.counts == {"not_an_object": 1}
 
 
+def test_samples_of_a_quarantined_file(tmp_path: Path) -> None:
+    """Samples of too many rejects are left out: their lines come again with the whole file."""
+    store = MemoryStore()
+    uri = rejects_of(store, tmp_path, {"/w/raw/0": b"bad\n", "/w/raw/1": b"worse\n"})
+    result = written(store, [uri], sources=frozenset({"/w/raw/1"}))
+    assert [(each.source_uri, each.lines) for each in result.inputs] == [("/w/raw/1", 1)]
+
+
 def test_several_files_of_rejects(tmp_path: Path) -> None:
     """The rejects of a manifest may be in several files."""
     store = MemoryStore()
@@ -106,7 +120,7 @@ def test_order_that_cannot_be_trusted(tmp_path: Path) -> None:
         written(store, uris)
     path = tmp_path / "twisted.parquet"
     with RejectsWriter(path) as writer:
-        spool = RejectSpool("m1", "/w/raw/a")
+        spool = RejectSpool("m1", "/w/raw/a", RejectLimits(), Scratch(1 << 30))
         for line_number in (2, 1):
             spool.add(Reject(line_number, 10 * line_number, "invalid_json", b"bad"))
         spool.move_to(writer)

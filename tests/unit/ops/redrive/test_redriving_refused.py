@@ -36,7 +36,7 @@ def harness() -> Harness:
     return new_harness()
 
 
-@pytest.mark.parametrize(("found", "why"), [("nothing", "no such object"), ("other", "hold 1 lines, expected 2 as")])
+@pytest.mark.parametrize(("found", "why"), [("nothing", "no such object"), ("other", "hold 0 lines, expected 2 as")])
 def test_rejects_that_do_not_add_up(harness: Harness, found: str, why: str) -> None:
     """Rejects that differ from the commit are refused, and no file is left behind."""
     harness.deliver("m1", FLAWED)
