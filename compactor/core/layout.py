@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from string import Formatter
 
 from compactor.core.manifest_key import ManifestKey
@@ -113,11 +113,6 @@ def is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
-
-
-def date_of_file(uri: str, event_time: datetime) -> str:
-    """The date of a file: the first in its name, else in its key, else that of its event or object, in UTC."""
-    return first_date(base_name(uri)) or first_date(canonical(uri)) or event_time.astimezone(UTC).date().isoformat()
 
 
 def id_from_name(uri: str) -> str:

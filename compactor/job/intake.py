@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import base_name, canonical, date_of_file, digest, id_from_name, is_text
-from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
+from compactor.core.layout import base_name, canonical, digest, id_from_name, is_text
+from compactor.core.manifest import OUTSIDE, Manifest
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Accepted
 from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Intake:
         if found is None:
             return None
         info, data = found
-        too_big = info.size_bytes > MAX_MANIFEST_BYTES
+        too_big = info.size_bytes > self.state.rules.max_bytes
         # The etag stands for the content of an object that is too large to read.
         fingerprint = digest(info.etag.encode() if too_big else data)
         try:
@@ -68,8 +70,16 @@ class Intake:
         except ManifestError as exc:
             if self.leave_others and exc.reason == OUTSIDE:
                 return None
-            key = ManifestKey(date_of_file(base_name(uri), info.modified_at), self._id_of_refused(uri))
+            date = self.state.rules.dates.of_file(base_name(uri), info.modified_at).date
+            key = ManifestKey(date, self._id_of_refused(uri))
             return self._refuse(uri, key, fingerprint, exc)
+        if manifest.ignored_date:
+            log_event(
+                "manifest.misdated",
+                manifest_id=manifest.manifest_id,
+                ignored_date=manifest.ignored_date,
+                date=manifest.date,
+            )
         record = self._accept(uri, manifest.key, fingerprint, manifest)
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
@@ -81,7 +91,7 @@ class Intake:
             info = self.state.store.stat(uri)
             if info is None:
                 return None
-            if info.size_bytes > MAX_MANIFEST_BYTES:
+            if info.size_bytes > self.state.rules.max_bytes:
                 return info, b""
             return info, self.state.store.read(uri, etag=info.etag)
         except ObjectNotFound:
@@ -93,10 +103,7 @@ class Intake:
         name = self._name_below(info.uri)
         if "/" in name:
             raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
-        if info.size_bytes > MAX_MANIFEST_BYTES:
-            raise ManifestError(
-                "too_big", f"{info.uri}: {info.size_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}"
-            )
+        self.state.rules.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
         return parse_manifest(
@@ -105,6 +112,7 @@ class Intake:
             modified_at=info.modified_at,
             allowed_prefixes=self.allowed_prefixes,
             redriven_folder=self.state.layout.redriven_folder,
+            rules=self.state.rules,
         )
 
     def _name_below(self, uri: str) -> str:

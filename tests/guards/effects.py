@@ -90,7 +90,7 @@ ONCE = (
     ),
     Guard(
         "a file that a manifest names twice is not compacted twice",
-        "core/manifest.py",
+        "core/manifest_parsing.py",
         "        if path in seen:\n",
         "        if False:\n",
         (_MANIFEST,),

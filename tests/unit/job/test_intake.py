@@ -2,9 +2,9 @@
 
 import pytest
 
+from compactor.core import manifest_parsing
 from compactor.core.manifest import REASONS
 from compactor.core.records import Accepted, Commit
-from compactor.job import intake as intake_module
 from compactor.job.intake import Delivery, Intake
 from tests.support.harness import DAY, GOOD, Harness
 
@@ -61,7 +61,7 @@ def test_refusals(harness: Harness, name: str, data: bytes, reason: str, starts_
 
 def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is larger than any manifest is refused unread, and kept whole."""
-    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", 10)
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_BYTES", 10)
     uri = harness.put_manifest("big.json", b"x" * 11)
     delivery = receive(harness, uri)
     assert delivery.refusal is not None
@@ -75,7 +75,7 @@ def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_as_big_as_can_be(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A manifest of exactly the largest size is read and accepted."""
     uri = harness.deliver("m1", GOOD)
-    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", len(harness.store.read(uri)))
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_BYTES", len(harness.store.read(uri)))
     delivery = receive(harness, uri)
     assert (delivery.refusal, delivery.accepted.kind) == (None, "manifest")
 
