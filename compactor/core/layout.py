@@ -260,6 +260,10 @@ class Layout:
     def attempt_failure(self, key: ManifestKey, number: int) -> str:
         return f"{self.ledger_records(key)}attempt-{number}-failed.json"
 
+    def intake_folder(self, place: str) -> str:
+        """The folder of the runs that read a large delivered object now, or died while they did."""
+        return f"{folder(self.state)}intake/{place}/"
+
     def folded_attempts(self, key: ManifestKey, upto: int) -> str:
         return f"{self.ledger_records(key)}attempts-to-{upto}.json"
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compactor.core.attempts import RetryRules
 from compactor.core.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
 from compactor.core.manifest_parsing import MAX_MANIFEST_FILES
 from compactor.settings.types import (
@@ -118,6 +119,11 @@ class Stream(Section):
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
     retry_pause_seconds: Seconds = _key(1, "pause after the first failed attempt; doubles up to 10 minutes")
+
+
+def retry_rules(stream: Stream) -> RetryRules:
+    """When and how often a manifest is tried again."""
+    return RetryRules(stream.max_attempts, stream.retry_pause_seconds)
 
 
 class Builder(Section):

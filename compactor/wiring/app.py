@@ -7,7 +7,6 @@ from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
-from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.engines.engine import Engine
 from compactor.job.attempt_failures import AttemptFailures
@@ -24,6 +23,7 @@ from compactor.job.staging import CompactionRules, Stager
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.planning import Planner
+from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
@@ -118,7 +118,7 @@ class App(EngineComponents):
         """Make what compacts the manifests of a micro-batch on a given engine."""
         settings = self.settings
         rules = CompactionRules(
-            retries=RetryRules(settings.stream.max_attempts, settings.stream.retry_pause_seconds),
+            retries=retry_rules(settings.stream),
             metadata_columns=settings.schema.metadata_columns,
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,

@@ -37,7 +37,7 @@ class Tracer:
         if history is None:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         trace.exists = bool(history.uri)
         if isinstance(history.outcome, Commit):
             trace.files = list(history.outcome.files)
@@ -79,7 +79,7 @@ class Tracer:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             trace.searched = f"{by}; expected a commit that names it"
             return trace
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         trace.next_moves = moves_of_manifest(history)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
@@ -155,7 +155,7 @@ class Tracer:
         return history
 
     def _add_file(self, trace: Trace, history: History, info: ObjectInfo | None) -> None:
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         made_by, wanted = history.redriven_from, canonical(trace.uri)
         inputs = made_by.inputs if made_by is not None else ()
         trace.origin = next((each.source_uri for each in inputs if canonical(each.uri) == wanted), "")

@@ -5,14 +5,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import BuildCrashPoint
 from compactor.core.layout import base_name
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_parsing import ManifestRules, parse_manifest
 from compactor.manifests.building.builder import BUILD_SECONDS
+from compactor.manifests.partitioning import due, grouped
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.trace.trace import TraceState
@@ -24,6 +27,7 @@ from tests.support.logged import events_logged
 
 ROW = b'{"id": "1"}\n'
 DAYS = [(date(2025, 1, 1) + timedelta(days=number)).isoformat() for number in range(60)]
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WRONG = ["9999-12-31", "1999-12-31", "0001-01-01"]
 
 
@@ -181,6 +185,25 @@ def test_a_builder_writes_many_dates_at_once() -> None:
     assert sorted(manifest.date for manifest in sealed.manifests) == DAYS
     assert (sealed.sealed_parts, pending(harness)) == (len(DAYS), [])
     assert store.most_at_once > 4
+
+
+def test_no_manifest_is_longer_than_intake_accepts() -> None:
+    """Tiny files with the longest names, whose characters JSON escapes, are cut into manifests that can be read."""
+    rules = ManifestRules(max_files=1_000)
+    names = (f"s3://lake/raw/{number:08d}" + "\x01" * 1_000 for number in range(2_000))
+    files = [ManifestFile(uri=name, size_bytes=1, etag="e" * 256) for name in names]
+    groups = grouped(files, 10 * MIB, rules)
+    assert sum(len(group.files) for group in groups) == 2_000
+    # The largest parts that a sealer would put into one manifest if it counted files only.
+    parts = [
+        Manifest(manifest_id="p", date=DAY, created_at=NOW, files=tuple(each)) for each in (files[:250], files[250:740])
+    ]
+    sealed = due(parts, 10 * MIB, rules, now=NOW, wait_seconds=0)
+    written = [group.files for group in groups] + [[file for part in each for file in part.files] for each in sealed]
+    for named in map(tuple, written):
+        data = Manifest(manifest_id="m", date=DAY, created_at=NOW, files=named).to_json()
+        found = parse_manifest(data, uri="/m.json", modified_at=NOW, allowed_prefixes=["s3://lake/raw"], rules=rules)
+        assert found.files == named
 
 
 def test_tiny_dates_do_not_starve_the_others() -> None:
