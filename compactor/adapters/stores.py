@@ -2,9 +2,9 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -28,24 +28,32 @@ class StoreSpec:
         endpoint_url: Endpoint other than AWS; None for AWS.
         timeout_seconds: Time-out of one request to AWS.
         attempts: Most times that one request is sent; None for the default of the job.
+        confined: Local folders that symbolic links in them must not lead out of.
+        state: The local folder of the state, below which files with lines of the input are private.
     """
 
     region: str | None = None
     endpoint_url: str | None = None
     timeout_seconds: float = 60
     attempts: int | None = None
+    confined: tuple[str, ...] = ()
+    state: str = ""
 
     @classmethod
-    def of(cls, aws: Aws) -> Self:
+    def of(cls, aws: Aws, allowed_prefixes: Sequence[str] = (), state: str = "") -> Self:
         """The values of the settings, in which empty text stands for None."""
-        return cls(aws.region or None, aws.endpoint_url or None, aws.timeout_seconds)
+        confined = tuple(each for each in allowed_prefixes if not is_s3(each))
+        region, endpoint_url = aws.region or None, aws.endpoint_url or None
+        return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 
     def client(self, service: str) -> Any:
         """A new boto3 client, which is safe to share between threads, but not between processes."""
         # boto3 takes a third of a second to import; runs on local folders need not wait for it.
         from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
 
-        return aws_client(service, **asdict(self))
+        return aws_client(
+            service, self.region, self.endpoint_url, attempts=self.attempts, timeout_seconds=self.timeout_seconds
+        )
 
     def open(self) -> ObjectStore:
         """The store of this process for these values; always the same object."""
@@ -63,7 +71,7 @@ class RoutedStore:
 
     def __init__(self, spec: StoreSpec) -> None:
         self._spec = spec
-        self._local: ObjectStore = LocalStore()
+        self._local: ObjectStore = LocalStore(confined=spec.confined, state=spec.state)
         self._s3: ObjectStore | None = None
         self._lock = threading.Lock()
 

@@ -1,15 +1,18 @@
 """The command `compactor`, with the options that all of its sub-commands share."""
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
 from compactor import __version__
+from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
+from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
+from compactor.core.safe_text import visible
 
 SUMMARIES = {
     "clean": "Delete expired archives, staging and checkpoints.",
@@ -48,7 +51,25 @@ class _Commands(Mapping[str, click.Command]):
         return len(SUMMARIES)
 
 
+@contextmanager
+def _safely_shown() -> Iterator[None]:
+    """Escape what click's own messages quote from the command line: a pattern of the shell may have put names there."""
+    try:
+        yield
+    except click.ClickException as exc:
+        exc.message = visible(exc.message)  # type: ignore[misc]  # it stays the same message
+        raise
+
+
 class _Group(click.Group):
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _safely_shown():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _safely_shown():
+            return super().invoke(ctx)
+
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(SUMMARIES.items()))
@@ -77,8 +98,10 @@ def compactor(context: click.Context, config: str | None, log_format: LogFormat)
 
 def main() -> None:
     """Run the command that the process was started with, and end the process with its exit code."""
+    open_standard_streams()
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)
     except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(ExitCode.FAILED)
+    finally:
+        flush_stdout()

@@ -1,14 +1,18 @@
 """How a command ends: its exit code, and one clear line for each error."""
 
+import re
 from collections.abc import Callable
 from enum import IntEnum
 
 import click
 
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import log_event
+
+_FRAMES = re.compile(r"\n(?=\s)")
 
 
 class ExitCode(IntEnum):
@@ -22,14 +26,13 @@ class ExitCode(IntEnum):
 
 
 def say(message: str) -> None:
-    """Print one line for the user on stderr."""
-    lines = (line.strip() for line in message.splitlines())
-    click.echo(f"compactor: {next(filter(None, lines), message)}", err=True)
+    """Print one line for the user on stderr, without the frames that Java puts below a message."""
+    echo(f"compactor: {_FRAMES.split(message.strip())[0]}", err=True)
 
 
 def say_next(move: str) -> None:
     """Print the next action on stderr, below the error."""
-    click.echo(f"next: {move}", err=True)
+    echo(f"next: {move}", err=True)
 
 
 def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 import click
 
 from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.terminal import write_out
 from compactor.core.errors import SettingsError
 from compactor.telemetry.log_events import Level
 from compactor.telemetry.logs import configure_logs
@@ -106,5 +107,5 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def _print_schema(context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
         file = files("compactor.cli") / "schemas" / f"{context.command.name}.schema.json"
-        click.echo(file.read_text(), nl=False)
+        write_out(file.read_text(), nl=False)
         context.exit()

@@ -9,6 +9,7 @@ from compactor.control.ports import Notifier
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Document
+from compactor.core.safe_text import visible
 from compactor.telemetry.logs import log_event
 
 
@@ -65,4 +66,6 @@ class Notices:
 def _text(done: Sequence[str], new: Sequence[str], over: Sequence[str], alarms: Mapping[str, str]) -> str:
     still = [words for words in alarms.values() if words not in new]
     parts = (("Done", done), ("Wrong now", new), ("Still wrong", still), ("Right again", over))
-    return "\n\n".join(title + ":\n" + "\n".join(f"- {words}" for words in lines) for title, lines in parts if lines)
+    return "\n\n".join(
+        title + ":\n" + "\n".join(f"- {visible(words)}" for words in lines) for title, lines in parts if lines
+    )

@@ -18,6 +18,7 @@
     └── OperatorError         a person must act: stop and say so
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
+            └── LinkRefused           a symbolic link that leads out of the folders of the input
 
 Any other error is a bug or an unforeseen failure; an engine raises such a failure as `EngineFailed`. It counts as a
 failed attempt of its manifest.
@@ -176,6 +177,12 @@ class AccessError(OperatorError):
     """Permission denied, credentials missing, or a bucket that does not exist."""
 
     next_move = "correct the place in the settings, or get permission or credentials; then run it again"
+
+
+class LinkRefused(AccessError):
+    """A symbolic link leads out of the folders that input may be in."""
+
+    next_move = "replace the link by the file, or name the folder of the file in input.allowed_prefixes"
 
 
 class EngineFailed(Exception):

@@ -9,10 +9,15 @@ from string import Formatter
 
 from compactor.core.manifest_key import ManifestKey
 
-MANIFEST_ID = re.compile(r"(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+MANIFEST_ID = re.compile(
+    r"(?=.{1,230}\Z)(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+    r"(-r[1-9]\d{0,8})?(-dup-[0-9a-f]{12})?(-r[1-9]\d{0,8})?"
+)
 """What a manifest id may look like: it becomes part of file names, so no separators and no leading dot.
 
-It does not end in `.reason`, because a dead letter of that id would look like the reason of another one.
+An id has up to 200 characters, and may be followed by what `duplicate_id` and `redriven_id` add to it. With 230 in all,
+the longest name made from it, of an output file, is within the 255 bytes that disks allow. It does not end in
+`.reason`, because a dead letter of that id would look like the reason of another one.
 """
 
 KEEP_MARKER = "_keep"
@@ -126,6 +131,17 @@ def id_from_name(uri: str) -> str:
     safe = _ID_UNSAFE.sub("_", stem).strip("._-")[:_ID_MAX_CHARACTERS] or "manifest"
     # A name on a disk need not be UTF-8; Python decodes other bytes to lone surrogates.
     return f"{safe}-{digest(canonical(uri).encode(errors='surrogatepass'))[:8]}"
+
+
+def duplicate_id(manifest_id: str, fingerprint: str) -> str:
+    """The id of a refused manifest whose own id another one has, told apart by a digest of its bytes.
+
+    An id that leaves no room for more is cut, and a digest of it keeps two such apart.
+    """
+    ending = f"-dup-{fingerprint[:12]}"
+    if MANIFEST_ID.fullmatch(manifest_id + ending):
+        return manifest_id + ending
+    return f"{manifest_id[:_ID_MAX_CHARACTERS]}-{digest(manifest_id.encode())[:8]}{ending}"
 
 
 def redriven_id(root: str, number: int) -> str:
@@ -394,6 +410,19 @@ class Layout:
     def rejects_owner(self, uri: str) -> ManifestKey | None:
         """The manifest that a file below `rejects_folder` belongs to; see `output_owner`."""
         return _owner(uri, re.compile(f"{re.escape(canonical(self.rejects_folder))}date={_DATE_GROUP}/"))
+
+
+def holds_raw_lines(uri: str, state: str) -> bool:
+    """Return whether an object below the state holds lines of the input: rejects, redriven lines, repaired copies.
+
+    In staging, all but the engines' folder `out` may; what is in that becomes output, which has readers of its own.
+    """
+    place, base = canonical(uri), canonical(folder(state))
+    if not place.startswith(base):
+        return False
+    kind, *names = place.removeprefix(base).split("/")
+    is_raw = kind in {"rejects", "redriven"} or (kind == "staging" and "out" not in names[2:-1])
+    return is_raw and bool(names)
 
 
 def is_data(uri: str) -> bool:

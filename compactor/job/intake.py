@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError, TryAgainError
-from compactor.core.layout import base_name, canonical, digest, id_from_name, is_text
+from compactor.core.layout import base_name, canonical, digest, duplicate_id, id_from_name, is_text
 from compactor.core.manifest import OUTSIDE, Manifest
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.manifest_parsing import parse_manifest
@@ -200,4 +200,4 @@ class Intake:
 
 
 def _duplicate(key: ManifestKey, fingerprint: str) -> ManifestKey:
-    return ManifestKey(key.date, f"{key.id}-dup-{fingerprint[:12]}")
+    return ManifestKey(key.date, duplicate_id(key.id, fingerprint))

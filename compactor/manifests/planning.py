@@ -25,6 +25,7 @@ SKIP_REASONS = {
     "too_old": "written before the given time",
     "other_date": "belongs to another date than the given one",
     "linked_folder": "a symbolic link to a folder, which is not followed",
+    "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
     "unsettled": "written within the last seconds, so it may be incomplete",
 }
 """Objects that are not planned, each reason with its meaning."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Generic, Literal, Self, TypeVar
 
-from compactor.core.errors import AccessError, FileError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
@@ -161,6 +161,8 @@ class FileWalk:
                 change = f"replaced while it was read: {exc}"
             except ObjectNotFound as exc:
                 return _quarantined(index, file, FileError(FileStatus.MISSING, f"deleted while it was read: {exc}"))
+            except LinkRefused as exc:
+                return _quarantined(index, file, FileError(FileStatus.FORBIDDEN, str(exc)))
             except FileError as exc:
                 return _quarantined(index, file, exc)
         return _quarantined(index, file, FileError(FileStatus.CHANGED, change))

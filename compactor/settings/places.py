@@ -13,16 +13,19 @@ _GLOB = frozenset("*?[]{}\\")
 EXPECTED = "s3://bucket/prefix, file:///folder or a path"
 
 
-def parse_place(text: str) -> str:
+def parse_place(text: str, *, any_name: bool = False) -> str:
     """Parse a place into `s3://bucket/prefix` or an absolute local path without `.`, `..` and doubled slashes.
 
-    A relative path starts at the current working directory.
+    A relative path starts at the current working directory. With `any_name`, control characters and bytes that are not
+    UTF-8 are taken, too: producers use them, settings cannot.
 
     Raises:
         ValueError: The text does not name a folder. The message says what was expected.
     """
-    if not text.strip() or _CONTROL.search(text):
+    if not text.strip() or (_CONTROL.search(text) and not any_name):
         raise ValueError(f"{EXPECTED}, without control characters")
+    if not any_name and not layout.is_text(text):
+        raise ValueError(f"{EXPECTED}, in UTF-8")
     uri = layout.canonical(text)
     if layout.is_s3(uri):
         return _s3_place(uri)

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import orjson
 
 from compactor.core.errors import CompactorError
+from compactor.core.safe_text import visible, visible_json
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, EventName, Level
 
@@ -70,7 +71,7 @@ class JsonLines(logging.Formatter):
         if way := _way(record):
             entry["traceback"] = way
         try:
-            return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+            return visible_json(orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
         except TypeError:  # a file name that is not Unicode, or a number beyond 64 bits
             return json.dumps(entry, default=str)
 
@@ -82,7 +83,7 @@ class ReadableLines(logging.Formatter):
         words = [f"{name}={_shown(value)}" for name, value in _fields(record).items()]
         words += [f"-> {next_move}"] if (next_move := _next_move(record)) else []
         moment = _moment(record).strftime("%Y-%m-%dT%H:%M:%SZ")
-        line = " ".join([f"{moment} {record.levelname.lower():7} {record.getMessage()}", *words])
+        line = visible(" ".join([f"{moment} {record.levelname.lower():7} {record.getMessage()}", *words]))
         return f"{line}\n{way}" if (way := _way(record)) else line
 
 
@@ -112,7 +113,7 @@ def _way(record: logging.LogRecord) -> str:
     ways: list[str] = []
     while error is not None and len(ways) < 10:  # noqa: PLR2004 - causes may form a cycle
         frames = "".join(traceback.format_tb(error.__traceback__))
-        ways.append(f"Traceback (most recent call last):\n{frames}{described(error)}")
+        ways.append(f"Traceback (most recent call last):\n{frames}{visible(described(error))}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "\n\n".join(reversed(ways))
 

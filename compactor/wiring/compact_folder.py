@@ -134,11 +134,3 @@ def check_rows_are_known(paths: CompactPaths, layout: Layout, store: ObjectStore
     if rows is not None and next(iter(store.list(layout.ledger_folder)), None) is None:
         found = f"DST: {paths.output} holds rows ({base_name(rows)}) that are not on record in {paths.home}"
         raise SettingsError([f"{found} -> expected an empty folder, or --state with the place that has their record"])
-
-
-def linked_folders(source: str) -> int:
-    """How many symbolic links to folders are below a local source. The store does not follow them."""
-    if is_s3(source):
-        return 0
-    # os.walk lists links to folders with the folders, and does not follow them.
-    return sum(os.path.islink(os.path.join(at, name)) for at, names, _ in os.walk(source) for name in names)  # noqa: PTH114, PTH118

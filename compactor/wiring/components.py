@@ -57,7 +57,8 @@ class Components:
 
     @cached_property
     def store_spec(self) -> StoreSpec:
-        return StoreSpec.of(self.settings.aws)
+        settings = self.settings
+        return StoreSpec.of(settings.aws, settings.input.allowed_prefixes, settings.paths.state)
 
     @cached_property
     def store(self) -> ObjectStore:

@@ -7,6 +7,7 @@ from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.measurements import MEASUREMENTS
+from tests.guards.names import LINKS, NAMES
 from tests.guards.one_pass import ONE_PASS
 from tests.guards.records import CREATE_ONLY, VERSIONS
 from tests.guards.redriving import REDRIVING
@@ -27,4 +28,6 @@ GUARDS = (
     *ONE_PASS,
     *DOCTOR,
     *REDRIVING,
+    *NAMES,
+    *LINKS,
 )

@@ -11,15 +11,15 @@ CREATE_ONLY = (
     Guard(
         "a record on a local disk is created once, never overwritten",
         "adapters/local/store.py",
-        "place(path, lambda temporary: _write(temporary, data), os.link)",
-        "place(path, lambda temporary: _write(temporary, data))",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)))",
         (_CREATE,),
     ),
     Guard(
         "two drivers on local folders cannot both decide",
         "adapters/local/store.py",
-        "place(path, lambda temporary: _write(temporary, data), os.link)",
-        "place(path, lambda temporary: _write(temporary, data))",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)",
+        "place(path, lambda temporary: _write(temporary, data, self._mode(path)))",
         (_DRIVERS,),
     ),
     Guard(

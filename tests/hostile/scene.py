@@ -170,7 +170,9 @@ class Scene:
 
     def outcomes(self) -> dict[str, Commit | DeadLetter | None]:
         """What came of each manifest that has an id; None if it is undecided."""
-        ids = (base_name(info.uri).removesuffix(".json") for info in self.app.store.list(self.app.layout.accepted_folder))
+        ids = (
+            base_name(info.uri).removesuffix(".json") for info in self.app.store.list(self.app.layout.accepted_folder)
+        )
         found: dict[str, Commit | DeadLetter | None] = {}
         for manifest_id in ids:
             accepted = self.app.ledger.accepted(manifest_id)

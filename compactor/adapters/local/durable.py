@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 _TEMPORARY_PREFIX = ".~compactor-"
 _TEMPORARY = re.compile(re.escape(_TEMPORARY_PREFIX) + r"[0-9a-f]{32}")
+SHARED, PRIVATE = 0o666, 0o600  # the modes of new files, before the umask
 LEFTOVER_AGE_SECONDS = 24 * 3600.0
 _TRIES = 20  # one suffices unless another process removes empty folders meanwhile
 
@@ -63,14 +64,19 @@ def translated(uri: str, *, writing: bool = False) -> Iterator[None]:
         raise ObjectNotFound(f"{uri!r}: no file can have this name ({exc})") from exc
 
 
-def open_file(path: str) -> tuple[int, os.stat_result]:
+def open_file(path: str, at: int | None = None) -> tuple[int, os.stat_result]:
     """Open a file for reading; returns a descriptor, for the caller to close, and the file's status.
+
+    Args:
+        path: A path; or a name in an opened folder, which is no link.
+        at: The descriptor of that folder.
 
     Raises:
         OSError: There is no such file, or it is not a regular one.
     """
     # O_NONBLOCK, because opening a named pipe would wait for a writer.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if at is None else os.O_NOFOLLOW)
+    handle = os.open(path, flags, dir_fd=at)
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
@@ -134,7 +140,7 @@ def place(target: str, fill: Callable[[str], None], move: Callable[[str, str], N
 
 
 @contextmanager
-def placed(target: str) -> Iterator[int]:
+def placed(target: str, mode: int = SHARED) -> Iterator[int]:
     """Open a new file under a temporary name beside its target and rename it when the block ends.
 
     Missing folders are created. The rename replaces an existing target. If the block raises, the temporary file is
@@ -143,7 +149,7 @@ def placed(target: str) -> Iterator[int]:
     folder = os.path.dirname(target)
     with ExitStack() as removing:
         with ExitStack() as writing:
-            temporary, handle = _in_folder(folder, lambda path: (path, writing.enter_context(new_file(path))))
+            temporary, handle = _in_folder(folder, lambda path: (path, writing.enter_context(new_file(path, mode))))
             removing.callback(_remove, temporary)
             yield handle
         os.replace(temporary, target)
@@ -170,12 +176,12 @@ def _remove(temporary: str) -> None:
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[int]:
+def new_file(path: str, mode: int = SHARED) -> Iterator[int]:
     """Create a file and flush it to disk when the block ends.
 
     Its mtime is set in nanoseconds: the kernel's clock ticks in milliseconds, too coarse to tell versions apart.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         yield handle
         now = time.time_ns()

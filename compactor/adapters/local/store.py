@@ -1,22 +1,24 @@
 """Objects as files on a local disk or a disk that all machines of a cluster mount."""
 
 # Names are used literally; pathlib would normalise them.
-# ruff: noqa: PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
+# ruff: noqa: PTH101, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
 
 import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
-from compactor.core.errors import AccessError, ObjectChanged, ObjectNotFound, StoreUnavailable
-from compactor.core.layout import canonical
+from compactor.adapters.local.beneath import beneath, root_of, status_of
+from compactor.core.errors import AccessError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
 
 _TRIES = 5  # for an object that others create and delete meanwhile
@@ -29,12 +31,21 @@ class LocalStore:
 
     Listings follow symbolic links to files but not to folders. A copy on the same disk is a hard link, so files are
     never written in place. Deleting a file removes the folders that become empty.
+
+    Args:
+        confined: Folders with files of others. Links that lead out of them are left out of listings and refused by all
+            methods that read.
+        state: The folder of the state, below which only the owner may read files that hold lines of the input.
     """
+
+    def __init__(self, *, confined: Sequence[str] = (), state: str = "") -> None:
+        self._confined = [canonical(each) for each in confined]
+        self._state = state
 
     def stat(self, uri: str) -> ObjectInfo | None:
         try:
             with durable.translated(uri):
-                status = os.stat(_path(uri))
+                status = self._status(_path(uri))
         except ObjectNotFound:
             return None
         return _info(uri, status) if stat.S_ISREG(status.st_mode) else None
@@ -48,14 +59,17 @@ class LocalStore:
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         after = start_within(prefix, start_after)
         if after is not None:
-            yield from _walk(prefix, sort_key(after))
+            if self._is_confined(_path(prefix)):
+                with suppress(ObjectNotFound), durable.translated(prefix):
+                    self._status(_path(prefix))  # a link may lead to it
+            yield from self._walk(prefix, sort_key(after))
 
     def create(self, uri: str, data: bytes) -> bool:
         path = _path(uri)
         for _ in range(_TRIES):
             with durable.translated(uri, writing=True):
                 try:
-                    durable.place(path, lambda temporary: _write(temporary, data), os.link)
+                    durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)), os.link)
                 except FileExistsError:
                     if os.path.isdir(path):
                         raise AccessError(f"{uri}: is a folder, expected an object or no object") from None
@@ -69,17 +83,19 @@ class LocalStore:
 
     def put(self, uri: str, data: bytes) -> None:
         with durable.translated(uri, writing=True):
-            durable.place(_path(uri), lambda temporary: _write(temporary, data))
+            path = _path(uri)
+            durable.place(path, lambda temporary: _write(temporary, data, self._mode(path)))
 
     def upload(self, uri: str, path: Path) -> None:
         with path.open("rb"), durable.translated(uri, writing=True):
-            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path)))
+            mode = self._mode(_path(uri))
+            durable.place(_path(uri), lambda temporary: _write_file(temporary, str(path), mode))
 
     @contextmanager
     def writer(self, uri: str) -> Iterator["LocalWriter"]:
         with suppress(_Aborted), ExitStack() as placing:
             with durable.translated(uri, writing=True):
-                writer = LocalWriter(uri, placing.enter_context(durable.placed(_path(uri))))
+                writer = LocalWriter(uri, placing.enter_context(durable.placed(_path(uri), self._mode(_path(uri)))))
             yield writer  # the error of the block is not about this file, so it is not translated
             if writer.is_aborted:
                 raise _Aborted
@@ -89,13 +105,19 @@ class LocalStore:
                 placing.close()
 
     def copy(self, source: str, target: str) -> None:
+        mode = self._mode(_path(target))
         with durable.translated(source):
             path = os.path.realpath(_path(source))
-            os.close(durable.open_file(path)[0])
+            handle, _ = self._open(_path(source))
+            if self._is_confined(_path(source)):
+                with os.fdopen(handle, "rb") as file, durable.translated(target, writing=True):
+                    durable.place(_path(target), lambda temporary: _write_from(temporary, file, mode))
+                return
+            os.close(handle)
 
         def fill(temporary: str) -> None:
             try:
-                _link_or_copy(path, temporary)
+                _link_or_copy(path, temporary, mode)
             except FileNotFoundError:
                 if not os.path.lexists(path):
                     raise ObjectNotFound(f"{source}: was deleted during the copy") from None
@@ -115,13 +137,51 @@ class LocalStore:
 
     def _read(self, uri: str, start: int, length: int, etag: str | None) -> bytes:
         with durable.translated(uri):
-            handle, status = durable.open_file(_path(uri))
+            handle, status = self._open(_path(uri))
             with os.fdopen(handle, "rb") as file:
                 _check(uri, status, etag)
                 file.seek(start)
                 data = file.read(length)
                 _check(uri, os.fstat(handle), etag)
                 return data
+
+    def _mode(self, path: str) -> int:
+        return durable.PRIVATE if self._state and holds_raw_lines(path, self._state) else durable.SHARED
+
+    def _is_confined(self, path: str) -> bool:
+        return root_of(path, self._confined) is not None
+
+    def _status(self, path: str) -> os.stat_result:
+        return beneath(path, self._confined, status_of) if self._is_confined(path) else os.stat(path)
+
+    def _open(self, path: str) -> tuple[int, os.stat_result]:
+        if self._is_confined(path):
+            return beneath(path, self._confined, durable.open_file)
+        return durable.open_file(path)
+
+    def _walk(self, prefix: str, after: bytes) -> Iterator[ObjectInfo]:
+        """All files below a folder whose relative name sorts after `after`."""
+        # A stack of iterators, because folders may be deeper than Python's recursion limit.
+        stack = [_entries(prefix, "")]
+        while stack:
+            for name, entry in stack[-1]:
+                key = sort_key(name)
+                if name.endswith("/"):
+                    if key >= after or after.startswith(key):
+                        stack.append(_entries(prefix, name))
+                        break
+                elif key > after and (info := self._entry_info(prefix + name, entry)):
+                    yield info
+            else:
+                stack.pop()
+
+    def _entry_info(self, uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
+        """The file of an entry; None for other kinds, deleted files and links that may not be followed."""
+        with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
+            status = self._status(_path(uri)) if entry.is_symlink() else entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                return _info(uri, status)
+        return None
 
 
 @dataclass
@@ -171,51 +231,32 @@ def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
 
 
-def _write(path: str, data: bytes) -> None:
-    with durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+def _write(path: str, data: bytes, mode: int) -> None:
+    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         file.write(data)
 
 
-def _write_file(path: str, source: str) -> None:
-    with open(source, "rb") as reader, durable.new_file(path) as handle, os.fdopen(handle, "wb", closefd=False) as file:
+def _write_file(path: str, source: str, mode: int) -> None:
+    with open(source, "rb") as reader:
+        _write_from(path, reader, mode)
+
+
+def _write_from(path: str, reader: BinaryIO, mode: int) -> None:
+    with durable.new_file(path, mode) as handle, os.fdopen(handle, "wb", closefd=False) as file:
         shutil.copyfileobj(reader, file, 1024 * 1024)
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def _link_or_copy(source: str, target: str, mode: int) -> None:
     try:
         os.link(source, target)
     except OSError as exc:
         if exc.errno not in _NO_LINK:
             raise
-        _write_file(target, source)
+        _write_file(target, source, mode)
     else:
+        if mode == durable.PRIVATE:  # an engine in another process may have written the source
+            os.chmod(target, mode)
         durable.sync(target)
-
-
-def _walk(prefix: str, after: bytes) -> Iterator[ObjectInfo]:
-    """All files below a folder whose relative name sorts after `after`."""
-    # A stack of iterators, because folders may be deeper than Python's recursion limit.
-    stack = [_entries(prefix, "")]
-    while stack:
-        for name, entry in stack[-1]:
-            key = sort_key(name)
-            if name.endswith("/"):
-                if key >= after or after.startswith(key):
-                    stack.append(_entries(prefix, name))
-                    break
-            elif key > after and (info := _entry_info(prefix + name, entry)):
-                yield info
-        else:
-            stack.pop()
-
-
-def _entry_info(uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
-    """The file of an entry; None for other kinds, deleted files and dangling links."""
-    with suppress(ObjectNotFound), durable.translated(uri):
-        status = entry.stat()
-        if stat.S_ISREG(status.st_mode):
-            return _info(uri, status)
-    return None
 
 
 def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -11,7 +11,7 @@ from compactor.adapters.spark.failures import translated
 from compactor.adapters.spark.health import runs_queries, runs_tasks
 from compactor.adapters.spark.inspection_tasks import Inspection, inspect_on_executors
 from compactor.adapters.stores import StoreSpec
-from compactor.core.errors import StagingError
+from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import FileReport
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
@@ -184,7 +184,10 @@ class SparkEngine:
             return [file.index for file, is_same in zip(originals, same, strict=True) if not is_same]
 
     def _is_same(self, report: FileReport) -> bool:
-        info = self.store.stat(report.uri)
+        try:
+            info = self.store.stat(report.uri)
+        except LinkRefused:
+            return False
         return info is not None and info.etag == report.etag
 
     def _disagreements(

@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 import click
-from rich.console import Console
 
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, size
 from compactor.job.retention.cleaner import CleaningReport, Kind
 from compactor.wiring.app import App
@@ -60,7 +61,7 @@ def _cleaned(app: App, archive_days: int, *, checkpoints: bool, force: bool, dry
     if checkpoints:
         app.cleaner.check_checkpoints(force=force)
     report = None
-    with Console(stderr=True).status("cleaning") as progress:
+    with SafeConsole(stderr=True).status("cleaning") as progress:
         while report is None or report.position is not None:
             report = app.cleaner.clean(
                 app.clock.now() + timedelta(seconds=SHOW_SECONDS),
@@ -79,6 +80,6 @@ def _show(report: CleaningReport, *, dry_run: bool) -> None:
     kept = f"{sum(report.kept.values()):,}" + (f": {by_name(report.kept)}" if report.kept else "")
     print_fields([*found, ("would delete" if dry_run else "deleted", total), ("kept", kept)])
     for each in report.kept_named[:SHOWN_KEPT]:
-        click.echo(f"\n  {each.where}\n    {each.reason}")
+        echo("", f"  {each.where}", f"    {each.reason}")
     if sum(report.kept.values()) > SHOWN_KEPT:
-        click.echo(f"\n  and {sum(report.kept.values()) - SHOWN_KEPT:,} more")
+        echo("", f"  and {sum(report.kept.values()) - SHOWN_KEPT:,} more")

@@ -6,19 +6,20 @@ import time
 from contextlib import ExitStack
 
 import click
-from rich.console import Console
 
+from compactor.adapters.local.skipped_links import skipped_links
 from compactor.adapters.local.threads import usable_threads
 from compactor.cli.commands.run import check_java
 from compactor.cli.commands.verify import counter
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.compact_report import Closing, show
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError
-from compactor.core.formatting import duration
+from compactor.core.formatting import count, duration
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog, read_backlog
@@ -31,7 +32,6 @@ from compactor.wiring.compact_folder import (
     check_folders,
     check_rows_are_known,
     folder_settings,
-    linked_folders,
 )
 
 
@@ -95,17 +95,18 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     check_folders(paths)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
     survey = planner.scan(paths.source)
+    left_out = skipped_links(paths.source, app.settings.input.allowed_prefixes)
     if not survey.has_data and folder.kept is None:
+        links = f" ({count(sum(left_out.values()), 'symbolic link')} not followed)" if left_out else ""
         raise SettingsError(
-            [f"SRC: {paths.source} holds no files with data -> expected NDJSON files, compressed or not"]
+            [f"SRC: {paths.source} holds no files with data{links} -> expected NDJSON files, compressed or not"]
         )
     if folder.kept is None:
         check_rows_are_known(paths, app.layout, app.store)
     if not dry_run:
         folder.keep(app.store, app.runs)
     plan = planner.plan(paths.source, survey, dry_run=dry_run)
-    if linked := linked_folders(paths.source):
-        plan.skipped["linked_folder"] = linked
+    plan.skipped |= left_out
     closing = Closing(paths, app.layout, plan, dry_run=dry_run, is_deep=deep)
     if dry_run:
         return closing
@@ -163,5 +164,5 @@ def _service(app: App, stack: ExitStack) -> Service:
 
 
 def _verified(app: App, *, deep: bool) -> VerifyReport:
-    with Console(stderr=True).status("verifying") as status:
+    with SafeConsole(stderr=True).status("verifying") as status:
         return app.verifier(deep=deep, on_manifest=counter(status.update)).verify_all()

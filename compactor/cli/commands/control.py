@@ -1,12 +1,14 @@
 """`compactor control`: one check of the control plane."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.output import Field, print_fields, print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.control.actions import ActionKind
 from compactor.control.plane import Check
 from compactor.control.snapshot import Heartbeats, Snapshot
@@ -52,7 +54,7 @@ def _close_breaker(components: ControlComponents, *, as_json: bool) -> ExitCode:
     if as_json:
         print_json({"closed_at": now})
     else:
-        click.echo("The breaker is closed: failures up to now no longer count.")
+        echo("The breaker is closed: failures up to now no longer count.")
     return ExitCode.DONE
 
 
@@ -70,23 +72,24 @@ def _document(checked: Check) -> dict[str, Any]:
 
 def _show(checked: Check, *, dry_run: bool) -> None:
     print_fields(_seen(checked.snapshot))
-    click.echo()
+    echo()
     would = "would " if dry_run else ""
     for action in checked.actions:
         quiet = action.kind in {ActionKind.WAIT, ActionKind.ALARM, ActionKind.ADVISE}
-        click.echo(f"{'' if quiet else would}{action.kind.value.replace('_', ' ')}: {action.reason}")
+        echo(f"{'' if quiet else would}{action.kind.value.replace('_', ' ')}: {action.reason}")
     for words in checked.done:
-        click.echo(f"done: {words}")
+        echo(f"done: {words}")
     for words in checked.failed:
-        click.echo(f"failed: {words}")
+        echo(f"failed: {words}")
 
 
-def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
+def _seen(snapshot: Snapshot) -> list[Field]:
     queue, backlog = snapshot.queue, snapshot.backlog
     waiting = count(backlog.manifests, "manifest") if backlog else "unknown"
     if backlog and backlog.manifests:
         waiting += f", the oldest for {duration(backlog.oldest_seconds)}"
-    rows = [("Glue's runs", _runs(snapshot)), ("heartbeats", _living(snapshot.heartbeats)), ("manifests", waiting)]
+    rows: list[Field] = [("Glue's runs", _runs(snapshot)), ("heartbeats", _living(snapshot.heartbeats))]
+    rows.append(("manifests", waiting))
     if queue:
         rows.append(("queue", f"{count(queue.waiting, 'message')}, {queue.in_flight:,} in flight"))
     if snapshot.queue_oldest_seconds is not None:
@@ -96,15 +99,15 @@ def _seen(snapshot: Snapshot) -> list[tuple[str, str]]:
     return rows
 
 
-def _runs(snapshot: Snapshot) -> str:
+def _runs(snapshot: Snapshot) -> Sequence[str]:
     if snapshot.runs is None:
-        return "unknown"
+        return ["unknown"]
     shown = [f"{run.run_id} {run.state}, since {run.started_at:%m-%d %H:%M:%S}" for run in snapshot.runs[:_SHOWN_RUNS]]
-    return "\n".join(shown) or "none"
+    return shown or ["none"]
 
 
-def _living(heartbeats: Heartbeats | None) -> str:
+def _living(heartbeats: Heartbeats | None) -> Sequence[str]:
     if heartbeats is None:
-        return "unknown"
+        return ["unknown"]
     shown = [f"{each.run_id}, last at {each.heartbeat_at:%m-%d %H:%M:%S}" for each in heartbeats.living]
-    return "\n".join(shown) or "none"
+    return shown or ["none"]

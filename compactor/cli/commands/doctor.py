@@ -8,6 +8,7 @@ import click
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.formatting import count
 from compactor.ops.doctor.findings import Finding, settings_findings
@@ -40,7 +41,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
         for group in _grouped(findings):
             _show(group)
             found += group
-        click.echo(_summary(found))
+        echo(_summary(found))
     return ExitCode.WRONG_USAGE if _number(found, "fault") else ExitCode.DONE
 
 
@@ -84,9 +85,9 @@ def _show(group: list[Finding]) -> None:
     state = click.style(f"{word:{_STATE_CHARACTERS}}", fg=_COLOURS[first.state], bold=first.state == "fault")
     name = first.name if len(group) == 1 else f"{len(group)} checks"
     others = "" if len(group) == 1 else f": {', '.join(each.name for each in group)}"
-    click.echo(f"{state}{name:{_NAME_CHARACTERS}} {first.found}{others}")
+    echo(f"{name:{_NAME_CHARACTERS}} {first.found}{others}", mark=state)
     if first.next_move:
-        click.echo(f"{'':{_STATE_CHARACTERS + _NAME_CHARACTERS - 2}}-> {first.next_move}")
+        echo(f"{'':{_STATE_CHARACTERS + _NAME_CHARACTERS - 2}}-> {first.next_move}")
 
 
 def _summary(found: list[Finding]) -> str:

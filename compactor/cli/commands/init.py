@@ -1,7 +1,6 @@
 """`compactor init`: writes a first settings file."""
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +8,10 @@ from pathlib import Path
 import click
 
 from compactor.cli.invocation import Invocation, body
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import AccessError
 from compactor.core.layout import is_s3
+from compactor.core.safe_text import quoted
 from compactor.settings.places import EXPECTED
 from compactor.settings.settings import parse_settings, parse_toml
 from compactor.settings.template import Answers, draft, read_answer, read_answers
@@ -83,7 +84,7 @@ def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:
 def _ask() -> Answers:
     """Ask the user on the terminal. An invalid answer is asked for again."""
     found: dict[str, str] = {}
-    click.echo(f"A place is {EXPECTED}.", err=True)
+    echo(f"A place is {EXPECTED}.", err=True)
     for name, question in _QUESTIONS.items():
         found[name] = _asked(name, question, found)
     return Answers((found["input"],), found["output"], found["state"])
@@ -115,9 +116,9 @@ def _write(path: Path, text: str, *, over: bool) -> None:
 
 
 def _show(name: str, answers: Answers) -> None:
-    command = f"compactor --config {shlex.quote(name)}"
-    click.echo(f"Wrote {name}. Next:")
+    command = f"compactor --config {quoted(name)}"
+    echo(f"Wrote {name}. Next:")
     if answers.is_on_s3:
-        click.echo('  set builder.claims to a DynamoDB table, which plan needs ("@journal" is enough for back-fills)')
-    for rest in ("doctor", *(f"plan {shlex.quote(each)}" for each in answers.inputs), "run --once"):
-        click.echo(f"  {command} {rest}")
+        echo('  set builder.claims to a DynamoDB table, which plan needs ("@journal" is enough for back-fills)')
+    for rest in ("doctor", *(f"plan {quoted(each)}" for each in answers.inputs), "run --once"):
+        echo(f"  {command} {rest}")

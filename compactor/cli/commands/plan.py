@@ -5,8 +5,10 @@ from typing import Any
 
 import click
 
+from compactor.adapters.local.skipped_links import skipped_links
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import picked, print_json
+from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
@@ -26,7 +28,7 @@ def _date(_context: click.Context, _option: click.Parameter, value: str | None) 
 
 def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
     try:
-        return parse_place(value)
+        return parse_place(value, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{value!r} -> expected {exc}") from exc
 
@@ -66,6 +68,7 @@ def plan(
     app = App(invocation.settings())
     most = max_manifests or app.settings.builder.max_manifests_per_plan
     made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)
+    made.skipped |= skipped_links(prefix, app.settings.input.allowed_prefixes)
     if as_json:
         print_json(_document(made, dry_run=dry_run))
     else:
@@ -92,24 +95,24 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
     files = count(sum(len(each.files) for each in made.manifests), "file")
     total = size(sum(map(_bytes, made.manifests)))
     verb = "Would write" if dry_run else "Wrote"
-    click.echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
+    echo(f"{verb} {count(len(made.manifests), 'manifest')} of {files} ({total}) to {folder}")
     for each in made.manifests[:SHOWN_MANIFESTS]:
         name = each.date if dry_run else each.manifest_id
-        click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
+        echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:
-        click.echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+        echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
     if made.left_manifests:
         left = f"{count(made.left_manifests, 'manifest')} of {count(made.left_files, 'file')}"
-        click.echo(f"Left for the next plan: {left}; run the command again")
+        echo(f"Left for the next plan: {left}; run the command again")
     if made.misdated:
-        click.echo(
+        echo(
             f"Dated by arrival: {count(made.misdated, 'file')} named after a date outside input.earliest_date and "
             f"input.max_future_days, such as {made.first_misdated!r}"
         )
     if made.planned_before:
-        click.echo(f"In a manifest already: {count(made.planned_before, 'file')}")
+        echo(f"In a manifest already: {count(made.planned_before, 'file')}")
     for reason, number in sorted(made.skipped.items()):
-        click.echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
+        echo(f"Skipped: {count(number, 'object')}, {SKIP_REASONS[reason]}")
     if made.held:
         until = f"{made.held_until:%Y-%m-%d %H:%M:%S} UTC" if made.held_until else "a lease runs out"
-        click.echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")
+        echo(f"Claimed by another planner: {count(made.held, 'file')}; plan again after {until}")

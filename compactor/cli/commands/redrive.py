@@ -3,13 +3,14 @@
 import sys
 
 import click
-from rich.console import Console
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count
 from compactor.ops.redrive.redrive_report import RedriveReport
 from compactor.ops.redrive.scan import ScanResult, find_redrivable
@@ -52,11 +53,11 @@ def redrive(
         raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
-    with Console(stderr=True).status("searching"):
+    with SafeConsole(stderr=True).status("searching"):
         scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
     if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
         return refusal
-    with Console(stderr=True).status("redriving"):
+    with SafeConsole(stderr=True).status("redriving"):
         report = app.redriver().redrive(scan, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "kind": kind, **shallow(report)})
@@ -86,20 +87,20 @@ def _show(report: RedriveReport, kind: Kind, *, dry_run: bool) -> None:
     lines = sum(sum(each.counts.values()) for each in report.redriven)
     files = count(sum(each.files for each in report.redriven), "file")
     what = f"{count(lines, 'line')} in {files}" if kind == "rejects" else files
-    click.echo(f"{would} {what} of {count(len(report.redriven), 'manifest')}")
+    echo(f"{would} {what} of {count(len(report.redriven), 'manifest')}")
     for each in report.redriven[:SHOWN]:
-        click.echo(f"  {each.source}{f' as {each.manifest_id}' if each.manifest_id else ''}  {by_name(each.counts)}")
+        echo(f"  {each.source}{f' as {each.manifest_id}' if each.manifest_id else ''}  {by_name(each.counts)}")
     _more(len(report.redriven))
     for manifest_id in report.healed[:SHOWN]:
-        click.echo(f"{'Would write' if dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
+        echo(f"{'Would write' if dry_run else 'Wrote'} the manifest of an earlier redrive: {manifest_id}")
     _more(len(report.healed))
     if report.refused:
-        click.echo(f"Refused: {len(report.refused):,}")
+        echo(f"Refused: {len(report.refused):,}")
     for refused in report.refused[:SHOWN]:
-        click.echo(f"  {refused.manifest_id}{f'  {refused.uri}' if refused.uri else ''}\n    {refused.why}")
+        echo(f"  {refused.manifest_id}{f'  {refused.uri}' if refused.uri else ''}", f"    {refused.why}")
     _more(len(report.refused))
 
 
 def _more(number: int) -> None:
     if number > SHOWN:
-        click.echo(f"  and {number - SHOWN:,} more; --json shows all")
+        echo(f"  and {number - SHOWN:,} more; --json shows all")

@@ -1,5 +1,7 @@
 """`compactor report`: what a period came to, as one page of HTML."""
 
+import os
+import stat
 from datetime import datetime, timedelta
 
 import click
@@ -8,6 +10,7 @@ from compactor.cli.commands.cost import shape_of
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json
+from compactor.cli.ui.terminal import write_out
 from compactor.cli.ui.times import moment
 from compactor.core.layout import is_s3
 from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
@@ -37,7 +40,11 @@ STDOUT = "-"
     type=click.Path(dir_okay=False, allow_dash=True),
     help=f"Where the page is written; - is stdout. {DEFAULT_OUT} if not said, or nowhere with --json.",
 )
-@click.option("--samples/--no-samples", default=True, help="Show a few of the rejected lines.")
+@click.option(
+    "--samples/--no-samples",
+    default=True,
+    help="Show a few of the rejected lines; only you may then read the page.",
+)
 @click.option(
     "--worker-type", type=click.Choice(list(DPU_PER_WORKER)), help="Of the workers that did it, for the cost."
 )
@@ -75,7 +82,7 @@ def report(
     if target is not None:
         from compactor.ops.report.page import page  # noqa: PLC0415 - templates and charts are slow to load
 
-        _write(page(made), target)
+        _write(page(made), target, private=samples)
     if as_json:
         print_json(made.document())
     elif target != STDOUT:
@@ -135,16 +142,28 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
     )
 
 
-def _write(text: str, target: str) -> None:
+def _write(text: str, target: str, *, private: bool) -> None:
+    """Write the page. Only the owner may read a private one, whatever the file's mode was."""
+    data = text.encode()
+    if target == STDOUT:
+        write_out(data, nl=False)
+        return
     try:
-        with click.open_file(target, "wb") as file:
-            file.write(text.encode())
+        with open(target, "wb", opener=_open_private if private else None) as file:
+            file.write(data)
     except OSError as exc:
         raise click.UsageError(f"--out {target}: {exc.strerror}; expected a place for a file") from exc
 
 
+def _open_private(target: str, flags: int) -> int:
+    handle = os.open(target, flags, 0o600)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        os.fchmod(handle, 0o600)
+    return handle
+
+
 def _show(made: Report, target: str) -> None:
-    period, points = made.figures.period, "\n".join(point.text for point in made.verdict.points)
+    period, points = made.figures.period, [point.text for point in made.verdict.points]
     print_fields(
         [
             ("report", target),

@@ -9,6 +9,7 @@ import click
 
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import count
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.validation import shown
@@ -33,7 +34,7 @@ def schema(invocation: Invocation, *, as_json: bool) -> None:
     elif changes:
         _show(changes)
     else:
-        click.echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
+        echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,15 @@ def _document(change: _Change) -> dict[str, Any]:
 def _show(changes: Sequence[_Change]) -> None:
     older = len(changes) - SHOWN_VERSIONS
     if older > 0:
-        click.echo(f"{count(older, 'older version')} left out; --json shows all\n")
+        echo(f"{count(older, 'older version')} left out; --json shows all", "")
     for change in changes[-SHOWN_VERSIONS:]:
-        click.echo(
+        echo(
             f"version {change.version}, {change.created_at:%Y-%m-%d %H:%M:%S} UTC, manifest {change.manifest_id}: "
             f"{count(len(change.added), 'column')} added"
         )
         print_fields([(f"  {_printable(column.name)}", _origin(column)) for column in change.added[:SHOWN_COLUMNS]])
         if len(change.added) > SHOWN_COLUMNS:
-            click.echo(f"  and {len(change.added) - SHOWN_COLUMNS:,} more; --json shows all")
+            echo(f"  and {len(change.added) - SHOWN_COLUMNS:,} more; --json shows all")
 
 
 def _origin(column: Column) -> str:

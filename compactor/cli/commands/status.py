@@ -5,10 +5,10 @@ from contextlib import nullcontext
 from typing import Any
 
 import click
-from rich.console import Console
 
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.status_screen import MOST_WIDTH, screen
 from compactor.cli.ui.watching import as_json_lines, on_pipe, on_terminal, watch
@@ -37,7 +37,7 @@ def status(invocation: Invocation, *, interval_seconds: float | None, as_json: b
     files, schema, cost, latest commits.
     """
     reader = App(invocation.settings()).status_reader
-    console = Console(highlight=False)
+    console = SafeConsole()
     if interval_seconds is not None and as_json:
         watch(reader.read, as_json_lines(document), interval_seconds)
     elif interval_seconds is not None:

@@ -7,6 +7,7 @@ import click
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
+from compactor.cli.ui.terminal import echo
 from compactor.core.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.wiring.app import App
@@ -57,10 +58,10 @@ def _left(app: App, asked: list[RunHeartbeat], wait_seconds: float) -> list[RunH
 
 def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
     if not asked:
-        click.echo("No job is running.")
+        echo("No job is running.")
     asked_to_stop = f"was asked to stop; it sees the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
     for heartbeat in asked:
         end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
-        click.echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
+        echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
     if left:
         say("a job finishes the batch in flight first; run stop again, or see the job's log")

@@ -6,7 +6,7 @@ import click
 
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.core.formatting import by_name
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TraceState
@@ -67,7 +67,7 @@ def _absolute(uri: str) -> str:
     if canonical(uri).startswith(("s3://", "/")):
         return uri
     try:
-        return parse_place(uri)
+        return parse_place(uri, any_name=True)
     except ValueError as exc:
         raise click.BadParameter(f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})") from exc
 
@@ -75,26 +75,27 @@ def _absolute(uri: str) -> str:
 def _unknown(found: Trace) -> str:
     there = "" if found.exists else "there is no such object, and "
     move = f"; to plan it: {found.next_moves[0]}" if found.next_moves else ""
-    return f"{found.uri}: {there}no record names it; searched: {found.searched}{move}"
+    why = f"; {found.message}" if found.message else ""
+    return f"{found.uri}: {there}no record names it; searched: {found.searched}{why}{move}"
 
 
 def _show(found: Trace) -> None:
-    fields = [
+    fields: list[Field] = [
         (_NAMES[found.kind], found.uri + ("" if found.exists else " (there is no such object)")),
         ("state", found.meaning),
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),
-        ("manifest" if found.manifest_id != found.uri else "kept at", "\n".join(_manifest(found))),
+        ("manifest" if found.manifest_id != found.uri else "kept at", _manifest(found)),
         ("date", found.date),
         ("redriven from", found.redriven_from),
-        ("attempts", "\n".join(_attempts(found))),
+        ("attempts", _attempts(found)),
         ("lines", _lines(found)),
         ("rejected", by_name(found.report.rejects) if found.report is not None else ""),
         ("files", _files(found)),
-        ("rows are in", "\n".join(found.outputs)),
-        ("rejects are in", "\n".join(found.rejects)),
-        ("redriven as", "\n".join(_redrives(found))),
-        ("next", "\n".join(found.next_moves)),
+        ("rows are in", found.outputs),
+        ("rejects are in", found.rejects),
+        ("redriven as", _redrives(found)),
+        ("next", found.next_moves),
     ]
     print_fields((name, value) for name, value in fields if value)
 
@@ -122,13 +123,13 @@ def _lines(found: Trace) -> str:
     return f"{report.lines:,} = {sums}"
 
 
-def _files(found: Trace) -> str:
+def _files(found: Trace) -> list[str]:
     """The number of input files of each status, and the names of those that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
     if len(others) > SHOWN_FILES:
         others = [*others[:SHOWN_FILES], f"and {len(others) - SHOWN_FILES:,} more; --json shows all"]
-    return "\n".join([by_name(statuses), *others]).strip()
+    return [by_name(statuses), *others] if statuses else []
 
 
 def _redrives(found: Trace) -> list[str]:

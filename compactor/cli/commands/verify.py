@@ -4,12 +4,13 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import click
-from rich.console import Console
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.formatting import by_name, count, size
 from compactor.core.layout import MANIFEST_ID
@@ -57,7 +58,7 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
 def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
     # It shows nothing unless stderr is a terminal.
-    with Console(stderr=True).status("verifying") as progress:
+    with SafeConsole(stderr=True).status("verifying") as progress:
         verifier = app.verifier(deep=deep, on_manifest=counter(progress.update))
         if manifest_id is not None:
             return verifier.verify_manifest(_found(app, manifest_id))
@@ -107,21 +108,21 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     print_fields(fields)
     _list("", [_shown(each) for each in report.discrepancies])
     letters = [each for each in report.dead_letter_manifests if not each.redriven]
-    _list("dead letters", [f"{each.manifest_id}: {each.reason}\n    {each.message}" for each in letters])
+    _list("dead letters", [(f"{each.manifest_id}: {each.reason}", each.message) for each in letters])
     quarantined = [each for each in report.quarantined_files if not each.redriven]
-    files = [f"{each.uri}: {each.status} (manifest {each.manifest_id})\n    {each.detail}" for each in quarantined]
+    files = [(f"{each.uri}: {each.status} (manifest {each.manifest_id})", each.detail) for each in quarantined]
     _list("quarantined files", files)
 
 
-def _shown(each: Discrepancy) -> str:
+def _shown(each: Discrepancy) -> tuple[str, ...]:
     of = f" (manifest {each.manifest_id})" if each.manifest_id else ""
-    return f"{each.where}{of}\n    expected  {each.expected}\n    found     {each.found}"
+    return f"{each.where}{of}", f"expected  {each.expected}", f"found     {each.found}"
 
 
-def _list(title: str, entries: Sequence[str]) -> None:
+def _list(title: str, entries: Sequence[tuple[str, ...]]) -> None:
     if entries and title:
-        click.echo(f"\n{title}")
-    for each in entries[:SHOWN]:
-        click.echo(f"\n  {each}")
+        echo("", title)
+    for first, *others in entries[:SHOWN]:
+        echo("", f"  {first}", *(f"    {each}" for each in others))
     if len(entries) > SHOWN:
-        click.echo(f"\n  and {len(entries) - SHOWN:,} more; --json shows all")
+        echo("", f"  and {len(entries) - SHOWN:,} more; --json shows all")

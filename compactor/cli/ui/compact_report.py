@@ -1,21 +1,22 @@
 """The closing lines of `compactor compact`: figures, places, and the next action."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import click
-
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.ui.output import picked, print_fields
+from compactor.cli.ui.output import Field, picked, print_fields
+from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
+from compactor.core.safe_text import quoted
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
+
+_EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ def show(closing: Closing) -> None:
     if closing.dry_run:
         print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.paths.output)])
         return
-    fields = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
+    fields: list[Field] = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
     fields += _skipped(closing.plan)
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
@@ -111,18 +112,18 @@ def _planned_bytes(plan: Plan) -> int:
     return sum(file.size_bytes or 0 for manifest in plan.manifests for file in manifest.files)
 
 
-def _skipped(plan: Plan) -> list[tuple[str, str]]:
+def _skipped(plan: Plan) -> list[Field]:
     found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
-    fields = [("skipped", "\n".join(found))] if found else []
+    fields: list[Field] = [("skipped", found)] if found else []
     if plan.misdated:
         files = (
             f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated!r}"
         )
-        fields.append(("wrong dates", f"{files};\nthe day of the last change counts"))
+        fields.append(("wrong dates", [f"{files};", "the day of the last change counts"]))
     return fields
 
 
-def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:
+def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     accounted = verification.rows + verification.rejected_lines + verification.blank_lines
     sign = "=" if accounted == verification.lines else "!="
     sums = f"{verification.rows:,} rows + {verification.rejected_lines:,} rejects + {verification.blank_lines:,} blank"
@@ -130,9 +131,10 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, s
     if closing.is_deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""
         means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
-    fields = [("verified", f"{verification.lines:,} lines {sign} {sums}\n{means}, of this call and all earlier ones")]
+    sums = f"{verification.lines:,} lines {sign} {sums}"
+    fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
-        fields.append(("rejects", f"{by_name(verification.rejects_by_reason)}\n{closing.layout.rejects_folder}"))
+        fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
     if files := [each for each in verification.quarantined_files if not each.redriven]:
         fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
@@ -140,7 +142,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, s
     if verification.discrepancies:
         found = verification.discrepancies[0]
         where = f"{found.where}{_and_more(verification.discrepancies)}"
-        fields.append(("does not add up", f"{where}\nexpected {found.expected}\nfound {found.found}"))
+        fields.append(("does not add up", [where, f"expected {found.expected}", f"found {found.found}"]))
     return fields
 
 
@@ -166,11 +168,14 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
         return
-    command = f"compactor --config {shlex.quote(paths.settings_file)}"
+    command = f"compactor --config {quoted(paths.settings_file)}"
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
-        click.echo(f"\nsee why     {command} verify")
-        click.echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
+        echo("", f"see why     {command} verify")
+        echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
         return
     glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
-    click.echo(f"\nread it     duckdb -c \"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10\"")
-    click.echo(f"more        {command} status   (or: verify, trace FILE, schema)")
+    query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
+    # A query has single quotes, so double ones read better where a shell expands nothing in them.
+    word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
+    echo("", f"read it     duckdb -c {word}")
+    echo(f"more        {command} status   (or: verify, trace FILE, schema)")

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-import click
-
-from compactor.cli.ui.output import print_fields, print_table
+from compactor.cli.ui.output import Field, print_fields, print_table
+from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import count, dollars, duration, rate, size
 from compactor.cost.cost import NOT_COUNTED, CostLine, Estimate
 from compactor.cost.measured_cost import MeasuredCost
@@ -37,20 +36,20 @@ def show_estimate(found: Estimate, measured: MeasuredCost | None) -> None:
     load, job, shape = found.load, found.job, found.shape
     made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
-    fields = [
+    fields: list[Field] = [
         ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
         ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
         ("engine", f"{shape.engine}; choose the other one with --engine"),
         ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
     ]
     print_fields(fields)
-    click.echo()
+    echo()
     print_table(_ITEMS, found.lines, names=3)
-    click.echo()
+    echo()
     compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
     fields = [
         ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
-        ("compared", f"{compared};\nthese workers cost {job.share_of_compared:.2f} of that"),
+        ("compared", [f"{compared};", f"these workers cost {job.share_of_compared:.2f} of that"]),
         *(_measured_fields(measured, job) if measured else []),
         ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
         ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
@@ -64,14 +63,14 @@ def _dollars(cost: HourlyCost) -> str:
     return f"{dollars(cost.dollars_per_hour)} an hour, {dollars(cost.dollars_per_month)} a month"
 
 
-def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:
+def _measured_fields(found: MeasuredCost, job: JobSize) -> list[Field]:
     span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
     what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
     at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)
     elapsed = _spent(found, found.elapsed_seconds, found.dollars_elapsed)
     speed = rate(found.input_bytes, found.at_work_seconds)
     return [
-        ("measured", f"{count(found.commits, 'latest commit')}, {span}: {what},\n{speed} while at work"),
+        ("measured", [f"{count(found.commits, 'latest commit')}, {span}: {what},", f"{speed} while at work"]),
         ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
     ]
 
@@ -88,7 +87,7 @@ def show_needs(result: BenchResult | None, found: Estimate) -> None:
         how = "run `make bench` here, or name its result by --bench FILE"
         print_fields([("enough?", f"to see how many workers the load needs, {how}")])
         return
-    click.echo()
+    echo()
     version = found.job.glue_version
     where = f"{count(result.cores, 'core')} ({result.machine}), {result.measured_at:%Y-%m-%d}"
     for engine, speed in result.bytes_per_second_per_core.items():

@@ -1,14 +1,21 @@
 """Prints results: JSON for programs, aligned text and tables for people."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
-import click
 import orjson
 from pydantic import BaseModel
 
+from compactor.cli.ui.terminal import echo, write_out
+from compactor.core.safe_text import visible_json
+
 T = TypeVar("T")
+
+Field = tuple[str, str | Sequence[str]]
+"""A name, and a value of one line or several."""
 
 _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what pydantic writes for UTC
 
@@ -16,7 +23,12 @@ _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what p
 def print_json(document: Mapping[str, Any], *, on_one_line: bool = False) -> None:
     """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
     options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
-    click.echo(orjson.dumps(document, default=_plain, option=options).decode())
+    try:
+        text = orjson.dumps(document, default=_plain, option=options).decode()
+    except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
+        text = json.dumps(document, default=_plain, indent=None if on_one_line else 2)
+    # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
+    write_out(visible_json(text).encode())
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:
@@ -32,27 +44,30 @@ def picked(value: object, *names: str) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
+    if is_dataclass(value):
+        return shallow(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def print_fields(named: Iterable[tuple[str, str]]) -> None:
+def print_fields(named: Iterable[Field]) -> None:
     """Print names and values, aligned. A URI stays on one line, so that it can be copied."""
     rows = list(named)
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
-        first, *others = value.split("\n")
-        click.echo(f"{name:{width}}{first}".rstrip())
-        for line in others:
-            click.echo(f"{'':{width}}{line}")
+        first, *others = [value] if isinstance(value, str) else value
+        echo(f"{name:{width}}{first}".rstrip(), *(f"{'':{width}}{line}" for line in others))
 
 
 def print_table(columns: Mapping[str, Callable[[T], str]], rows: Iterable[T], *, names: int) -> None:
     """Print a table. Its first columns hold names; the others hold figures, which are aligned to the right."""
-    from rich.console import Console  # noqa: PLC0415 - few commands print a table
-    from rich.table import Column, Table  # noqa: PLC0415
+    from rich.table import Column, Table  # noqa: PLC0415 - few commands print a table
+
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
 
     heads = [Column(name, justify="left" if at < names else "right", no_wrap=True) for at, name in enumerate(columns)]
     table = Table(*heads, box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(shown(row) for shown in columns.values()))
-    Console(highlight=False).print(table)
+    SafeConsole().print(table)

@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.live import Live
 from rich.progress import (
     BarColumn,
@@ -22,6 +21,7 @@ from rich.text import Text
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
+from compactor.cli.ui.console import SafeConsole
 from compactor.core.crash_points import CrashPoint
 from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
@@ -75,7 +75,7 @@ class LiveLine:
 
     def __post_init__(self) -> None:
         self._spinner = Spinner("dots")
-        console = Console(stderr=True)
+        console = SafeConsole(stderr=True)
         self.display = Live(get_renderable=self._renderable, console=console, refresh_per_second=5, transient=True)
 
     def on_crash_point(self, point: CrashPoint, manifest_id: str) -> None:
@@ -160,7 +160,7 @@ def _byte_bar() -> Progress:
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(compact=True),
-        console=Console(stderr=True),
+        console=SafeConsole(stderr=True),
         transient=True,
         speed_estimate_period=30,
     )

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Self
 
@@ -53,4 +54,5 @@ class StopSignals:
 def _write(line: str) -> None:
     """Write to stderr without its buffer, which the interrupted code may be writing to."""
     # A terminal shows ^C on the current line.
-    os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())
+    with suppress(OSError):  # nothing reads stderr any more
+        os.write(2, f"\n{line}".encode() if sys.stderr.isatty() else line.encode())

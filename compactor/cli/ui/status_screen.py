@@ -7,6 +7,7 @@ from rich.text import Text
 from compactor.cli.ui.status_fields import INDENT, LEAST_WIDTH, fields, rough, short
 from compactor.control.health import Word
 from compactor.core.records import RecentCommit
+from compactor.core.safe_text import visible
 from compactor.ops.status.values import Status
 
 MOST_WIDTH = 120
@@ -91,4 +92,4 @@ def _megabytes(length_bytes: int) -> str:
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Lines of at most this width. A word is never broken, so that commands can be copied."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]

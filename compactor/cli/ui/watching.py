@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.status_screen import screen
+from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
 
@@ -53,7 +53,7 @@ def on_terminal(console: Console) -> Iterator[Show]:
 
 def on_pipe(found: Status | None, error: str) -> None:
     """Show one screen after the other, for a pipe or a file."""
-    click.echo(f"{screen(found).plain if found else _unread(error)}\n")
+    echo(*(screen(found).plain.split("\n") if found else [_unread(error)]), "")
 
 
 def as_json_lines(document: Callable[[Status], Mapping[str, Any]]) -> Show:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from compactor import __version__
 from compactor.core.formatting import DASH, by_name, count, dollars, duration, percent, rate, size
 from compactor.core.manifest import REASONS as DEAD_LETTER_REASONS
+from compactor.core.safe_text import visible
 from compactor.cost.prices import AS_OF
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ndjson.inspection import REASONS as REJECT_REASONS
@@ -69,14 +70,6 @@ def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]
         section: charts.svg(draw, title, section) if number >= MIN_POINTS else None
         for section, title, number, draw in wanted
     }
-
-
-def visible(text: str) -> str:
-    """Text in which each character that is invisible, or reverses the text around it, is written as an escape."""
-    return "".join(
-        each if each.isprintable() or each == NO_BREAK_SPACE else each.encode("unicode_escape").decode()
-        for each in text
-    )
 
 
 def _shown(value: object) -> object:

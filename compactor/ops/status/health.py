@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from compactor.control.health import Condition, Finding, finding, is_late, lacks_progress, most_urgent, waiting_work
 from compactor.core.formatting import count, shown_seconds
+from compactor.core.safe_text import quoted
 from compactor.ops.status.values import Facts
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
@@ -41,7 +42,7 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
     ):
         since = facts.ago(max(up_since, last or up_since))
         reason = f"a job runs but has committed nothing for {since}, and {waiting_work(backlog)}"
-        move = f"compactor trace {backlog.oldest_begun}, and read the job's log" if backlog.oldest_begun else ""
+        move = f"compactor trace {quoted(backlog.oldest_begun)}, and read the job's log" if backlog.oldest_begun else ""
         yield finding(Condition.NO_PROGRESS, reason, move)
     asked = [run.asked_to_stop_at for run in runs if run.asked_to_stop_at is not None]
     if len(asked) == len(runs):
@@ -73,13 +74,13 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
-        yield finding(Condition.MANIFESTS_STUCK, reason, f"compactor trace {backlog.oldest_begun}")
+        yield finding(Condition.MANIFESTS_STUCK, reason, f"compactor trace {quoted(backlog.oldest_begun)}")
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
         waited = shown_seconds(backlog.oldest_pending_seconds)
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")
     if letters.open:
         what = "1 manifest is a dead letter" if letters.open == 1 else f"{letters.open:,} manifests are dead letters"
-        move = f"compactor trace {letters.latest[0].manifest_id}, then compactor redrive manifests"
+        move = f"compactor trace {quoted(letters.latest[0].manifest_id)}, then compactor redrive manifests"
         yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
     if files.open:
         reason = f"{count(files.open, 'input file')} {'is' if files.open == 1 else 'are'} quarantined"

@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.attempts import AttemptState, RetryRules
+from compactor.core.layout import folder
 from compactor.core.records import DeadLetter, FileReport
+from compactor.core.safe_text import quoted
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import Kind, Scope, left_of
 from compactor.ops.trace.histories import History
@@ -138,12 +140,12 @@ def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "f
     """The commands that redrive what of a manifest was not redriven yet, of these kinds."""
     made_by = history.redriven_from
     if made_by is not None and history.accepted is None and not history.uri:
-        return [f"compactor redrive {made_by.kind} {made_by.source}"]
+        return [f"compactor redrive {made_by.kind} {quoted(made_by.source)}"]
     if history.outcome is None or not history.is_done:
         return []
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
     return [
-        f"compactor redrive {kind} {history.manifest_id}"
+        f"compactor redrive {kind} {quoted(history.manifest_id)}"
         for kind in kinds
         if left_of(Scope(kind), history.outcome, redrives)
     ]
@@ -151,7 +153,8 @@ def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "f
 
 def move_to_plan(uri: str) -> str:
     """The command that plans a file that is in no manifest."""
-    return f"compactor plan {uri.rpartition('/')[0]}"
+    place = uri.rpartition("/")[0]
+    return f"compactor plan {quoted(place if place.isprintable() else folder(place))}"
 
 
 def _traced(state: AttemptState) -> TracedAttempt:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from compactor.core.dates import possible_dates
-from compactor.core.layout import canonical, is_within, redriven_owner
+from compactor.core.errors import AccessError
+from compactor.core.layout import canonical, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
+from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
 from compactor.ops.trace.histories import Histories, History
@@ -87,15 +89,16 @@ class Tracer:
         return trace
 
     def _trace_input(self, uri: str, days: int) -> Trace:
-        info = self.state.store.stat(uri)
-        trace = Trace(uri=uri, exists=info is not None)
+        trace = Trace(uri=uri)
+        info = self._info(trace)
         manifest_id = redriven_owner(uri, self.state.layout.redriven_folder) or self._claimed_for(uri, info)
         if manifest_id is not None:
             trace.state = TraceState.CLAIMED
         elif naming := self._found(trace, info, days):
             manifest_id = naming.manifest_id
         else:
-            trace.next_moves = [move_to_plan(uri)] if info is not None else []
+            if info is not None:
+                self._add_way_in(trace, info)
             return trace
         trace.manifest_id = manifest_id
         part_uri = self.state.layout.pending_part(manifest_id)
@@ -107,8 +110,26 @@ class Tracer:
             self._add_file(trace, history, info)
         return trace
 
+    def _info(self, trace: Trace) -> ObjectInfo | None:
+        """The file itself; None if it is gone or may not be read, which the trace then says."""
+        try:
+            info = self.state.store.stat(trace.uri)
+        except AccessError as exc:
+            trace.exists, trace.message = True, str(exc)
+            return None
+        trace.exists = info is not None
+        return info
+
+    def _add_way_in(self, trace: Trace, info: ObjectInfo) -> None:
+        """Add how a file that is in no manifest gets into one, or why it cannot."""
+        reason = not_data_reason(info.uri, info.size_bytes, self.search.allowed_prefixes)
+        if reason is None:
+            trace.next_moves = [move_to_plan(info.uri)]
+        else:
+            trace.message = f"no plan takes it: {NOT_DATA[reason]}"
+
     def _claimed_for(self, uri: str, info: ObjectInfo | None) -> str | None:
-        if info is None or self.claims is None:
+        if info is None or self.claims is None or not is_text(uri):  # claims have names that are text
             return None
         key = claim_key(ManifestFile(uri=uri, etag=info.etag))
         claim = self.claims.get_many([key]).get(key)

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound, StagingError
+from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, FileReport, FileStatus
@@ -119,7 +119,7 @@ class DeepVerifier:
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 inspect_lines(pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused)
-        except (ObjectNotFound, ObjectChanged):
+        except (LinkRefused, ObjectNotFound, ObjectChanged):
             return None
         except FileError as exc:
             if exc.status in {FileStatus.MISSING, FileStatus.CHANGED}:

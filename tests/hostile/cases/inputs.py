@@ -136,8 +136,35 @@ def _name(name: str) -> Callable[[Scene], None]:
 
 def _strange_names(scene: Scene) -> None:
     names = [
-        *("a\x1b]0;x\x07", "a\nnext: rm -rf", "$(id)", "`id`", "a'b\"c", "*", "?", "[a]", "{b}", "a b", "%2e%2e", "a+b"),
-        *("\u202egpj.elif", "\x9b2J", "_a", ".a", "a:b", "a\\b", "-rf", "e\u0301", "\U0001f600", "a" * 200, "~", "#", "a,b"),
+        *(
+            "a\x1b]0;x\x07",
+            "a\nnext: rm -rf",
+            "$(id)",
+            "`id`",
+            "a'b\"c",
+            "*",
+            "?",
+            "[a]",
+            "{b}",
+            "a b",
+            "%2e%2e",
+            "a+b",
+        ),
+        *(
+            "\u202egpj.elif",
+            "\x9b2J",
+            "_a",
+            ".a",
+            "a:b",
+            "a\\b",
+            "-rf",
+            "e\u0301",
+            "\U0001f600",
+            "a" * 200,
+            "~",
+            "#",
+            "a,b",
+        ),
     ]
     scene.deliver_attack([], [scene.named(scene.write(f"{name}.ndjson", LINE)) for name in names])
 

@@ -64,10 +64,21 @@ ATTACKS = (
     of_keys("colliding-names", lambda: [_line("k" + chr(0x4E00 + n) for n in range(1_900))], 1),
     of_keys(
         "names-of-own-columns",
-        lambda: [_line(["", "\0", "_rescued_data", "_source_file", "_manifest_id", "_processed_at", "a.b", "A_B", "__proto__"])],
+        lambda: [
+            _line(
+                ["", "\0", "_rescued_data", "_source_file", "_manifest_id", "_processed_at", "a.b", "A_B", "__proto__"]
+            )
+        ],
         1,
         sections={"schema": {"metadata_columns": ["_source_file", "_manifest_id", "_processed_at"]}},
     ),
-    of_keys("exact-names", lambda: [_line(["a`b", 'a"b', "a;b", "a,b", "a\nb", "a=b", "a b", "a\\b", " "])], 1, sections={"schema": {"names": "exact"}}),
-    of_keys("no-room-for-columns", lambda: [_line(f"k{n}" for n in range(50))], 1, sections={"schema": {"max_columns": 4}}),
+    of_keys(
+        "exact-names",
+        lambda: [_line(["a`b", 'a"b', "a;b", "a,b", "a\nb", "a=b", "a b", "a\\b", " "])],
+        1,
+        sections={"schema": {"names": "exact"}},
+    ),
+    of_keys(
+        "no-room-for-columns", lambda: [_line(f"k{n}" for n in range(50))], 1, sections={"schema": {"max_columns": 4}}
+    ),
 )

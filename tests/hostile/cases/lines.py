@@ -45,7 +45,12 @@ def _object(value: bytes) -> bytes:
 
 
 _LONG = (
-    of_lines("line-of-1-gb", lambda: gzip_bomb(b"a", 1024 * MIB), Seen(statuses={"too_many_rejects": 1}), sections=_LONG_FILES),
+    of_lines(
+        "line-of-1-gb",
+        lambda: gzip_bomb(b"a", 1024 * MIB),
+        Seen(statuses={"too_many_rejects": 1}),
+        sections=_LONG_FILES,
+    ),
     of_lines("string-of-15-mib", lambda: _object(b'"' + b"s" * 15 * MIB + b'"'), _compacted(1)),
     of_lines("escapes-of-15-mib", lambda: _object(b'"' + b"\\u0041" * (15 * MIB // 6) + b'"'), _compacted(1)),
     of_lines("line-just-too-long", lambda: _object(b'"' + b"s" * 16 * MIB + b'"'), _compacted(line_too_long=1)),
@@ -105,17 +110,30 @@ _NUMBERS = (
 )
 
 _TEXT = (
-    of_lines("broken-utf-8", lambda: b'{"id": "\xff"}\n{"id": "\xed\xa0\x80"}\n\xc0\xaf\n', _compacted(invalid_utf8=3), quick=True),
+    of_lines(
+        "broken-utf-8",
+        lambda: b'{"id": "\xff"}\n{"id": "\xed\xa0\x80"}\n\xc0\xaf\n',
+        _compacted(invalid_utf8=3),
+        quick=True,
+    ),
     of_lines("utf-16", lambda: '{"id": "é"}\n'.encode("utf-16"), _compacted(invalid_utf8=1, invalid_json=1)),
     of_lines("nul-bytes", lambda: b"\0\n" + b'{"id": "\0"}\n' + b'{"id": "a"}\0\n', _compacted(invalid_json=3)),
     of_lines("file-of-nul-bytes", lambda: b"\0" * 15 * MIB, _compacted(invalid_json=1)),
     of_lines("escaped-nuls", lambda: b'{"id\\u0000": "a\\u0000b"}\n', _compacted(1)),
     of_lines("lone-surrogates", lambda: b'{"id": "\\ud800"}\n{"\\udfff": 1}\n', _compacted(invalid_json=2)),
     of_lines("only-carriage-returns", lambda: b'{"id": 1}\r{"id": 2}\r', _compacted(invalid_json=1)),
-    of_lines("byte-order-marks", lambda: b"\xef\xbb\xbf" + LINE + b"\xef\xbb\xbf" + LINE, _compacted(1, invalid_json=1)),
-    of_lines("control-characters", lambda: _object(b'"\x1b[2J"') + _object(b'"\\u001b]0;x\\u0007"'), _compacted(1, invalid_json=1)),
+    of_lines(
+        "byte-order-marks", lambda: b"\xef\xbb\xbf" + LINE + b"\xef\xbb\xbf" + LINE, _compacted(1, invalid_json=1)
+    ),
+    of_lines(
+        "control-characters",
+        lambda: _object(b'"\x1b[2J"') + _object(b'"\\u001b]0;x\\u0007"'),
+        _compacted(1, invalid_json=1),
+    ),
     of_lines("two-objects-a-line", lambda: LINE.strip() * 2 + b"\n" + LINE, _compacted(1, invalid_json=1)),
-    of_lines("not-json-numbers", lambda: _object(b"NaN") + _object(b"-Infinity") + _object(b"01"), _compacted(invalid_json=3)),
+    of_lines(
+        "not-json-numbers", lambda: _object(b"NaN") + _object(b"-Infinity") + _object(b"01"), _compacted(invalid_json=3)
+    ),
 )
 
 ATTACKS = (*_LONG, *_MANY_BAD, *_DEEP, *_NUMBERS, *_TEXT)

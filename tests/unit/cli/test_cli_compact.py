@@ -139,18 +139,52 @@ def test_a_folder_reached_by_a_link_is_the_same_folder(raw: Path, out: Path) -> 
     assert ids(out) == {"1": 1}
 
 
-def test_linked_folders_are_reported(raw: Path, out: Path) -> None:
-    """Links to files are followed; links to folders, which may form a circle, are skipped and counted."""
+def test_links_are_reported(raw: Path, out: Path) -> None:
+    """Links to files within SRC are followed; links that lead out, and links to folders, are skipped and counted."""
     write(raw / "a.ndjson", lines(1))
     elsewhere = raw.parent / "elsewhere"
     elsewhere.mkdir()
     write(elsewhere / "b.ndjson", lines(2))
     (raw / "b").symlink_to(elsewhere / "b.ndjson")
+    (raw / "c").symlink_to("a.ndjson")
     (raw / "sub").mkdir()
     (raw / "sub" / "more").symlink_to(elsewhere)
     (raw / "sub" / "up").symlink_to(raw)
-    assert "skipped   2 objects: a symbolic link to a folder, which is not followed" in call(raw, out).stdout
+    for words in (call(raw, out, "--dry-run").stdout, call(raw, out).stdout):
+        assert "2 objects: a symbolic link to a folder, which is not followed" in words
+        assert "1 object: a symbolic link that leads out of input.allowed_prefixes" in words
+    assert ids(out) == {"1": 2}
+
+
+def test_links_alone_are_no_data(raw: Path, out: Path) -> None:
+    """A folder of nothing but links that lead out says why there is nothing to do."""
+    write(raw.parent / "b.ndjson", lines(2))
+    (raw / "b").symlink_to(raw.parent / "b.ndjson")
+    result = call(raw, out)
+    assert result.exit_code == 2
+    assert "holds no files with data (1 symbolic link not followed)" in result.stderr
+
+
+def test_a_link_in_place_of_a_planned_file(raw: Path, out: Path) -> None:
+    """A file that became a link out of SRC after it was planned is quarantined with words; its neighbours are rows."""
+    write(raw / "a.ndjson", lines(1))
+    call(raw, out)
+    write(raw / "b.ndjson", lines(2))
+    write(raw / "c.ndjson", lines(3))
+    settings = f"{out}.compactor/compactor.toml"
+    assert CliRunner().invoke(command, ["--config", settings, "plan", str(raw)]).exit_code == 0
+    (raw.parent / "private").write_bytes(lines(4))
+    (raw / "c.ndjson").unlink()
+    (raw / "c.ndjson").symlink_to(raw.parent / "private")
+    result, code = document(raw, out)
+    assert code == 3
+    [file] = result["verified"]["quarantined_files"]
+    assert (file["uri"], file["status"]) == (str(raw / "c.ndjson"), "forbidden")
+    assert file["detail"] == f"cannot read {raw}/c.ndjson: a symbolic link leads out of {raw}"
     assert ids(out) == {"1": 1, "2": 1}
+    traced = CliRunner().invoke(command, ["--config", settings, "trace", str(raw / "c.ndjson")])
+    assert traced.exit_code == 3
+    assert f"leads out of {raw}" in traced.stdout
 
 
 def test_rows_that_nothing_is_known_of_are_not_made_again(raw: Path, out: Path) -> None:
@@ -330,3 +364,39 @@ def test_what_was_planned_for_another_source_meanwhile_is_left_to_it(raw: Path, 
     second, code = document(other, out)
     assert (second["planned_before"], second["resumed_manifests"], code) == (1, 1, 0)
     assert ids(out) == {"1": 1, "2": 1}
+
+
+@pytest.mark.parametrize("words", [("raw", "out\udcff"), ("raw\udcff", "out"), ("raw", "out", "--state", "s\udcff")])
+def test_places_are_text(raw: Path, words: tuple[str, ...]) -> None:
+    """A place that is not UTF-8 cannot be named in settings, so it is wrong usage, before anything is written."""
+    result = CliRunner().invoke(
+        command, ["compact", *(str(raw.parent / each) if each[0] != "-" else each for each in words)]
+    )
+    assert result.exit_code == 2
+    assert "in UTF-8" in result.stderr
+    assert list(raw.parent.iterdir()) == [raw]
+
+
+def test_who_may_read_what_is_written(raw: Path, out: Path) -> None:
+    """Only the owner may read rejects, and a report with rejected lines; rows are for all whom the umask lets."""
+    write(raw / "a.ndjson", lines(1) + b"no json\n")
+    page = raw.parent / "report.html"
+    page.write_text("an older one")
+    page.chmod(0o644)
+    before = os.umask(0o022)
+    try:
+        assert call(raw, out).exit_code == 0
+        settings = f"{out}.compactor/compactor.toml"
+        for options, mode in (((), 0o600), (("--no-samples",), 0o644)):
+            CliRunner().invoke(command, ["--config", settings, "report", "--out", str(page), *options])
+            assert page.stat().st_mode & 0o777 == mode
+            page.unlink()
+        assert CliRunner().invoke(command, ["--config", settings, "redrive", "rejects", "--yes"]).exit_code == 0
+    finally:
+        os.umask(before)
+    modes = {
+        kind: {path.stat().st_mode & 0o777 for path in Path(place).rglob("*") if path.is_file()}
+        for kind, place in (("rows", out), ("rejects", f"{out}.compactor/state/rejects"))
+    }
+    redriven = {path.stat().st_mode & 0o777 for path in Path(f"{out}.compactor/state/redriven").rglob("*.ndjson*")}
+    assert (modes, redriven) == ({"rows": {0o644}, "rejects": {0o600}}, {0o600})

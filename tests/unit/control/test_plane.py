@@ -17,6 +17,7 @@ from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore, ProcessName
 from compactor.core.records import RunHeartbeat
+from compactor.core.safe_text import visible
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
@@ -394,7 +395,7 @@ def test_settings_that_are_no_policy(key: str, value: object, expected: str) -> 
     assert fault == f"control.{key}: {json.dumps(value)} -> expected {expected}"
 
 
-@pytest.mark.parametrize("words", ["Java heap space", ""])
+@pytest.mark.parametrize("words", ["Java heap space", "", "of \x1b]0;x\x07"])
 def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     """People read why a run was started, with Glue's own words about the last one."""
     scene = Scene()
@@ -403,7 +404,7 @@ def test_the_reason_of_a_restart_is_in_the_message(words: str) -> None:
     scene.minutes(2, alive=False)
     subject, text = scene.notifier.messages[-1]
     assert subject.startswith("job: run jr_000002 was started")
-    assert f"ended 1 min ago as FAILED, after 0 s{f': {words}' if words else ''}" in text
+    assert f"ended 1 min ago as FAILED, after 0 s{f': {visible(words)}' if words else ''}" in text
 
 
 def test_a_check_without_a_notifier_leaves_the_record_of_what_was_told() -> None:

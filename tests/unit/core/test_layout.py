@@ -163,7 +163,25 @@ def test_any_two_names_give_two_valid_ids(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "..", ".a", "_a", "-a", "a/b", "a\\b", "a b", "a\n", "a\0", "ü", "a" * 201, "a.reason", "٢"]
+    "text",
+    [
+        "",
+        ".",
+        "..",
+        ".a",
+        "_a",
+        "-a",
+        "a/b",
+        "a\\b",
+        "a b",
+        "a\n",
+        "a\0",
+        "ü",
+        "a" * 201,
+        "a.reason",
+        "٢",
+        "a" * 201 + "-r1",
+    ],
 )
 def test_what_cannot_be_an_id(text: str) -> None:
     """An id never leaves its folder, is never hidden, and never looks like another one's reason."""
@@ -244,6 +262,26 @@ def test_most_plain_templates_are_accepted() -> None:
     assert [pair for pair, found in faults.items() if found] == []
 
 
+LONGEST = "a" * 200
+
+
+@pytest.mark.parametrize("manifest_id", ["m1", LONGEST, f"{LONGEST}-r1", f"{LONGEST}-dup-0123456789ab", "a" * 184])
+def test_ids_made_from_others_are_ids(manifest_id: str) -> None:
+    """The id of a redrive or of a refused duplicate is an id as well, and its longest file name fits on a disk."""
+    twice = layout.duplicate_id(manifest_id, "f" * 64)
+    made = [
+        layout.redriven_id(manifest_id, 12),
+        layout.redriven_id(twice, 12),
+        twice,
+        layout.duplicate_id(twice, "e" * 64),
+    ]
+    for each in made:
+        assert layout.MANIFEST_ID.fullmatch(each)
+        assert len(layout.base_name(Layout("/w/m", "/w/o", "/w/s").output_file(ManifestKey(DAY, each), 99_999))) <= 255
+    assert len(set(made)) == len(made)
+    assert layout.duplicate_id(f"{LONGEST}-dup-0123456789ab", "f") != layout.duplicate_id(f"{LONGEST}-dup-0", "f")
+
+
 @given(root=IDS, number=st.integers(min_value=1, max_value=999_999_999))
 def test_redriven_ids(root: str, number: int) -> None:
     """The id of what was redriven leads back to its root, and so does the place of its record."""
@@ -278,3 +316,26 @@ def test_redriven_owner(uri: str, owner: str | None) -> None:
     places = Layout("/w/m", "/w/o", "/w/s")
     assert layout.redriven_owner(uri, places.redriven_folder) == owner
     assert places.redriven_inputs("m1-r1", "run").startswith(f"{places.redriven_folder}m1-r1/")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rejects/date=2026-01-02/m1-00000.parquet", True),
+        ("redriven/m1-r1/run/00000.ndjson", True),
+        ("staging/m1/1/rejects/a.parquet", True),
+        ("staging/m1/1/2/repaired/a.ndjson", True),
+        ("staging/m1/1/2/sample-of-1.ndjson", True),
+        ("staging/out/1/rejects/a.parquet", True),
+        ("staging/m1/1/out/a.parquet", False),
+        ("staging/rejects/1/2/out/a.parquet", False),
+        ("ledger/2026-01-02/rejects/outcome.json", False),
+        ("accepted/m1.json", False),
+        ("rejects", False),
+    ],
+)
+def test_what_holds_raw_lines(name: str, expected: bool) -> None:
+    """Rejects, redriven lines and copies of input are told from output and records, whatever a manifest is called."""
+    assert layout.holds_raw_lines(f"/w/s/{name}", "/w/s") is expected
+    assert layout.holds_raw_lines(f"/w/rejects/s/{name}", "/w/rejects/s") is expected
+    assert not layout.holds_raw_lines(f"/w/o/{name}", "/w/s")

@@ -41,6 +41,7 @@ KEPT = {
     "ThreadBinWorkers": "the native engine without Spark, for tests and notebooks",
     "advance": "of ManualClock",
     "format_commands": "click calls it",
+    "make_context": "click calls it",
     "expire": "of MemoryGlue",
     "trouble": "of MemoryGlue",
     "forget_components": "functions keep their clients from call to call; tests need to begin anew",

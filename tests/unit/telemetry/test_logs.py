@@ -1,5 +1,6 @@
 """Logs and errors: events with fields in one of two forms, and errors that keep their kind on their way."""
 
+import errno
 import io
 import json
 import pickle
@@ -27,6 +28,7 @@ from compactor.core.errors import (
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import LOGGER, configure_logs, log_event, run_in_log
+from tests.support.hostile_names import NAMES, NOT_TEXT, check_shown
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +77,21 @@ def test_readable_lines() -> None:
     next_move = CATALOGUE["redrive.refused"].next_move
     assert refused.endswith(f' manifest_id=m1 uri="" why="two\\nlines, \\"so\\"" -> {next_move}')
     assert ' first="a b" until=2026-01-02T00:00:00+00:00 -> ' in held
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("name", [*NAMES.values(), *NOT_TEXT.values()])
+def test_names_in_the_log(name: bytes, *, as_json: bool) -> None:
+    """Names from outside neither act on a terminal nor begin a line of their own, also in tracebacks."""
+    stream, text = io.StringIO(), name.decode(errors="surrogateescape")
+    configure_logs(as_json=as_json, stream=stream)
+    log_event("files.held", files=1, first=text, until=None)
+    log_event("command.failed", command="trace", error=OSError(errno.EIO, "cannot read", text))
+    log_event("redrive.refused", manifest_id="m1", uri=text, why=f"a{text}")
+    shown = check_shown(stream.getvalue().encode())
+    if as_json:
+        assert json.loads(shown.split("\n")[0])["first"] == text
+    assert len(shown.rstrip("\n").split("\n")) == (3 if as_json else 5)  # the traceback has two lines of its own
 
 
 def test_every_event_of_a_run_has_its_id() -> None:

@@ -214,7 +214,7 @@ def test_not_done_yet(harness: Harness) -> None:
 
 def test_an_id_without_room(harness: Harness) -> None:
     """An id without room for the number of a redrive is refused."""
-    long_id = "m" * 199
+    long_id = "m" * 200 + "-r123456789-dup-0123456789ab"
     harness.put_manifest("long.json", harness.manifest(long_id, [harness.file("a", GOOD)]).to_json())
     exhaust(harness)
     assert "its id leaves no room for -r1" in whys(redrive(harness, "manifests"))[0]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.status_screen import screen
+from tests.support import hostile_names
 from tests.support.statuses import LETTERS, RUN, RUNNING, STATUSES, ago
 from tests.support.stored import check_stored
 
@@ -64,3 +67,21 @@ def test_a_run_that_was_asked_to_stop() -> None:
     text = screen(replace(RUNNING, runs=(RUN, other))).plain
     assert "jobs      20260101T220000-ab12cd34, up for 5 h 4 min\n" in text
     assert "\n          other, up for 5 h 4 min, asked to stop 25 s ago\n" in text
+
+
+@pytest.mark.parametrize("name", hostile_names.NAMES.values(), ids=hostile_names.NAMES)
+def test_hostile_names_on_the_screen(name: bytes) -> None:
+    """Names in an error and in the fields are text: lines are divided by the screen alone."""
+    found = STATUSES["files"]
+    file = replace(found.quarantined_files.latest[0], uri=f"/raw/{name.decode()}")
+    files = replace(found.quarantined_files, latest=(file,))
+    hostile_names.check_shown(
+        screen(replace(found, quarantined_files=files), error=f"{name.decode()}: gone").plain.encode()
+    )
+
+
+@pytest.mark.parametrize("name", hostile_names.NAMES.values(), ids=hostile_names.NAMES)
+def test_hostile_names_on_the_console(name: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """What gets past the screen is escaped by the console."""
+    SafeConsole().print(Text(name.decode().replace("\n", "")))
+    hostile_names.check_shown(capsys.readouterr().out.encode())

@@ -1,0 +1,113 @@
+"""Opens files below folders that links must not lead out of: step by step, so that nothing changes after a check."""
+
+# Names are used literally; pathlib would normalise them.
+# ruff: noqa: PTH118
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TypeVar
+
+from compactor.core.errors import LinkRefused
+
+T = TypeVar("T")
+
+_MAX_LINKS = 40  # what Linux allows in one path
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # O_PATH needs no right to list it
+
+Last = Callable[[str, int], T]
+"""Does something with a name in an opened folder; raises `OSError` if the name is a link, which it does not follow."""
+
+
+class _Leads(Exception):
+    """A name on the way is a link; `path` is where it leads."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+def root_of(path: str, roots: Sequence[str]) -> str | None:
+    """The longest of some folders that a path begins with; None if it does with none of them."""
+    found = [root for root in roots if path.startswith(root) and path[len(root) : len(root) + 1] in {"/", ""}]
+    return max(found, key=len, default=None)
+
+
+def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
+    """Do something with a file or folder, following only links that stay within the given folders.
+
+    As with `openat2(RESOLVE_BENEATH)`, each folder on the way is opened by its name in the one before, without
+    following links, so that a link that takes its place meanwhile is found. A link from one of the folders into another
+    is followed.
+
+    Args:
+        path: An absolute path in one of `roots`.
+        roots: Absolute paths of folders; the way to them may have links.
+        last: What to do with the last name of the path.
+
+    Raises:
+        LinkRefused: A link leads out of the folders.
+        OSError: There is no such file, or another error of the operating system.
+    """
+    target = path
+    for turn in range(_MAX_LINKS):
+        root = root_of(target, roots if not turn else [*roots, *map(os.path.realpath, roots)])
+        if root is None:
+            raise LinkRefused(f"cannot read {path}: a symbolic link leads out of {root_of(path, roots)}")
+        try:
+            return _walk(root, _names(target[len(root) :]), last)
+        except _Leads as link:
+            target = link.path
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def status_of(name: str, at: int) -> os.stat_result:
+    """The status of a file, as the last step of `beneath`."""
+    status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, "a symbolic link", name)
+    return status
+
+
+def _walk(root: str, names: Sequence[str], last: Last[T]) -> T:
+    with ExitStack() as opened:
+
+        def enter(name: str, at: int | None, flags: int) -> int:
+            handle = os.open(name, _FOLDER | flags, dir_fd=at)
+            opened.callback(os.close, handle)
+            return handle
+
+        at = enter(root, None, 0)
+        for number, name in enumerate(names):
+            try:
+                if number == len(names) - 1:
+                    return last(name, at)
+                at = enter(name, at, os.O_NOFOLLOW)
+            except OSError:
+                target = _target(name, at)
+                if target is None:
+                    raise
+                # No name before this one is a link, so they are where they seem to be.
+                place = os.path.join(os.path.realpath(root), *names[:number], target, *names[number + 1 :])
+                raise _Leads(os.path.normpath(place)) from None
+    raise AssertionError("there is always a last name")
+
+
+def _names(path: str) -> list[str]:
+    """The names on a path. One that ends with a slash names a folder, and an empty one the folder that it starts at.
+
+    Raises:
+        OSError: A name is `..`, which would climb out of a folder.
+    """
+    names = [name for name in path.split("/") if name]
+    if ".." in names:
+        raise OSError(errno.ENOENT, "a path with ..", path)
+    return names if names and not path.endswith("/") else [*names, "."]
+
+
+def _target(name: str, at: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=at)
+    except OSError:
+        return None

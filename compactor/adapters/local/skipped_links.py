@@ -1,0 +1,48 @@
+"""Counts the symbolic links that listings of local input leave out, so that plans can say so."""
+
+# Names are used literally; pathlib would normalise them.
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from compactor.adapters.local.beneath import beneath, root_of, status_of
+from compactor.core.errors import LinkRefused
+from compactor.core.layout import canonical, is_s3
+
+
+def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int]:
+    """How many links below a folder no listing follows, by the reason that plans give; none on S3.
+
+    Args:
+        source: The folder that is planned.
+        allowed_prefixes: Folders that links may lead to.
+    """
+    roots = [canonical(each) for each in allowed_prefixes if not is_s3(each)]
+    if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
+        return {}
+    found = (_reason(entry, roots) for entry in _links(canonical(source)))
+    return dict(Counter(reason for reason in found if reason))
+
+
+def _reason(entry: os.DirEntry[str], roots: Sequence[str]) -> str:
+    with suppress(OSError):  # a link that leads nowhere is no object at all
+        if entry.is_dir():
+            return "linked_folder"
+        try:
+            beneath(entry.path, roots, status_of)
+        except LinkRefused:
+            return "outside_link" if entry.is_file() else ""
+    return ""
+
+
+def _links(folder: str) -> Iterator[os.DirEntry[str]]:
+    folders = [folder]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
