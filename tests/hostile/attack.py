@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from compactor.core.ports import ObjectStore
+from compactor.engines.engine import Engine
 
 if TYPE_CHECKING:
     from tests.hostile.scene import Scene
@@ -15,6 +16,9 @@ MEMORY_BYTES = 768 * MIB
 
 SCRATCH_BYTES = 256 * MIB
 """The most scratch space at once."""
+
+KEPT_BYTES = 256 * MIB
+"""The most bytes that may be kept for good because of an attack, rows of good lines included."""
 
 SLOWER = 2.0
 GRACE_SECONDS = 2.0
@@ -56,9 +60,11 @@ class Attack:
         sections: Settings, beside those of every scene.
         columns: The schema file; nothing for none.
         store: Wraps the store, for what a plain folder cannot do; the Spark engine cannot take it.
+        engine: Wraps the engine, for manifests that kill its workers.
         also: A further check after the run; returns what is wrong.
         quick: `make test` runs it.
         memory_bytes: Its bound of memory, where that is not the usual one.
+        queue_seconds: How much longer neighbours may wait because manifests are begun in the order of their arrival.
         engines: The engines that it is tried on.
     """
 
@@ -69,7 +75,9 @@ class Attack:
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     columns: str = ""
     store: Callable[[ObjectStore], ObjectStore] | None = None
+    engine: Callable[[Engine], Engine] | None = None
     also: Callable[["Scene"], str] | None = None
     quick: bool = False
     memory_bytes: int = MEMORY_BYTES
+    queue_seconds: float = 0
     engines: Sequence[str] = ("native", "spark")

@@ -1,7 +1,7 @@
 """All attacks."""
 
 from tests.hostile.attack import Attack
-from tests.hostile.cases import files, floods, inputs, keys, lines, manifests
+from tests.hostile.cases import files, floods, inputs, keys, killers, lines, manifests
 
 ATTACKS: tuple[Attack, ...] = (
     *files.ATTACKS,
@@ -9,6 +9,7 @@ ATTACKS: tuple[Attack, ...] = (
     *keys.ATTACKS,
     *manifests.ATTACKS,
     *inputs.ATTACKS,
+    *killers.ATTACKS,
     *floods.ATTACKS,
 )
 BY_NAME = {attack.name: attack for attack in ATTACKS}

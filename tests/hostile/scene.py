@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.thread_workers import ThreadBinWorkers
-from compactor.core.errors import CompactorError, EngineFailed
+from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.records import Commit, DeadLetter, FileReport
 from compactor.engines.engine import Engine
 from compactor.job.compaction import CompactionResult
-from compactor.job.run_report import RunReport
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.hostile.attack import Attack, Seen
@@ -142,11 +141,12 @@ class Scene:
         return max(time.monotonic() if end is None else end for end in ends) - started
 
     def _engine(self) -> Engine:
-        if self._engine_name == "native":
-            return self.app.native_engine(ThreadBinWorkers(self.app.store))
-        return self.app.engine()
+        native = self._engine_name == "native"
+        engine = self.app.native_engine(ThreadBinWorkers(self.app.store)) if native else self.app.engine()
+        return self.attack.engine(engine) if self.attack.engine else engine
 
     def _note(self, result: CompactionResult) -> None:
+        """Note when a manifest ended; called in the thread of its batch."""
         self._ended_at.setdefault(result.manifest_id, time.monotonic())
 
     # What came of it

@@ -1,8 +1,8 @@
 """Named files that are not what they should be: changed, deleted, refused, links, devices, strange names and sizes."""
 
 import os
-import stat
 from collections.abc import Callable
+from pathlib import Path
 
 from compactor.core.errors import AccessError
 from compactor.core.manifest import ManifestFile
@@ -53,13 +53,13 @@ def _one(scene: Scene, content: bytes = LINE) -> ManifestFile:
 
 def _deleted(scene: Scene) -> None:
     file = _one(scene)
-    os.unlink(file.uri)
+    Path(file.uri).unlink()
     scene.deliver_attack([], [file])
 
 
 def _all_deleted(scene: Scene) -> None:
     file = _one(scene)
-    os.unlink(file.uri)
+    Path(file.uri).unlink()
     scene.deliver(ATTACK, [file])
 
 
@@ -119,12 +119,6 @@ def _sparse(scene: Scene) -> None:
     with (scene.raw / "attack.ndjson").open("wb") as file:
         file.truncate(1 << 40)
     scene.deliver_attack([str(scene.raw / "attack.ndjson")])
-
-
-def _no_rights(scene: Scene) -> None:
-    uri = scene.write("attack.ndjson", LINE)
-    os.chmod(uri, stat.S_IWUSR)
-    scene.deliver_attack([uri])
 
 
 def _name(name: str) -> Callable[[Scene], None]:

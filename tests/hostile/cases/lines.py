@@ -54,9 +54,9 @@ _LONG = (
     of_lines("string-of-15-mib", lambda: _object(b'"' + b"s" * 15 * MIB + b'"'), _compacted(1)),
     of_lines("escapes-of-15-mib", lambda: _object(b'"' + b"\\u0041" * (15 * MIB // 6) + b'"'), _compacted(1)),
     of_lines("line-just-too-long", lambda: _object(b'"' + b"s" * 16 * MIB + b'"'), _compacted(line_too_long=1)),
-    of_lines("only-line-feeds", lambda: b"\n" * 60 * MIB, _compacted()),
+    of_lines("only-line-feeds", lambda: b"\n" * 8 * MIB, _compacted()),
     of_lines("only-spaces", lambda: zstd_bomb(b" " * 1023 + b"\n", 60 * MIB), _compacted()),
-    of_lines("rows-without-keys", lambda: zstd_bomb(b"{}\n", 24 * MIB), _compacted(8_738_125)),
+    of_lines("rows-without-keys", lambda: zstd_bomb(b"{}\n", 2 * MIB - 1), _compacted(1_048_575)),
 )
 
 _MANY_BAD = (

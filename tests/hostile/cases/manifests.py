@@ -71,7 +71,10 @@ def _names_twice(scene: Scene) -> None:
 def _keys_twice(scene: Scene) -> None:
     uri = scene.write("attack.ndjson", b'{"id": "a"}\n')
     files = orjson.dumps([{"uri": uri}]).decode()
-    text = f'{{"version": 1, "manifest_id": "x", "manifest_id": "{ATTACK}", "date": "{DAY}", "files": [], "files": {files}}}'
+    fields = (
+        f'"version": 1, "manifest_id": "x", "manifest_id": "{ATTACK}", "date": "{DAY}", "files": [], "files": {files}'
+    )
+    text = f"{{{fields}}}"
     scene.put_manifest(f"{ATTACK}.json", text.encode())
 
 
