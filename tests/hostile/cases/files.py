@@ -48,7 +48,7 @@ _BOMBS = tuple(
         TOO_LARGE,
         quick=codec == "zstd",
     )
-    for (codec, bomb), length in zip(BOMBS.items(), (256 * MIB,) * 5 + (128 * MIB,), strict=True)
+    for (codec, bomb), length in zip(BOMBS.items(), (256 * MIB,) * 4 + (96 * MIB,) * 2, strict=True)
 )
 
 _ZEROS = (
@@ -75,7 +75,7 @@ _MEMBERS = (
     of_file("empty-bzip2-streams", "members", lambda: bz2.compress(b"") * 500_000, _rows(0)),
     of_file("empty-xz-streams", "members", lambda: lzma.compress(b"") * 200_000, _rows(0)),
     of_file("empty-zstd-frames", "members", lambda: zstandard.compress(b"") * 1_000_000, _rows(0)),
-    of_file("skippable-zstd-frames", "members", lambda: b"\x50\x2a\x4d\x18\0\0\0\0" * 2_000_000, _rows(0)),
+    of_file("skippable-zstd-frames", "members", lambda: b"\x50\x2a\x4d\x18\0\0\0\0" * 500_000, _rows(0), quick=True),
     of_file("snappy-padding", "members", lambda: snappy_bomb(LINE, 0) + b"\xfe\0\0\0" * 2_000_000, _rows(5461)),
     of_file("gzip-name-of-32-mib", "members", lambda: gzip_with_name(32 * MIB), _rows(1)),
 )

@@ -30,7 +30,7 @@ def _tiny_files(scene: Scene) -> None:
 
 
 def _missing_files(scene: Scene) -> None:
-    scene.deliver_attack([str(scene.raw / f"no-{number}") for number in range(10 * MANIFESTS)])
+    scene.deliver_attack([str(scene.raw / f"no-{number}") for number in range(2 * MANIFESTS)])
 
 
 def _dates(scene: Scene) -> None:
@@ -64,10 +64,12 @@ def _all_bad_lines(scene: Scene) -> None:
         scene.deliver(name, [scene.named(scene.write(f"{name}.ndjson", b"x\n" * 100))])
 
 
-def _flood(name: str, make: Callable[[Scene], None], expected: Seen, *, manifests: int = 0) -> Attack:
+def _flood(
+    name: str, make: Callable[[Scene], None], expected: Seen, *, manifests: int = 0, quick: bool = False
+) -> Attack:
     """A flood; manifests that arrived first are begun first, so that those behind them wait for their share."""
     queue_seconds = manifests * MANIFEST_SECONDS
-    return Attack(name=name, kind="floods", make=make, expected=expected, queue_seconds=queue_seconds)
+    return Attack(name=name, kind="floods", make=make, expected=expected, queue_seconds=queue_seconds, quick=quick)
 
 
 _ROW_EACH = Seen(statuses={"compacted": MANIFESTS}, rows=MANIFESTS)
@@ -76,7 +78,7 @@ ATTACKS = (
     _flood("tiny-manifests", _tiny_manifests, _ROW_EACH, manifests=MANIFESTS),
     _flood("bad-manifests", _bad_manifests, Seen(letters={"not_json": MANIFESTS}), manifests=MANIFESTS),
     _flood("tiny-files", _tiny_files, Seen(statuses={"compacted": 10 * MANIFESTS}, rows=10 * MANIFESTS)),
-    _flood("missing-files", _missing_files, Seen(statuses={"missing": 10 * MANIFESTS})),
+    _flood("missing-files", _missing_files, Seen(statuses={"missing": 2 * MANIFESTS}), quick=True),
     _flood("dates", _dates, _ROW_EACH, manifests=MANIFESTS),
     _flood("dates-of-a-plan", _dates_of_a_plan, _ROW_EACH, manifests=MANIFESTS),
     _flood("keys-of-many-manifests", _keys, _ROW_EACH, manifests=MANIFESTS),
