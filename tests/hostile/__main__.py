@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -35,38 +36,32 @@ def _chosen(engine: str, names: Sequence[str]) -> list[Attack]:
 
 def _results(engine: str, rows: int, attacks: Sequence[Attack]) -> Iterator[Measured]:
     """Measure attacks in processes of their own; one that dies, or takes too long, is the result of its attack."""
-    left = list(attacks)
+    left = [each.name for each in attacks]
     while left:
         batch = left[: AT_ONCE[engine]]
-        found, end = _child(engine, rows, [each.name for each in batch])
-        yield from found
-        left = left[len(found) :]
-        if len(found) < len(batch):
-            yield Measured(left.pop(0).name, 0, 0, 0, 0, 0, [f"the process ended: {end}"])
+        with tempfile.TemporaryDirectory(prefix="hostile-") as place:
+            for result in _child(engine, rows, Path(place), batch):
+                yield result
+                left.remove(result.name)
+            if left[:1] and left[0] in batch:
+                end = " ".join(Path(place, "errors").read_text(errors="replace").split()[-30:])
+                yield Measured(left.pop(0), 0, 0, 0, 0, 0, [f"the process died, or took too long: {end}"])
 
 
-def _child(engine: str, rows: int, names: Sequence[str]) -> tuple[list[Measured], str]:
-    with tempfile.TemporaryDirectory(prefix="hostile-") as place:
-        scratch = Path(place, "scratch")
-        scratch.mkdir()
-        environment = {**os.environ, "TMPDIR": str(scratch), "SPARK_LOCAL_DIRS": str(scratch)}
-        command = [sys.executable, "-m", "tests.hostile.child", engine, str(rows), place, *names]
-        with Path(place, "errors").open("w+b") as errors:
-            try:
-                done = subprocess.run(
-                    command,
-                    env=environment,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    timeout=ATTACK_SECONDS * len(names),
-                    check=False,
-                )
-                output, end = done.stdout, f"exit code {done.returncode}"
-            except subprocess.TimeoutExpired as exc:
-                output, end = exc.stdout or b"", "it took too long"
-            errors.seek(0)
-            end += ": " + " ".join(errors.read().decode(errors="replace").split()[-30:])
-    return [Measured(**orjson.loads(line)) for line in output.splitlines() if line.startswith(b"{")], end
+def _child(engine: str, rows: int, place: Path, names: Sequence[str]) -> Iterator[Measured]:
+    scratch = place / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch), "SPARK_LOCAL_DIRS": str(scratch)}
+    command = [sys.executable, "-m", "tests.hostile.child", engine, str(rows), str(place), *names]
+    with (
+        (place / "errors").open("wb") as errors,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        late = threading.Timer(ATTACK_SECONDS * len(names), process.kill)
+        late.start()
+        assert process.stdout is not None
+        yield from (Measured(**orjson.loads(line)) for line in process.stdout if line.startswith(b"{"))
+        late.cancel()
 
 
 def _line(result: Measured, faults: Sequence[str]) -> str:

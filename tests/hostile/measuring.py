@@ -1,11 +1,11 @@
 """Measures an attack: the time of its neighbours alone and beside it, and what it takes of memory and disk."""
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from os import getpid
 from pathlib import Path
 
 from bench.measure import MemoryWatch
@@ -101,7 +101,7 @@ def _watched() -> Iterator[_Peaks]:
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        with MemoryWatch(getpid()) as memory:
+        with MemoryWatch(os.getpid()) as memory:
             yield peaks
     finally:
         ended.set()
@@ -112,10 +112,12 @@ def _watched() -> Iterator[_Peaks]:
 
 
 def _size(folder: Path) -> int:
+    """The bytes of all files below a folder, which others may be writing and deleting meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.lstat().st_size
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(at, name).lstat().st_size
     return total
 
 

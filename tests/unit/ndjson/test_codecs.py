@@ -263,7 +263,7 @@ def test_decoding_can_be_abandoned(codec):
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1 << 16])
 def test_runs_of_short_skippable_chunks(size):
-    """Chunks to skip carry nothing, however many follow each other, whatever their length, and wherever they are cut."""
+    """Chunks to skip carry nothing, however many follow each other, whatever their length, wherever they are cut."""
     run = b"".join(bytes([0x80 + at]) + bytes([at, 0, 0]) + b"\xfe" * at for at in range(40)) * 3
     frames = snappy(LINES).removeprefix(SNAPPY_START)
     assert decoded("snappy", SNAPPY_START + run + frames + run, size) == LINES
