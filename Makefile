@@ -19,10 +19,10 @@ CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE := lint test-full test-faults test-large test-guards soak
+RELEASE := lint test-full test-faults test-large test-hostile test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-all test-full test-large test-faults test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
+.PHONY: glue-environment help install demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
 
 ##@ Use
 help: ## Show this
@@ -53,6 +53,11 @@ test-large: $(READY) ## Run the tests that take minutes and gigabytes
 test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest -m "not large" -s tests/faults $(PYTEST_ARGS)
+
+test-hostile: $(READY) ## Measure what attacks of a hostile producer cost their neighbours, on both engines
+	@$(BIN)/python -m compactor.ops.doctor.java
+	@$(BIN)/python -m tests.hostile --engine native
+	@$(BIN)/python -m tests.hostile --engine spark
 
 test-guards: $(READY) ## Remove each guard from the code, one at a time, and check that a test fails
 	@$(BIN)/python -m compactor.ops.doctor.java

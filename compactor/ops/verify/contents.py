@@ -208,7 +208,8 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     """The values of some columns row by row: canonical text for typed columns, nulls for columns in `later`."""
     file, _ = open_parquet(store, uri)
-    missing = [name for name in names if name not in file.schema_arrow.names and name not in later]
+    present = later.union(file.schema_arrow.names)  # Arrow makes the schema anew each time it is asked for
+    missing = [name for name in names if name not in present]
     if missing:
         raise StagingError(f"{uri}: no columns {missing}; expected all of its schema version")
     try:

@@ -259,3 +259,13 @@ def test_decoding_can_be_abandoned(codec):
     pieces = decode(codec, [ENCODERS[codec](bytes(3 * MAX_PIECE_BYTES))])
     assert next(pieces)
     pieces.close()
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1 << 16])
+def test_runs_of_short_skippable_chunks(size):
+    """Chunks to skip carry nothing, however many follow each other, whatever their length, wherever they are cut."""
+    run = b"".join(bytes([0x80 + at]) + bytes([at, 0, 0]) + b"\xfe" * at for at in range(40)) * 3
+    frames = snappy(LINES).removeprefix(SNAPPY_START)
+    assert decoded("snappy", SNAPPY_START + run + frames + run, size) == LINES
+    with pytest.raises(FileError, match="truncated"):
+        decoded("snappy", SNAPPY_START + frames + run[:-1], size)
