@@ -8,6 +8,7 @@ from tests.hostile.payloads import LINE
 from tests.hostile.scene import ATTACK, Scene
 
 MANIFESTS = 500
+KEY_MANIFESTS = 100
 MANIFEST_SECONDS = 0.1
 """The most that one tiny manifest may take of the time of those behind it."""
 
@@ -51,8 +52,8 @@ def _dates_of_a_plan(scene: Scene) -> None:
 
 
 def _keys(scene: Scene) -> None:
-    """Manifests of which each brings keys of its own."""
-    for number in range(MANIFESTS):
+    """Manifests of which each brings keys of its own, until there is no room for columns."""
+    for number in range(KEY_MANIFESTS):
         name = f"{ATTACK}-{number:04}"
         keys = ", ".join(f'"k{number}-{key}": 1' for key in range(20))
         scene.deliver(name, [scene.named(scene.write(f"{name}.ndjson", f"{{{keys}}}\n".encode()))])
@@ -81,7 +82,12 @@ ATTACKS = (
     _flood("missing-files", _missing_files, Seen(statuses={"missing": 2 * MANIFESTS}), quick=True),
     _flood("dates", _dates, _ROW_EACH, manifests=MANIFESTS),
     _flood("dates-of-a-plan", _dates_of_a_plan, _ROW_EACH, manifests=MANIFESTS),
-    _flood("keys-of-many-manifests", _keys, _ROW_EACH, manifests=MANIFESTS),
+    _flood(
+        "keys-of-many-manifests",
+        _keys,
+        Seen(statuses={"compacted": KEY_MANIFESTS}, rows=KEY_MANIFESTS),
+        manifests=2 * KEY_MANIFESTS,  # an output of thousands of columns takes longer
+    ),
     _flood(
         "rejects-of-many-manifests",
         _all_bad_lines,
