@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.contenders import CONTENDERS
 from bench.table import Row
-from compactor.cost.bench_result import BenchResult
+from compactor.cost.worker_needs import BenchResult
 
 LAST_NAME = "last.json"
 

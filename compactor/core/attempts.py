@@ -59,28 +59,28 @@ class Attempts:
     """All attempts at one manifest that has no outcome.
 
     Attributes:
-        states: In order, those whose records were not folded.
+        unfolded: In order, those with records of their own.
         folded: The sum of the earlier ones; None if nothing was folded.
     """
 
-    states: tuple[AttemptState, ...] = ()
+    unfolded: tuple[AttemptState, ...] = ()
     folded: AttemptsFolded | None = None
 
     @property
     def last_number(self) -> int:
         folded = self.folded.upto if self.folded else 0
-        return max((state.attempt.number for state in self.states), default=folded)
+        return max((state.attempt.number for state in self.unfolded), default=folded)
 
     @property
     def failures(self) -> int:
         """How many attempts failed, except those that ended with their driver and are not held against the manifest."""
         folded = self.folded.failures if self.folded else 0
-        return folded + len(_paused_for(self.states))
+        return folded + len(_paused_for(self.unfolded))
 
     @property
     def deaths(self) -> int:
         """How many attempts ended with their driver."""
-        died = sum(state.failure is not None and state.failure.died for state in self.states)
+        died = sum(state.failure is not None and state.failure.died for state in self.unfolded)
         return died + (self.folded.deaths if self.folded else 0)
 
 
@@ -95,7 +95,7 @@ def held_against(attempts: Attempts, living_runs: Collection[str], *, others_got
         living_runs: Runs that have a heartbeat, the current one included.
         others_got_through: Whether another manifest was committed since the last attempt.
     """
-    states = attempts.states
+    states = attempts.unfolded
     progress = [state.attempt.after_progress for state in states[1:]] + [others_got_through]
     counted = sum(_counts(state, living_runs, after) for state, after in zip(states, progress, strict=False))
     return counted + (attempts.folded.held if attempts.folded else 0)
@@ -116,9 +116,9 @@ def lane(attempts: Attempts, held: int, rules: RetryRules) -> Lane:
         held: How many of them count, from `held_against`.
         rules: The limits.
     """
-    if not attempts.states and not attempts.folded:
+    if not attempts.unfolded and not attempts.folded:
         return Lane.FRESH
-    last = attempts.states[-1].failure if attempts.states else None
+    last = attempts.unfolded[-1].failure if attempts.unfolded else None
     is_last_try = attempts.deaths > 0 and held >= rules.max_attempts - 1
     if is_last_try or (last is not None and last.needs_isolation):
         return Lane.ISOLATED
@@ -131,7 +131,7 @@ def due_at(manifest_id: str, attempts: Attempts, rules: RetryRules) -> datetime 
     The pause doubles with each failure, and its jitter depends on the manifest and the number of failures alone, so
     that every driver computes the same time. After a death that is not held against the manifest there is no pause.
     """
-    ended = _paused_for(attempts.states)
+    ended = _paused_for(attempts.unfolded)
     if not ended:
         return None
     failures = attempts.failures
@@ -168,9 +168,9 @@ def to_blame(deaths: Mapping[str, int]) -> str | None:
 
 def last_error(attempts: Attempts) -> str:
     """Describe how the last attempt ended, as far as the ledger records it."""
-    if not attempts.states:
+    if not attempts.unfolded:
         return attempts.folded.last_error if attempts.folded else "never attempted"
-    latest = max(attempts.states, key=lambda state: state.attempt.number)
+    latest = max(attempts.unfolded, key=lambda state: state.attempt.number)
     if latest.failure is not None:
         return latest.failure.error
     return f"run {latest.attempt.run_id} ended without a record of its failure in attempt {latest.attempt.number}"

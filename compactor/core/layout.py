@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from string import Formatter
 
 from compactor.core.manifest_key import ManifestKey
@@ -117,11 +117,6 @@ def is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
-
-
-def date_of_file(uri: str, event_time: datetime) -> str:
-    """The date of a file: the first in its name, else in its key, else that of its event or object, in UTC."""
-    return first_date(base_name(uri)) or first_date(canonical(uri)) or event_time.astimezone(UTC).date().isoformat()
 
 
 def id_from_name(uri: str) -> str:
@@ -295,6 +290,10 @@ class Layout:
 
     def attempt_failure(self, key: ManifestKey, number: int) -> str:
         return f"{self.ledger_records(key)}attempt-{number}-failed.json"
+
+    def intake_folder(self, place: str) -> str:
+        """The folder of the runs that read a large delivered object now, or died while they did."""
+        return f"{folder(self.state)}intake/{place}/"
 
     def folded_attempts(self, key: ManifestKey, upto: int) -> str:
         return f"{self.ledger_records(key)}attempts-to-{upto}.json"

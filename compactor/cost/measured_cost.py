@@ -50,6 +50,10 @@ class MeasuredCost:
         return dollars / (self.input_bytes / TERABYTE) if self.input_bytes else None
 
 
+MEASURED_DOLLARS = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
+"""The properties of a measured cost that are its dollars."""
+
+
 def measured_cost(recent: Sequence[RecentCommit], dollars_per_hour: float) -> MeasuredCost | None:
     """The cost of the latest commits, in any order, on workers of this price; None without commits."""
     if not recent:

@@ -23,9 +23,9 @@ class Price:
     as_of: str = AS_OF  # the date it was looked up
     is_monthly: bool = False  # whether a unit is paid for a month
 
-    def of(self, quantity: float) -> float:
-        """Dollars for this many units."""
-        return quantity * self.dollars / self.per
+    def dollars_per_hour(self, quantity: float) -> float:
+        """Dollars per hour for this many units: those of an hour, or those of a month where the price is monthly."""
+        return quantity * self.dollars / self.per / (HOURS_A_MONTH if self.is_monthly else 1)
 
 
 PRICES = {
@@ -54,10 +54,8 @@ DPU_PER_WORKER = {
 }
 """DPU of one worker, by its type. R types are memory-optimised [Glue developer guide, worker types]."""
 
-VCPU_PER_WORKER = {name: max(2, round(4 * dpu)) for name, dpu in DPU_PER_WORKER.items()}
-"""Virtual CPUs of one worker, by its type: 4 for each DPU, at least 2 [Glue developer guide, worker types]."""
-
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
+DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of a cost by the hour
 
 
 class HourlyCost(Protocol):
@@ -96,7 +94,21 @@ class JobSize(HourlyCost):
 
     @property
     def dollars_per_hour(self) -> float:
-        return self.price.of(self.dpu)
+        return self.price.dollars_per_hour(self.dpu)
+
+    @property
+    def compared(self) -> "JobSize":
+        """A common job on the same version of Glue."""
+        return JobSize(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
+
+    @property
+    def share_of_compared(self) -> float:
+        """Cost as a fraction of the compared job's."""
+        return self.dollars_per_hour / self.compared.dollars_per_hour
 
     def __str__(self) -> str:
         return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"
+
+
+CLASSIC = JobSize("G.2X", 10, "6.0")
+"""What a job is compared with, on its own version of Glue, and what an option stands for that is not given."""

@@ -44,28 +44,24 @@ def of_inspected_file(file_bytes: int) -> Requests:
     return Requests(gets=ranges + (file_bytes >= RANGE_BYTES))  # the size of a long file is asked for first
 
 
-def of_heartbeat() -> Requests:
-    """An hour of one run's heartbeats. Counted."""
-    return Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
-
-
 def of_streamed_output(size_bytes: int) -> Requests:
     """One output of the native engine: a PUT, or a multipart upload with its start and end. Counted."""
     parts = math.ceil(size_bytes / STREAMED_PART_BYTES)
     return Requests(puts=1 if parts <= 1 else parts + 2)
 
 
-OF_CONVERTED_FILE = Requests(gets=5, puts=1)
-"""One input file of the Spark engine and S3A, from their sources: looked up (HEAD), listed as a folder (LIST, HEAD),
-opened (HEAD), read (GET), and checked for a replacement at the end (HEAD)."""
+OF_HEARTBEATS = Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
+"""An hour of one run. Counted."""
 
 OF_TRIGGER = Requests(gets=20, puts=15)
 """One micro-batch without its manifests: the watched prefix listed, the checkpoint written. Assumed."""
 
 
-def of_conversion(outputs: int) -> Requests:
-    """One manifest in the Spark engine and S3A, and each file that they write. From their sources.
+def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
+    """Manifests in the Spark engine and S3A, with all outputs and input files. From their sources.
 
     An output is a multipart upload of three parts, renamed (COPY) when its task commits, with look-ups in between.
+    A file is looked up (HEAD), listed as a folder (LIST, HEAD), opened (HEAD), read (GET), and checked for a
+    replacement at the end (HEAD).
     """
-    return Requests(gets=10, puts=8) + Requests(gets=8, puts=9) * outputs
+    return Requests(gets=10, puts=8) * manifests + Requests(gets=8, puts=9) * outputs + Requests(gets=5, puts=1) * files

@@ -46,7 +46,7 @@ class AttemptReviewer:
 
     def review(self, manifest_id: str, attempts: Attempts) -> Review:
         """Review the attempts at a manifest that has no outcome."""
-        failure = attempts.states[-1].failure if attempts.states else None
+        failure = attempts.unfolded[-1].failure if attempts.unfolded else None
         progress = failure is not None and self.history.has_commit_since(failure.failed_at, other_than=manifest_id)
         held = self._held(attempts, progress)
         if held >= self.rules.max_attempts:
@@ -70,5 +70,5 @@ class AttemptReviewer:
         held = held_against(attempts, {self.ledger.run_id}, others_got_through=progress)
         if held < self.rules.max_attempts:
             return held
-        living = self.living_runs({each.attempt.run_id for each in attempts.states})
+        living = self.living_runs({each.attempt.run_id for each in attempts.unfolded})
         return held_against(attempts, living, others_got_through=progress)

@@ -108,7 +108,7 @@ class ManifestCompactor:
             return self._decide(accepted, _Decision(self._dead_letter(accepted, delivery.refusal)))
         self._open(accepted)
         attempts = found.attempts
-        verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.states else None
+        verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.unfolded else None
         if verified is not None:
             return self._decide(accepted, _Decision(verified, attempts.last_number))
         review = self.reviewer.review(accepted.manifest_id, attempts)
@@ -189,4 +189,4 @@ class ManifestCompactor:
 
 
 def _numbers(attempts: Attempts) -> list[int]:
-    return [state.attempt.number for state in reversed(attempts.states)]
+    return [state.attempt.number for state in reversed(attempts.unfolded)]

@@ -1,16 +1,31 @@
 """Takes manifests in: reads each object of the watched prefix and binds its id to it, or refuses it with a reason."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeVar
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
-from compactor.core.layout import base_name, canonical, date_of_file, digest, id_from_name, is_text
-from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, Manifest, parse_manifest
+from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError, TryAgainError
+from compactor.core.layout import base_name, canonical, digest, id_from_name, is_text
+from compactor.core.manifest import OUTSIDE, Manifest
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Accepted
 from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
+
+HEAVY_BYTES = 1024 * 1024
+"""A larger object, of thousands of files, might take the driver's memory: its intake is recorded before it is read."""
+
+MAX_INTAKES = 3
+"""Runs that may die while they read one object, before it is refused unread."""
+
+END_TRIES = 5
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,7 @@ class Intake:
     allowed_prefixes: Sequence[str]
     leave_others: bool = False
     on_crash_point: OnCrashPoint = ignore_crash_point
+    _one_heavy: Lock = field(default_factory=Lock)
 
     def receive(self, uri: str) -> Delivery | None:
         """Take in one object; None if another driver removed it, or if it is left to its own planner.
@@ -56,47 +72,78 @@ class Intake:
         """
         if not is_text(uri):
             raise StuckError(f"{uri!r}: the name is not UTF-8; expected one that is: rename the file")
-        found = self._read(uri)
-        if found is None:
+        info = self._readable(lambda: self.state.store.stat(uri))
+        if info is None or info.size_bytes < HEAVY_BYTES:
+            return None if info is None else self._take_in(info, earlier=0)
+        place = digest(f"{uri}#{info.etag}".encode())
+        with self._one_heavy:
+            earlier = self.state.ledger.begin_intake(place)
+            try:
+                return self._take_in(info, earlier=earlier)
+            finally:  # a driver that dies meanwhile leaves its record
+                if earlier < MAX_INTAKES:  # else the object may be delivered again, and has to be refused again
+                    self._end_intake(place)
+
+    def _end_intake(self, place: str) -> None:
+        """Delete the record of this intake. What stays would count as a death, so it is tried a few times."""
+        for tried in range(1, END_TRIES + 1):
+            try:
+                self.state.ledger.end_intake(place)
+            except TryAgainError:
+                time.sleep(0.1 * tried)
+            else:
+                return
+
+    def _take_in(self, info: ObjectInfo, *, earlier: int) -> Delivery | None:
+        """Read and bind one object.
+
+        Args:
+            info: The object.
+            earlier: How many drivers died while they read it.
+        """
+        uri = info.uri
+        is_read = info.size_bytes <= self.state.rules.max_bytes and earlier < MAX_INTAKES
+        data = self._readable(lambda: self.state.store.read(uri, etag=info.etag)) if is_read else b""
+        if data is None:
             return None
-        info, data = found
-        too_big = info.size_bytes > MAX_MANIFEST_BYTES
-        # The etag stands for the content of an object that is too large to read.
-        fingerprint = digest(info.etag.encode() if too_big else data)
+        # The etag stands for the content of an object that is not read.
+        fingerprint = digest(data if is_read else info.etag.encode())
         try:
-            manifest = self._parse(info, data)
+            manifest = self._parse(info, data, earlier)
         except ManifestError as exc:
             if self.leave_others and exc.reason == OUTSIDE:
                 return None
-            key = ManifestKey(date_of_file(base_name(uri), info.modified_at), self._id_of_refused(uri))
+            date = self.state.rules.dates.of_file(base_name(uri), info.modified_at).date
+            key = ManifestKey(date, self._id_of_refused(uri))
             return self._refuse(uri, key, fingerprint, exc)
+        if manifest.ignored_date:
+            log_event(
+                "manifest.misdated",
+                manifest_id=manifest.manifest_id,
+                ignored_date=manifest.ignored_date,
+                date=manifest.date,
+            )
         record = self._accept(uri, manifest.key, fingerprint, manifest)
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
         return self._refuse_taken_id(uri, manifest, fingerprint, record)
 
-    def _read(self, uri: str) -> tuple[ObjectInfo, bytes] | None:
-        """The object and its content; None if it is gone. An object that is too large is not read."""
+    def _readable(self, read: Callable[[], T]) -> T | None:
+        """What a call on a delivered object returns; None if the object is gone."""
         try:
-            info = self.state.store.stat(uri)
-            if info is None:
-                return None
-            if info.size_bytes > MAX_MANIFEST_BYTES:
-                return info, b""
-            return info, self.state.store.read(uri, etag=info.etag)
+            return read()
         except ObjectNotFound:
             return None
         except AccessError as exc:
             raise StuckError(f"{exc}; expected to be allowed to read the manifest") from exc
 
-    def _parse(self, info: ObjectInfo, data: bytes) -> Manifest:
+    def _parse(self, info: ObjectInfo, data: bytes, earlier: int) -> Manifest:
+        if earlier >= MAX_INTAKES:
+            raise ManifestError("retries_exhausted", f"{info.uri}: {earlier} runs died while they read it")
         name = self._name_below(info.uri)
         if "/" in name:
             raise ManifestError("nested", f"{info.uri}: expected directly below {self.state.layout.manifests_folder}")
-        if info.size_bytes > MAX_MANIFEST_BYTES:
-            raise ManifestError(
-                "too_big", f"{info.uri}: {info.size_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}"
-            )
+        self.state.rules.check_length(info.uri, info.size_bytes)
         if name.startswith(("_", ".")):
             raise ManifestError("hidden_name", f"{info.uri}: expected a name that does not begin with _ or .")
         return parse_manifest(
@@ -105,6 +152,7 @@ class Intake:
             modified_at=info.modified_at,
             allowed_prefixes=self.allowed_prefixes,
             redriven_folder=self.state.layout.redriven_folder,
+            rules=self.state.rules,
         )
 
     def _name_below(self, uri: str) -> str:

@@ -57,7 +57,7 @@ class Recovery:
             accepted = self.state.ledger.accepted(manifest_id)
             if accepted is not None:
                 attempts = self.state.ledger.state(accepted.key).attempts
-                unended = [state.attempt for state in attempts.states if state.failure is None]
+                unended = [state.attempt for state in attempts.unfolded if state.failure is None]
                 return [_Casualty(accepted, attempt, attempts.deaths) for attempt in unended]
         return []
 

@@ -6,11 +6,12 @@ from functools import partial
 
 from compactor.core.errors import ManifestError, ObjectNotFound
 from compactor.core.layout import Layout, is_delivery
-from compactor.core.manifest import MAX_MANIFEST_BYTES, OUTSIDE, is_allowed
+from compactor.core.manifest import OUTSIDE
+from compactor.core.manifest_parsing import is_allowed
 from compactor.core.map_ordered import map_ordered
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import Accepted
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 
 
@@ -52,17 +53,16 @@ class Backlog:
         return self.manifests_read < self.manifests
 
 
-def read_backlog(store: ObjectStore, layout: Layout, ledger: Ledger, *, allowed_prefixes: Sequence[str]) -> Backlog:
+def read_backlog(state: State, *, allowed_prefixes: Sequence[str]) -> Backlog:
     """Count the work that is not done.
 
     Args:
-        store: Where the manifests are.
-        layout: The places.
-        ledger: Knows what was begun.
+        state: Its manifests and its ledger.
         allowed_prefixes: Folders that input may be in. A manifest that names files elsewhere is left to other calls.
     """
-    waiting = (info for info in store.list(layout.manifests_folder) if is_delivery(info.uri))
-    sizes = list(map_ordered(partial(_input_bytes, store, layout, allowed_prefixes), waiting))
+    ledger, layout = state.ledger, state.layout
+    waiting = (info for info in state.store.list(layout.manifests_folder) if is_delivery(info.uri))
+    sizes = list(map_ordered(partial(_input_bytes, state, allowed_prefixes), waiting))
     own = [size for size in sizes if size is not None]
     begun = [each for each in ledger.open_ids() if not _is_of_others(ledger.accepted(each), layout, allowed_prefixes)]
     return Backlog(
@@ -82,12 +82,10 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
     return not all(is_allowed(file.uri, manifest_id, allowed_prefixes, layout.redriven_folder) for file in files)
 
 
-def _input_bytes(store: ObjectStore, layout: Layout, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
+def _input_bytes(state: State, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
     """Return the bytes that a manifest names; 0 if it will be refused or was just done; None if left to other calls."""
-    if info.size_bytes > MAX_MANIFEST_BYTES:
-        return 0
     try:
-        manifest = read_waiting_manifest(store, layout, info, allowed_prefixes=allowed_prefixes)
+        manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
     except ObjectNotFound:
         return 0
     except ManifestError as exc:

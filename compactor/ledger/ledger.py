@@ -90,6 +90,22 @@ class Ledger:
             return record
         return _parsed(Accepted, uri, self._store.read(uri))
 
+    def begin_intake(self, place: str) -> int:
+        """Record that this run reads a large delivered object; return how many other runs began and did not end it.
+
+        Args:
+            place: Stands for the object and its version.
+        """
+        folder = self._layout.intake_folder(place)
+        own = f"{folder}{self.run_id}.json"
+        earlier = sum(info.uri != own for info in self._store.list(folder))
+        self._store.put(own, b"{}")
+        return earlier
+
+    def end_intake(self, place: str) -> None:
+        """Forget who read an object."""
+        self._store.delete([info.uri for info in self._store.list(self._layout.intake_folder(place))])
+
     def state(self, key: ManifestKey) -> LedgerState:
         """What is on record about a manifest."""
         names = self.record_names(key)
@@ -114,12 +130,12 @@ class Ledger:
 
         Called before the next attempt at the manifest. An attempt without a recorded end is never folded.
         """
-        first = attempts.states[:-1]
-        if len(attempts.states) < FOLD_AT or any(state.failure is None for state in first):
+        first = attempts.unfolded[:-1]
+        if len(attempts.unfolded) < FOLD_AT or any(state.failure is None for state in first):
             return
         earlier = Attempts(first, attempts.folded)
         upto = earlier.last_number
-        after = attempts.states[-1].attempt.after_progress
+        after = attempts.unfolded[-1].attempt.after_progress
         folded = AttemptsFolded(
             manifest_id=key.id,
             upto=upto,

@@ -1,8 +1,9 @@
-"""What the use-cases share: the store, its layout, the ledger and the clock."""
+"""What the use-cases share: the store, its layout, the ledger, the clock and the rules for manifests."""
 
 from dataclasses import dataclass
 
 from compactor.core.layout import Layout
+from compactor.core.manifest_parsing import DEFAULT_RULES, ManifestRules
 from compactor.core.ports import Clock, ObjectStore
 from compactor.ledger.ledger import Ledger
 
@@ -15,3 +16,4 @@ class State:
     layout: Layout
     ledger: Ledger
     clock: Clock
+    rules: ManifestRules = DEFAULT_RULES

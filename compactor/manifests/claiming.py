@@ -18,6 +18,7 @@ from typing import Literal
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import canonical, digest
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable
 from compactor.core.records import Accepted, read_record
 from compactor.ledger.state import State
@@ -120,7 +121,8 @@ class Claimer:
         self.state.ledger.accept(record)
 
     def _fates(self, claims: Iterable[Claim]) -> dict[str, Fate]:
-        return {holder: self._fate(holder) for holder in {claim.holder for claim in claims}}
+        holders = list({claim.holder for claim in claims})
+        return dict(zip(holders, map_ordered(self._fate, holders), strict=True))
 
     def _fate(self, holder: str) -> Fate:
         """Return the state of the manifest or part that a claim was for. Only `unwritten` can still change."""

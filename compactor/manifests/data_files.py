@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 
 from compactor.core.layout import base_name, canonical, folder, is_text, is_within
+from compactor.core.manifest_parsing import uri_fault
 
 NOT_DATA = {
     "outside_allowed_prefixes": "below none of input.allowed_prefixes",
     "folder_marker": "its name ends in /",
     "job_marker": "Spark marker (such as _SUCCESS, _started_1 or a file below _temporary)",
     "empty": "holds no bytes",
-    "bad_name": "its name is not Unicode, contains a NUL, or has . or .. as a folder, so no manifest can name it",
+    "bad_name": "no manifest can name it: it is not Unicode, contains a NUL, has . or .. as a folder, or is too long",
 }
 """Why an object is not input: each reason with its meaning."""
 
@@ -37,4 +38,4 @@ def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) 
         return "job_marker"
     if size_bytes == 0:
         return "empty"
-    return None if is_text(uri) and "\0" not in uri and is_within(uri, prefix) else "bad_name"
+    return None if is_text(uri) and not uri_fault(path) and is_within(uri, prefix) else "bad_name"

@@ -1,13 +1,13 @@
 """Finds the manifests that name a file, in the records of a date or in the watched prefix."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable
 from compactor.core.layout import canonical, is_delivery
-from compactor.core.manifest import MAX_MANIFEST_BYTES, ManifestFile
+from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -67,6 +67,13 @@ class FileSearch:
         for found in map_ordered(partial(self._on_record, uris=uris), reversed(manifests)):
             yield from found
 
+    def on_dates(self, uris_by_date: Mapping[str, Collection[str]]) -> Iterator[Naming]:
+        """Yield the manifests of several dates that name one of the files that are wanted of their date."""
+        listed = map_ordered(lambda date: list(self.state.ledger.manifests(date)), uris_by_date)
+        manifests = (key for of_date in listed for key in of_date)
+        for found in map_ordered(lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests):
+            yield from found
+
     def waiting(self, uris: Collection[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
         listed = (info for info in self.state.store.list(self.state.layout.manifests_folder) if is_delivery(info.uri))
@@ -94,12 +101,8 @@ class FileSearch:
         return list(_namings(key.id, files, uris, "in_work" if outcome is None else "dead_lettered"))
 
     def _delivered(self, info: ObjectInfo, *, uris: Collection[str]) -> list[Naming]:
-        if info.size_bytes > MAX_MANIFEST_BYTES:
-            return []
         try:
-            manifest = read_waiting_manifest(
-                self.state.store, self.state.layout, info, allowed_prefixes=self.allowed_prefixes
-            )
+            manifest = read_waiting_manifest(self.state, info, allowed_prefixes=self.allowed_prefixes)
         except (ObjectNotFound, ManifestError):
             return []
         found = list(_namings(manifest.manifest_id, manifest.files, uris, "waiting"))

@@ -96,4 +96,6 @@ def _after(plan: Plan, later: Plan) -> Plan:
         manifests=[*plan.manifests, *later.manifests],
         planned_before=max(0, later.planned_before - own),
         replaced=max(plan.replaced, later.replaced),
+        misdated=plan.misdated + later.misdated,
+        first_misdated=plan.first_misdated or later.first_misdated,
     )

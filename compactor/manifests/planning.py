@@ -1,20 +1,24 @@
 """Plans manifests from a listing: each file version in exactly one, also after a crash or with two planners."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import TypedDict, Unpack
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
+from compactor.core.dates import FileDate, possible_dates
 from compactor.core.errors import SettingsError
-from compactor.core.layout import base_name, canonical, date_of_file, first_date, folder, is_within
+from compactor.core.layout import canonical, folder, is_within
 from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch
-from compactor.manifests.partitioning import grouped, new_manifest_id
+from compactor.manifests.partitioning import Group, grouped, largest_first, new_manifest_id
+from compactor.telemetry.logs import log_event
 
 SKIP_REASONS = {
     **NOT_DATA,
@@ -37,6 +41,10 @@ class Plan:
         replaced: Files with another version in a manifest of their date, or of any date with `look_back`.
         held: Files that another planner claimed and may still write a manifest for.
         held_until: When the last of those leases runs out.
+        misdated: Planned files whose names give a date outside the window, so that they have the day of their arrival.
+        first_misdated: The URI of one of them; empty if there is none.
+        left_manifests: Manifests beyond the bound, which the next plan writes.
+        left_files: Files in these.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -45,6 +53,40 @@ class Plan:
     replaced: int = 0
     held: int = 0
     held_until: datetime | None = None
+    misdated: int = 0
+    first_misdated: str = ""
+    left_manifests: int = 0
+    left_files: int = 0
+
+    def count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> None:
+        """Count the files that are claimed already."""
+        for state, lease_until in claimed.values():
+            if state == "taken":
+                self.planned_before += 1
+            elif state == "held":
+                self.held += 1
+                self.held_until = max(self.held_until or lease_until, lease_until)
+
+
+class PlanScope(TypedDict, total=False):
+    """Which files to plan."""
+
+    date: str | None  # only files of this date
+    since: datetime | None  # only files written at this time or later
+    settle_seconds: float  # only files that were last written at least this long ago
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The result for one group.
+
+    Attributes:
+        manifest: What was written; None if other planners have all files.
+        others: The files that other planners have, by claim key.
+    """
+
+    manifest: Manifest | None
+    others: Mapping[str, tuple[ClaimState, datetime]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +96,8 @@ class Planner:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         target_bytes: Returns how many stored bytes a manifest should name.
-        on_crash_point: Called at each crash point.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
     """
 
     state: State
@@ -62,96 +105,82 @@ class Planner:
     allowed_prefixes: Sequence[str]
     target_bytes: Callable[[], float]
     on_crash_point: OnCrashPoint = ignore_crash_point
+    groups_at_once: int = THREADS
 
     def plan(
         self,
         prefix: str,
         *,
-        date: str | None = None,
-        since: datetime | None = None,
-        settle_seconds: float = 0,
         look_back: bool = False,
+        max_manifests: int | None = None,
         dry_run: bool = False,
+        **scope: Unpack[PlanScope],
     ) -> Plan:
         """Write manifests for all files below a prefix that are in none.
 
         Args:
             prefix: A folder within the allowed prefixes.
-            date: Only files of this date.
-            since: Only files written at this time or later.
-            settle_seconds: Only files that were last written at least this long ago.
             look_back: Compare with the manifests of all dates for `replaced`; reads all records.
+            max_manifests: The most manifests to write, the largest first; None for any number.
             dry_run: Claim and write nothing.
+            scope: Which of the files.
 
         Raises:
             SettingsError: The prefix is not within the allowed ones.
         """
+        self._check(prefix)
+        plan = Plan()
+        by_date = self._listed(prefix, plan, **scope)
+        claimed = self.claimer.states([claim_key(file) for files in by_date.values() for file in files])
+        plan.count_others(claimed)
+        named, replaced = self._named(_without(by_date, claimed), plan)
+        others = named.union(key for key, (state, _) in claimed.items() if state != "free")
+        groups = self._bounded(_without(by_date, others), plan, max_manifests)
+        if dry_run:
+            plan.manifests = [self._manifest(date, group.files) for date, group in groups]
+        else:
+            for planned in map_ordered(self._plan_group, groups, threads=self.groups_at_once):
+                plan.count_others(planned.others)
+                plan.manifests += [planned.manifest] if planned.manifest is not None else []
+        self._note_misdated(plan, dry_run=dry_run)
+        plan.replaced = len(replaced | self._of_other_dates(plan) if look_back else replaced)
+        return plan
+
+    def _check(self, prefix: str) -> None:
         if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):
             allowed = ", ".join(self.allowed_prefixes)
             raise SettingsError([f"plan: {prefix} -> expected a folder within input.allowed_prefixes: {allowed}"])
         if not prefix.endswith("/") and self.state.store.stat(prefix) is not None:
             raise SettingsError([f"plan: {prefix} -> is a file, expected the folder that it is in"])
-        plan, now = Plan(), self.state.clock.now()
+
+    def _listed(self, prefix: str, plan: Plan, **scope: Unpack[PlanScope]) -> dict[str, list[ManifestFile]]:
+        """The files below a prefix that are input, by date; counts all other objects."""
+        now = self.state.clock.now()
         by_date: dict[str, list[ManifestFile]] = {}
         for info in self.state.store.list(folder(prefix)):
-            found = date_of_file(info.uri, info.modified_at)
-            reason = not_data_reason(info.uri, info.size_bytes, [prefix])
-            reason = reason or _left_out(info, date is not None and date != found, since)
-            # A time in the future only means that clocks differ, so the file need not wait.
-            if not reason and abs((now - info.modified_at).total_seconds()) < settle_seconds:
-                reason = "unsettled"
+            date = self.state.rules.dates.of_file(info.uri, info.modified_at).date
+            reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(info, date, now, scope)
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
-                by_date.setdefault(found, []).append(_file(info))
-        target_bytes = self.target_bytes()
-        replaced: set[str] = set()
-        for found, files in sorted(by_date.items()):
-            unclaimed = self._unclaimed(found, files, plan, replaced)
-            for group in grouped(unclaimed, target_bytes):
-                self._plan_group(found, group.files, plan, dry_run=dry_run)
-        plan.replaced = len(replaced | self._of_other_dates(plan) if look_back else replaced)
-        return plan
+                by_date.setdefault(date, []).append(_file(info))
+        return dict(sorted(by_date.items()))
 
-    def _of_other_dates(self, plan: Plan) -> set[str]:
-        """Return planned files that have another version in a manifest of another date.
+    def _named(self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan) -> tuple[set[str], set[str]]:
+        """Keys of unclaimed files that manifests have, and files of which manifests have other versions.
 
-        Only a file without a date in its name or key can have versions of several dates.
+        These manifests wait, or are of a date that the file can have. They may come from elsewhere, or their claims may
+        be lost or expired. Each is read once, however many dates the files have.
         """
-        planned = ((file.uri, manifest.date) for manifest in plan.manifests for file in manifest.files)
-        dates = {canonical(uri): own for uri, own in planned if not (first_date(base_name(uri)) or first_date(uri))}
-        found: set[str] = set()
-        for date in self.state.ledger.dates() if dates else ():
-            others = {uri for uri, own in dates.items() if own != date}
-            found.update(each.uri for each in self._search.on_date(date, others) if each.may_have(each.etag))
-        return found
-
-    @property
-    def _search(self) -> FileSearch:
-        return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
-
-    def _unclaimed(
-        self, date: str, files: Sequence[ManifestFile], plan: Plan, replaced: set[str]
-    ) -> list[ManifestFile]:
-        """The files that are in no manifest and claimed for none; notes those that replace others."""
-        claimed = self.claimer.states([claim_key(file) for file in files])
-        self._count_others(claimed, plan)
-        taken, older = self._named(date, [file for file in files if claim_key(file) not in claimed])
-        plan.planned_before += len(taken)
-        replaced |= older
-        others = taken.union(key for key, (state, _) in claimed.items() if state != "free")
-        return [file for file in files if claim_key(file) not in others]
-
-    def _named(self, date: str, files: Sequence[ManifestFile]) -> tuple[set[str], set[str]]:
-        """Keys of unclaimed files that manifests of their date have, and files of which they have other versions.
-
-        These manifests may come from elsewhere, or their claims may be lost or expired.
-        """
-        by_uri = {canonical(file.uri): file for file in files}
+        by_uri = {canonical(file.uri): file for files in by_date.values() for file in files}
         if not by_uri:
             return set(), set()
+        uris_by_date: dict[str, set[str]] = {}
+        for uri, file in by_uri.items():
+            for date in possible_dates(uri, file.event_time or self.state.clock.now()):
+                uris_by_date.setdefault(date, set()).add(uri)
         # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
-        found = chain(self._search.waiting(by_uri), self._search.on_date(date, by_uri))
+        found = chain(self._search.waiting(by_uri), self._search.on_dates(uris_by_date))
         taken: set[str] = set()
         others: set[str] = set()
         for naming in found:
@@ -159,51 +188,94 @@ class Planner:
                 taken.add(naming.uri)
             elif naming.may_have(naming.etag):
                 others.add(naming.uri)
+        plan.planned_before += len(taken)
         return {claim_key(by_uri[uri]) for uri in taken}, others - taken
 
-    def _count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]], plan: Plan) -> None:
-        """Count the files that are claimed already."""
-        for state, lease_until in claimed.values():
-            if state == "taken":
-                plan.planned_before += 1
-            elif state == "held":
-                plan.held += 1
-                plan.held_until = max(plan.held_until or lease_until, lease_until)
+    def _bounded(
+        self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan, max_manifests: int | None
+    ) -> list[tuple[str, Group]]:
+        """The groups for one plan, date by date: the largest, up to the bound; counts what is left."""
+        target_bytes = self.target_bytes() if by_date else 0
+        groups = [
+            (date, group) for date, files in by_date.items() for group in grouped(files, target_bytes, self.state.rules)
+        ]
+        if max_manifests is None or len(groups) <= max_manifests:
+            return groups
+        ordered = largest_first(groups)
+        plan.left_manifests = len(groups) - max_manifests
+        plan.left_files = sum(len(group.files) for _, group in ordered[max_manifests:])
+        return sorted(ordered[:max_manifests], key=lambda each: each[0])
 
-    def _plan_group(self, date: str, group: Sequence[ManifestFile], plan: Plan, *, dry_run: bool) -> None:
+    def _plan_group(self, dated: tuple[str, Group]) -> _Planned:
+        date, group = dated
         manifest_id = new_manifest_id(date)
-        won = group if dry_run else self._claimed(group, manifest_id, plan)
-        if not won:
-            return
-        manifest = Manifest(manifest_id=manifest_id, date=date, created_at=self.state.clock.now(), files=tuple(won))
-        if not dry_run:
-            self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
-            self.on_crash_point(CrashPoint.PLANNED, manifest_id)
-            if not self.claimer.bind(manifest, "manifest"):
-                self.state.store.delete([self.state.layout.manifest(manifest_id)])
-                plan.planned_before += len(won)  # by the planner that took them over
-                return
-        plan.manifests.append(manifest)
-
-    def _claimed(self, group: Sequence[ManifestFile], manifest_id: str, plan: Plan) -> list[ManifestFile]:
-        claimed = self.claimer.claim([claim_key(file) for file in group], manifest_id)
+        claimed = self.claimer.claim([claim_key(file) for file in group.files], manifest_id)
         self.on_crash_point(CrashPoint.CLAIMED, manifest_id)
-        taken: dict[str, tuple[ClaimState, datetime]] = {
-            key: ("taken", self.state.clock.now()) for key in claimed.taken
-        }
-        self._count_others({**taken, **{key: ("held", until) for key, until in claimed.held.items()}}, plan)
-        return [file for file in group if claim_key(file) in claimed.won]
+        now = self.state.clock.now()
+        others: dict[str, tuple[ClaimState, datetime]] = dict.fromkeys(claimed.taken, ("taken", now))
+        others.update({key: ("held", until) for key, until in claimed.held.items()})
+        won = [file for file in group.files if claim_key(file) in claimed.won]
+        if not won:
+            return _Planned(None, others)
+        manifest = self._manifest(date, won, manifest_id)
+        self.state.store.create(self.state.layout.manifest(manifest_id), manifest.to_json())
+        self.on_crash_point(CrashPoint.PLANNED, manifest_id)
+        if self.claimer.bind(manifest, "manifest"):
+            return _Planned(manifest, others)
+        self.state.store.delete([self.state.layout.manifest(manifest_id)])
+        taken_over: dict[str, tuple[ClaimState, datetime]] = {claim_key(file): ("taken", now) for file in won}
+        return _Planned(None, {**others, **taken_over})
+
+    def _manifest(self, date: str, files: Sequence[ManifestFile], manifest_id: str = "") -> Manifest:
+        now = self.state.clock.now()
+        return Manifest(manifest_id=manifest_id or new_manifest_id(date), date=date, created_at=now, files=tuple(files))
+
+    def _note_misdated(self, plan: Plan, *, dry_run: bool) -> None:
+        files = (file for manifest in plan.manifests for file in manifest.files)
+        misdated = [file.uri for file in files if self._date_of(file).ignored]
+        if misdated:
+            plan.misdated, plan.first_misdated = len(misdated), misdated[0]
+            if not dry_run:
+                log_event("files.misdated", files=len(misdated), first=misdated[0])
+
+    def _of_other_dates(self, plan: Plan) -> set[str]:
+        """Return planned files that have another version in a manifest of another date.
+
+        Only a file whose name gives no date can have versions of several dates.
+        """
+        planned = [(file, manifest.date) for manifest in plan.manifests for file in manifest.files]
+        dates = {canonical(file.uri): own for file, own in planned if not self._date_of(file).in_name}
+        if not dates:
+            return set()
+        others = {date: {uri for uri, own in dates.items() if own != date} for date in self.state.ledger.dates()}
+        return {each.uri for each in self._search.on_dates(others) if each.may_have(each.etag)}
+
+    def _date_of(self, file: ManifestFile) -> FileDate:
+        return self.state.rules.dates.of_file(file.uri, file.event_time or self.state.clock.now())
+
+    @property
+    def _search(self) -> FileSearch:
+        return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
 
 
 def _file(info: ObjectInfo) -> ManifestFile:
     return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
 
 
-def _left_out(info: ObjectInfo, is_of_other_date: bool, since: datetime | None) -> str | None:
+def _without(by_date: Mapping[str, Sequence[ManifestFile]], keys: Container[str]) -> dict[str, list[ManifestFile]]:
+    """The files by date, without those that have one of these claim keys."""
+    left = {date: [file for file in files if claim_key(file) not in keys] for date, files in by_date.items()}
+    return {date: files for date, files in left.items() if files}
+
+
+def _left_out(info: ObjectInfo, date: str, now: datetime, scope: PlanScope) -> str | None:
     """Return why a file is left out of the plan."""
-    if is_of_other_date:
+    wanted, since = scope.get("date"), scope.get("since")
+    if wanted is not None and date != wanted:
         return "other_date"
     # S3 gives times in whole seconds
     if since is not None and info.modified_at < since - timedelta(microseconds=since.microsecond):
         return "too_old"
-    return None
+    # A time in the future only means that clocks differ, so the file need not wait.
+    is_settled = abs((now - info.modified_at).total_seconds()) >= scope.get("settle_seconds", 0)
+    return None if is_settled else "unsettled"

@@ -16,6 +16,7 @@ import orjson
 
 from compactor.core.errors import InputError
 from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_parsing import is_etag
 
 _SHOWN_MAX_CHARACTERS = 120
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
@@ -148,7 +149,8 @@ def _file(
     version = etag[1].strip('"')
     if len(key.encode()) > _KEY_MAX_BYTES:
         raise EventError(f"{where}.key is {_shown(key)}, expected at most {_KEY_MAX_BYTES} bytes")
-    if not version or len(version) > _ETAG_MAX_CHARACTERS:
+    # Else the file would have its whole manifest refused.
+    if not version or len(version) > _ETAG_MAX_CHARACTERS or not is_etag(version):
         raise EventError(f"{where}.{etag[0]} is {_shown(etag[1])}, expected the version of the object")
     return ManifestFile(uri=f"s3://{bucket}/{key}", size_bytes=size_bytes, etag=version, event_time=event_time)
 

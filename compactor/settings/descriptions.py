@@ -7,7 +7,7 @@ from pydantic.fields import FieldInfo
 
 from compactor.settings.validation import Expected
 
-UNITS = ("bytes", "seconds", "days", "manifests", "columns", "attempts", "failures")
+UNITS = ("bytes", "seconds", "days", "manifests", "columns", "files", "attempts", "failures")
 """Units of numbers. The name of a numeric key contains one of these words."""
 
 _YEAR_SECONDS = 366 * 86_400  # rounded up, so that ten years always fit

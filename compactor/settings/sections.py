@@ -8,10 +8,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compactor.core.attempts import RetryRules
+from compactor.core.dates import EARLIEST_DATE, MAX_FUTURE_DAYS
+from compactor.core.manifest_parsing import MAX_MANIFEST_FILES
 from compactor.settings.types import (
     GIB,
     MIB,
     TIB,
+    CalendarDay,
     Dimension,
     Endpoint,
     FilePlace,
@@ -64,6 +68,18 @@ class Input(Section):
     on_changed_file: Literal["skip", "read"] = _key(
         "skip", "whether to skip or read a file that changed after its manifest was written"
     )
+    max_manifest_files: int = _key(
+        MAX_MANIFEST_FILES, "most files in one manifest; one that names more becomes a dead letter", ge=1, le=300_000
+    )
+    earliest_date: CalendarDay = _key(
+        EARLIEST_DATE, "earliest date that a file's name may give; earlier ones give way to the day of arrival"
+    )
+    max_future_days: int = _key(
+        MAX_FUTURE_DAYS,
+        "days from arrival to the latest date that a file's name may give; later ones give way to the day of arrival",
+        ge=0,
+        le=36_600,
+    )
 
 
 class Schema(Section):
@@ -105,6 +121,11 @@ class Stream(Section):
     retry_pause_seconds: Seconds = _key(1, "pause after the first failed attempt; doubles up to 10 minutes")
 
 
+def retry_rules(stream: Stream) -> RetryRules:
+    """When and how often a manifest is tried again."""
+    return RetryRules(stream.max_attempts, stream.retry_pause_seconds)
+
+
 class Builder(Section):
     """How the builder claims files and groups them into manifests."""
 
@@ -115,6 +136,9 @@ class Builder(Section):
     target_manifest_bytes: int = _key(GIB, "total size of the files in one manifest", ge=1, le=TIB)
     max_wait_seconds: Seconds = _key(120, "longest time an announced file waits before its manifest is written")
     claim_lease_seconds: Seconds = _key(300, "time after which a claim without a manifest may be taken over")
+    max_manifests_per_plan: int = _key(
+        10_000, "most manifests that one `compactor plan` writes, the largest first", ge=1, le=1_000_000
+    )
     claim_ttl_days: int = _key(30, "days until a claim expires", ge=1, le=3660)
 
 

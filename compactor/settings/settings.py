@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from compactor.core import layout
+from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
+from compactor.core.manifest_parsing import ManifestRules
 from compactor.settings import places, sections
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
@@ -43,6 +45,11 @@ class Settings:
             output_folder=self.output.folder,
             compression=self.output.compression,
         )
+
+    def manifest_rules(self) -> ManifestRules:
+        """What a manifest may name."""
+        window = DateWindow(earliest=self.input.earliest_date, max_future_days=self.input.max_future_days)
+        return ManifestRules(max_files=self.input.max_manifest_files, dates=window)
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.

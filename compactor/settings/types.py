@@ -59,6 +59,12 @@ def _at_least_one(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def _calendar_day(text: str) -> str:
+    if not layout.is_date(text):
+        raise ValueError(_DAY_EXPECTED)
+    return text
+
+
 def _no_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise ValueError("each of them once")
@@ -104,6 +110,7 @@ def _window_or_empty(text: str) -> str:
     return text
 
 
+_DAY_EXPECTED = "a calendar day as yyyy-mm-dd"
 _FILE_EXPECTED = "s3://bucket/key, file:///file or a path, or empty"
 
 Place = Annotated[str, AfterValidator(places.parse_place), Expected(places.EXPECTED)]
@@ -116,6 +123,7 @@ Places = Annotated[
     AfterValidator(_at_least_one),
     Expected(f"a list of places, each {places.EXPECTED}"),
 ]
+CalendarDay = Annotated[str, AfterValidator(_calendar_day), Expected(_DAY_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
 MetadataColumns = Annotated[
     tuple[Literal["_source_file", "_processed_at", "_manifest_id"], ...],

@@ -90,6 +90,10 @@ CATALOGUE = {
         "announced files that were claimed before",
         "many: the queue's visibility timeout is too short; S3 repeats a few",
     ),
+    "FilesMisdated": Metric(
+        "announced files named after dates outside the window of `[input]`; the day of arrival counts",
+        "above 0: read files.misdated in the log, and inform the producer",
+    ),
     "MessagesFailed": Metric(
         "messages that the builder returned to the queue",
         "stays up: read the builder's log",

@@ -9,7 +9,6 @@ from typing import Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
-from compactor.core.attempts import RetryRules
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine, EngineRules
@@ -30,6 +29,7 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
 from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
@@ -189,7 +189,7 @@ class App(EngineComponents):
     def _compaction_rules(self) -> CompactionRules:
         settings = self.settings
         return CompactionRules(
-            retries=RetryRules(settings.stream.max_attempts, settings.stream.retry_pause_seconds),
+            retries=retry_rules(settings.stream),
             metadata_columns=settings.schema.metadata_columns,
             manifests_in_flight=settings.stream.manifests_in_flight,
             limits=self.limits,

@@ -69,7 +69,8 @@ class Components:
 
     @cached_property
     def state(self) -> State:
-        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock)
+        rules = self.settings.manifest_rules()
+        return State(store=self.store, layout=self.layout, ledger=self.ledger, clock=self.clock, rules=rules)
 
     @cached_property
     def history(self) -> SizingHistory:

@@ -26,6 +26,7 @@ from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
+from compactor.settings.sections import retry_rules
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
 
@@ -108,7 +109,9 @@ class OperatorComponents(Components):
         allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(
             state=self.state,
-            histories=Histories(state=self.state, redrive_log=self.redrive_log),
+            histories=Histories(
+                state=self.state, redrive_log=self.redrive_log, rules=retry_rules(self.settings.stream)
+            ),
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes, skip_unreadable=True),
             claims=self.claims_if_any,
         )

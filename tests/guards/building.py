@@ -9,6 +9,7 @@ _BUILDING = "tests/unit/manifests/test_building.py"
 _FAILURES = "tests/unit/manifests/test_building_failures.py"
 _SEALING = "tests/unit/manifests/test_sealing.py"
 _BUILDING_RACES = "tests/unit/manifests/test_building_races.py"
+_MANY_DATES = "tests/unit/manifests/test_many_dates.py"
 _DRIVERS = "tests/faults/test_two_drivers.py"
 
 CLAIMS = (
@@ -133,6 +134,41 @@ BUILDING = (
         '            if not self.claimer.bind(manifest, "manifest"):\n',
         "            if False:\n",
         (_SEALING, _BUILDING_RACES),
+    ),
+    Guard(
+        "an announced version that no request can carry does not spoil a manifest",
+        "manifests/s3_events.py",
+        " or not is_etag(version)",
+        "",
+        ("tests/unit/manifests/test_s3_events.py",),
+    ),
+    Guard(
+        "a builder begins no group after its time",
+        "manifests/building/builder.py",
+        "        if self.state.clock.now() > begins_until:\n",
+        "        if False:\n",
+        (_MANY_DATES,),
+    ),
+    Guard(
+        "many tiny dates do not delay volume",
+        "manifests/building/builder.py",
+        "map_ordered(build, largest_first(groups), ",
+        "map_ordered(build, groups, ",
+        (_MANY_DATES,),
+    ),
+    Guard(
+        "a file is found under the date that it had before the settings were changed",
+        "core/dates.py",
+        "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named}\n",
+        "    return {named or _day(arrived_at)}\n",
+        (_MANY_DATES,),
+    ),
+    Guard(
+        "no manifest is longer than intake accepts",
+        "manifests/partitioning.py",
+        ", target_bytes * json_bytes * 2 / rules.max_bytes)",
+        ")",
+        (_MANY_DATES,),
     ),
     Guard(
         "what is written is not taken for safe before it is bound",

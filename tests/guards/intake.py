@@ -98,10 +98,38 @@ ATTEMPTS = (
 PLACES = (
     Guard(
         "a manifest cannot name files outside the allowed prefixes",
-        "core/manifest.py",
-        "        if not is_allowed(file.uri, manifest.manifest_id, allowed_prefixes, redriven_folder):\n",
+        "core/manifest_parsing.py",
+        "        if not is_allowed(path, manifest.manifest_id, allowed_prefixes, redriven_folder):\n",
         "        if False:\n",
         (_MANIFEST,),
+    ),
+    Guard(
+        "a manifest of millions of files is refused before it is parsed",
+        "core/manifest_parsing.py",
+        "    if values > most:\n",
+        "    if False:\n",
+        (_MANIFEST,),
+    ),
+    Guard(
+        "a manifest names no more files than it may",
+        "core/manifest_parsing.py",
+        "    if len(files) > rules.max_files:\n",
+        "    if False:\n",
+        (_MANIFEST,),
+    ),
+    Guard(
+        "an ETag that no request can carry is refused with its manifest",
+        "core/manifest_parsing.py",
+        "    return _ETAG.fullmatch(text) is not None\n",
+        "    return True\n",
+        (_MANIFEST,),
+    ),
+    Guard(
+        "a date that cannot be right is not taken from a name",
+        "core/dates.py",
+        "        if named is not None and self._holds(named, arrived_at):\n",
+        "        if named is not None:\n",
+        ("tests/unit/core/test_dates.py",),
     ),
     Guard(
         "nothing outside the allowed prefixes is planned",

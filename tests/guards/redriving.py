@@ -16,7 +16,7 @@ REDRIVING = (
     Guard(
         "without claims the date in a file's name is searched as well",
         "ops/redrive/draft.py",
-        "return {self.date, self.outcome.date, *own}",
+        "return {self.date, self.outcome.date}.union(*own)",
         "return {self.date, self.outcome.date}",
         (_REFUSED + "::test_a_file_of_another_date_without_claims",),
     ),

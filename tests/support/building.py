@@ -1,6 +1,7 @@
 """A builder and a sealer on a store in memory: announces files, builds and seals, and shows what came of it."""
 
 from collections import Counter
+from dataclasses import replace
 
 from compactor.core.crash_points import OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import base_name, is_delivery
@@ -27,18 +28,16 @@ def parts_of(harness: Harness, store: ObjectStore | None = None) -> Components:
 
 
 def build(harness: Harness, *bodies: str, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> BuildReport:
-    return (
-        parts_of(harness)
-        .builder(on_crash_point=on_crash_point)
-        .build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
-    )
+    """Build one group after the other, so that crash points come in order."""
+    builder = replace(parts_of(harness).builder(on_crash_point=on_crash_point), groups_at_once=1)
+    return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
 
 
 def seal(
     harness: Harness, *, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, after_seconds: float = 0
 ) -> SealReport:
     harness.clock.advance(after_seconds)
-    return parts_of(harness).sealer(on_crash_point=on_crash_point).seal()
+    return replace(parts_of(harness).sealer(on_crash_point=on_crash_point), groups_at_once=1).seal()
 
 
 def put(key: str, size: int = MIB, etag: str = "e1", *, shape: str = "s3") -> str:

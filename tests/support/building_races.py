@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.layout import base_name, is_delivery
@@ -16,9 +17,14 @@ OBJECTS = 7  # four of them fill two manifests, so that some are built at once a
 
 
 class Race:
-    """One store, one table of claims, one queue, and the builders, sealers and planners that work on them."""
+    """One store, one table of claims, one queue, and the builders, sealers and planners that work on them.
 
-    def __init__(self) -> None:
+    Args:
+        at_once: How many groups each of them writes at once; with 1, crash points come in order.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self.at_once = at_once
         self.harness = Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, "max_wait_seconds": 1})
         self.uris = [f"s3://lake/raw/{number}.ndjson" for number in range(OBJECTS)]
         self.messages: dict[str, str] = {}
@@ -39,13 +45,14 @@ class Race:
     def build(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point, *, every: int = 1) -> None:
         """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
         batch = dict(list(self.messages.items())[::every])
-        report = self._parts().builder(on_crash_point=on_crash_point).build(batch)
+        builder = replace(self._parts().builder(on_crash_point=on_crash_point), groups_at_once=self.at_once)
+        report = builder.build(batch)
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)
 
     def seal(self, on_crash_point: OnBuildCrashPoint = ignore_build_crash_point) -> None:
         """Seal all that waits."""
-        self._parts().sealer(on_crash_point=on_crash_point).seal()
+        replace(self._parts().sealer(on_crash_point=on_crash_point), groups_at_once=self.at_once).seal()
 
     def plan(self) -> None:
         """Look for what was never announced."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Lock
 
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.layout import canonical
@@ -41,6 +42,7 @@ class SqliteClaims:
     def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
         self._path = Path(canonical(os.fspath(path)))
         self._ttl_days = ttl_days
+        self._locks: dict[int, Lock] = {}  # by process: a forked process must not wait for a thread of its parent
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         lease_until, expires_at = self._times(now, lease_seconds)
@@ -73,7 +75,11 @@ class SqliteClaims:
         """A connection with an exclusive transaction, committed if the block ends without an error."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+            # SQLite's own lock sleeps between tries, so that threads that wait for it mostly sleep.
+            with (
+                self._locks.setdefault(os.getpid(), Lock()),
+                closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection,
+            ):
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_TABLE)
                 connection.execute(_BY_EXPIRY)

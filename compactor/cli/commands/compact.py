@@ -139,7 +139,7 @@ def _tell_of_wait(what: str, seconds: float) -> None:
 
 
 def _backlog(app: App) -> Backlog:
-    return read_backlog(app.store, app.layout, app.ledger, allowed_prefixes=app.settings.input.allowed_prefixes)
+    return read_backlog(app.state, allowed_prefixes=app.settings.input.allowed_prefixes)
 
 
 def _run(app: App, backlog: Backlog, progress: CompactProgress) -> tuple[RunReport, bool]:

@@ -1,51 +1,35 @@
 """`compactor cost`: the cost of a load at list prices, and of the latest commits."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_fields, print_json, print_table, shallow
-from compactor.cli.ui.worker_needs import needs_document, show_needs
-from compactor.core.formatting import count, dollars, duration, rate, size
-from compactor.core.records import RecentCommit
-from compactor.cost.bench_result import read_bench_result
-from compactor.cost.cost import CostLine, Estimate, Load, Shape, estimate
-from compactor.cost.measured_cost import MeasuredCost, measured_cost
-from compactor.cost.prices import AS_OF, DPU_PER_WORKER, GLUE_VERSIONS, HOURS_A_MONTH, PRICES, JobSize
+from compactor.cli.ui.cost_screen import show_estimate, show_needs
+from compactor.cli.ui.output import picked, print_json, shallow
+from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.records import read_record
+from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Load, Shape, estimate
+from compactor.cost.measured_cost import MEASURED_DOLLARS, measured_cost
+from compactor.cost.prices import CLASSIC, DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, PRICES, JobSize
+from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
 from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
+from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.engine_components import engine_of
 
 LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
-COMMON_WORKERS, COMMON_WORKER_TYPE = 10, "G.2X"
-NOT_COUNTED = "storage, logs, requests of producers and readers, KMS, failed attempts, free tiers and discounts"
-_PER = {1: "", 1000: " / k", 1_000_000: " / M"}
-_COLUMNS: dict[str, Callable[[CostLine], str]] = {
-    "service": "{0.service}".format,
-    "item": "{0.item}".format,
-    "basis": "{0.basis}".format,
-    "quantity": lambda line: f"{line.quantity:,.0f} / {'month' if line.price.is_monthly else 'h'}",
-    "price": lambda line: f"{line.price.dollars:.6g}{_PER[line.price.per]}",
-    "$ an hour": "{0.dollars_per_hour:,.3f}".format,
-    "$ a month": "{0.dollars_per_month:,.2f}".format,
-}
-DOLLARS = ("dollars_per_hour", "dollars_per_month")
-MEASURED = tuple(f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed"))
-
 
 @click.command("cost", context_settings={"show_default": True})
 @click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
-@click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=COMMON_WORKER_TYPE, help="Glue worker type.")
-@click.option("--workers", type=click.IntRange(min=2), default=COMMON_WORKERS, help="All workers; one is the driver.")
-@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default="6.0", help="Glue version.")
+@click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=CLASSIC.worker_type, help="Glue worker type.")
+@click.option("--workers", type=click.IntRange(min=2), default=CLASSIC.workers, help="All workers; one is the driver.")
+@click.option("--glue-version", type=click.Choice(GLUE_VERSIONS), default=CLASSIC.glue_version, help="Glue version.")
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
@@ -73,102 +57,69 @@ def cost(
     Prices are list prices of us-east-1: check them before quoting. The named workers are taken to be enough. With the
     result of a benchmark, the command shows how many workers of each type the load needs at that speed.
     """
-    result = read_bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
+    result = _bench_result(bench or LAST_BENCH) if bench or LAST_BENCH.is_file() else None
     job = JobSize(**workers)
-    common = replace(job, worker_type=COMMON_WORKER_TYPE, workers=COMMON_WORKERS)
-    recent, shape = _of_settings(invocation, engine)
+    app = App(invocation.settings()) if invocation.has_settings else None
+    recent = app.ledger.recent() if app else []
+    shape = shape_of(app.settings if app else None, engine, learned_ratio(recent))
     found = estimate(Load(files_per_hour, file_bytes), job, shape)
     measured = measured_cost(recent, job.dollars_per_hour)
-    needed = None if result is None else needs_document(result, found.load, common)
-    if as_json:
-        print_json({**_document(found, shape, measured, common), "needed": needed})
-    else:
-        _show(found, shape, measured, common)
-        show_needs(needed, job.glue_version)
+    if not as_json:
+        show_estimate(found, measured)
+        show_needs(result, found)
+        return
+    print_json(
+        {
+            **shallow(found, *DOLLARS, "dollars_per_terabyte"),
+            "job": shallow(job, "dpu"),
+            "lines": [shallow(line, *DOLLARS) for line in found.lines],
+            "compared": shallow(job.compared, *DOLLARS),
+            "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED_DOLLARS),
+            "not_counted": NOT_COUNTED.split(", "),
+            "prices": PRICES,
+            "needed": result and _needed(result, found.load),
+        }
+    )
 
 
-def _of_settings(invocation: Invocation, engine: EngineName | None) -> tuple[list[RecentCommit], Shape]:
-    """The latest commits, and how the work is divided; defaults without settings."""
-    if not invocation.has_settings:
-        return [], shape_of(engine or engine_of(Convert()), Builder(), Output(), Stream(), None)
-    app = App(invocation.settings())
-    recent, settings = app.ledger.recent(), app.settings
-    # Not `App.engine_name`: the wheel that the job has need not be installed here.
-    engine = engine or engine_of(settings.convert)
-    return recent, shape_of(engine, settings.builder, settings.output, settings.stream, learned_ratio(recent))
+def _bench_result(path: Path) -> BenchResult:
+    expected = "what `python -m bench` writes to .bench/last.json"
+    try:
+        return read_record(BenchResult.model_validate_json, path.read_bytes(), str(path), expected=expected)
+    except OSError as exc:
+        raise CompactorError(f"{path}: {exc.strerror}; expected {expected}") from exc
+    except RecordUnreadable as exc:  # whose next move is for records of the ledger
+        raise CompactorError(str(exc)) from exc
 
 
-def shape_of(engine: EngineName, builder: Builder, output: Output, stream: Stream, ratio: float | None) -> Shape:
-    """How settings divide the work; the usual ratio where none is known yet."""
-    shape = Shape(
-        engine=engine,
+def shape_of(settings: Settings | None, engine: EngineName | None, ratio: float | None) -> Shape:
+    """How settings, or the defaults, divide the work on an engine, or theirs; the usual ratio where none is known."""
+    convert, builder = (settings.convert, settings.builder) if settings else (Convert(), Builder())
+    output, stream = (settings.output, settings.stream) if settings else (Output(), Stream())
+    return Shape(
+        # Not `App.engine_name`: the wheel that the job has need not be installed here.
+        engine=engine or engine_of(convert),
         target_manifest_bytes=builder.target_manifest_bytes,
         target_file_bytes=output.target_file_bytes,
         max_wait_seconds=builder.max_wait_seconds,
         trigger_interval_seconds=stream.trigger_interval_seconds,
+        ratio=REFERENCE_RATIO if ratio is None else ratio,
     )
-    return shape if ratio is None else replace(shape, ratio=ratio)
 
 
-def _document(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> dict[str, Any]:
+def _needed(result: BenchResult, load: Load) -> dict[str, Any]:
     return {
-        **shallow(found, *DOLLARS, "dollars_per_terabyte"),
-        "job": shallow(found.job, "dpu"),
-        "shape": shape,
-        "lines": [shallow(line, "quantity_per", *DOLLARS) for line in found.lines],
-        "compared": shallow(common, *DOLLARS),
-        "measured": measured and shallow(measured, "elapsed_seconds", *MEASURED),
-        "not_counted": NOT_COUNTED.split(", "),
-        "prices": PRICES,
+        "bench": picked(result, "cores", "machine", "measured_at"),
+        "busy_share_at_most": BUSY_SHARE,
+        "engines": {
+            engine: {
+                "bytes_per_second_per_core": speed,
+                "jobs": [
+                    shallow(worker_need(load, speed, worker_type, version), *DOLLARS, "share_of_compared")
+                    for version in GLUE_VERSIONS
+                    for worker_type in DPU_PER_WORKER
+                ],
+            }
+            for engine, speed in result.bytes_per_second_per_core.items()
+        },
     }
-
-
-def _show(found: Estimate, shape: Shape, measured: MeasuredCost | None, common: JobSize) -> None:
-    load, job = found.load, found.job
-    made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
-    hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
-    print_fields(
-        [
-            ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
-            ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
-            ("engine", f"{shape.engine}; choose the other one with --engine"),
-            ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
-        ]
-    )
-    click.echo()
-    print_table(_COLUMNS, found.lines, names=3)
-    click.echo()
-    share = f"these workers cost {job.dollars_per_hour / common.dollars_per_hour:.2f} of that"
-    print_fields(
-        [
-            ("total", f"{_a_month(found.dollars_per_hour)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
-            ("compared", f"{common} around the clock, workers alone: {_a_month(common.dollars_per_hour)};\n{share}"),
-            *([] if measured is None else _measured_fields(measured, job)),
-            ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
-            ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
-            ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
-            ("not counted", NOT_COUNTED),
-        ]
-    )
-
-
-def _a_month(dollars_per_hour: float) -> str:
-    return f"{dollars(dollars_per_hour)} an hour, {dollars(dollars_per_hour * HOURS_A_MONTH)} a month"
-
-
-def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:
-    span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
-    what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
-    at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)
-    elapsed = _spent(found, found.elapsed_seconds, found.dollars_elapsed)
-    speed = rate(found.input_bytes, found.at_work_seconds)
-    return [
-        ("measured", f"{count(found.commits, 'latest commit')}, {span}: {what},\n{speed} while at work"),
-        ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
-    ]
-
-
-def _spent(found: MeasuredCost, seconds: float, amount: float) -> str:
-    per_terabyte = found.per_terabyte(amount)
-    rest = "" if per_terabyte is None else f" ({dollars(per_terabyte)} a terabyte)"
-    return f"{dollars(amount)}{rest} for {duration(seconds)}"

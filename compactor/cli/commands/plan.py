@@ -41,17 +41,31 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 @click.option(
     "--since", metavar="TIME", callback=moment, help="Plan only files written at TIME or later (ISO 8601, default UTC)."
 )
+@click.option(
+    "--max-manifests",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write at most N manifests, the largest first (default: builder.max_manifests_per_plan).",
+)
 @json_option
 @body
 def plan(
-    invocation: Invocation, *, prefix: str, dry_run: bool, day: str | None, since: datetime | None, as_json: bool
+    invocation: Invocation,
+    *,
+    prefix: str,
+    dry_run: bool,
+    day: str | None,
+    since: datetime | None,
+    max_manifests: int | None,
+    as_json: bool,
 ) -> None:
     """Write manifests for the files below PREFIX that are in none.
 
     Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
     """
     app = App(invocation.settings())
-    made = app.planner.plan(prefix, date=day, since=since, dry_run=dry_run)
+    most = max_manifests or app.settings.builder.max_manifests_per_plan
+    made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)
     if as_json:
         print_json(_document(made, dry_run=dry_run))
     else:
@@ -66,7 +80,8 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
         for manifest_id, each in zip(ids, made.manifests, strict=True)
     ]
     planned = picked(made, "skipped", "planned_before", "held", "held_until")
-    return {"dry_run": dry_run, "manifests": manifests, **planned}
+    further = picked(made, "misdated", "left_manifests", "left_files")
+    return {"dry_run": dry_run, "manifests": manifests, **planned, **further}
 
 
 def _bytes(manifest: Manifest) -> int:
@@ -83,6 +98,14 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
         click.echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:
         click.echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+    if made.left_manifests:
+        left = f"{count(made.left_manifests, 'manifest')} of {count(made.left_files, 'file')}"
+        click.echo(f"Left for the next plan: {left}; run the command again")
+    if made.misdated:
+        click.echo(
+            f"Dated by arrival: {count(made.misdated, 'file')} named after a date outside input.earliest_date and "
+            f"input.max_future_days, such as {made.first_misdated!r}"
+        )
     if made.planned_before:
         click.echo(f"In a manifest already: {count(made.planned_before, 'file')}")
     for reason, number in sorted(made.skipped.items()):

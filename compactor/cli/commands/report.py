@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 
 import click
 
-from compactor.cli.commands.cost import COMMON_WORKER_TYPE, COMMON_WORKERS, shape_of
+from compactor.cli.commands.cost import shape_of
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.times import moment
 from compactor.core.layout import is_s3
-from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS, JobSize
+from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import ReportReader
@@ -18,7 +18,6 @@ from compactor.ops.report.report import Report
 from compactor.ops.report.spending import Spending, service_costs
 from compactor.ops.report.verdict import judge
 from compactor.wiring.app import App
-from compactor.wiring.engine_components import engine_of
 
 DEFAULT_HOURS = 24.0
 DEFAULT_OUT = "report.html"
@@ -70,7 +69,7 @@ def report(
         raise click.UsageError("--json and --out - both take stdout; expected one of them")
     app = App(invocation.settings())
     period = _period(app.clock.now(), since, until, hours)
-    job = JobSize(worker_type or COMMON_WORKER_TYPE, workers or COMMON_WORKERS, glue_version)
+    job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
     made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
     target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
@@ -119,9 +118,8 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 
 
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
-    settings, period, totals = app.settings, figures.period, figures.totals
+    period, totals = figures.period, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
-    shape = shape_of(engine_of(settings.convert), settings.builder, settings.output, settings.stream, ratio)
     return Spending(
         commits=totals.manifests,
         since=period.since,
@@ -132,9 +130,8 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
         dollars_per_hour=job.dollars_per_hour,
         job=job,
         is_job_named=is_job_named,
-        classic=JobSize(COMMON_WORKER_TYPE, COMMON_WORKERS, job.glue_version),
         is_local=not is_s3(app.layout.state),
-        services=service_costs(figures, job, shape),
+        services=service_costs(figures, job, shape_of(app.settings, None, ratio)),
     )
 
 

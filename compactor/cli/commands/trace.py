@@ -106,7 +106,12 @@ def _manifest(found: Trace) -> list[str]:
 
 def _attempts(found: Trace) -> list[str]:
     ends = ((each, f": {each.error.splitlines()[0]}" if each.error else "") for each in found.attempts)
-    return [f"{each.number} at {each.started_at:%Y-%m-%d %H:%M:%S} UTC{end}" for each, end in ends]
+    lines = [f"{each.number} at {each.started_at:%Y-%m-%d %H:%M:%S} UTC{end}" for each, end in ends]
+    if found.earlier_attempts:
+        lines.insert(0, f"{found.earlier_attempts:,} before these, of which only the sum is on record")
+    if found.next_attempt_at is not None:
+        lines.append(f"the next one is due at {found.next_attempt_at:%Y-%m-%d %H:%M:%S} UTC")
+    return lines
 
 
 def _lines(found: Trace) -> str:

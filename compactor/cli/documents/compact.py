@@ -32,6 +32,9 @@ class Compaction(Document):
     new_bytes: int = Field(description="Their stored size.")
     planned_before: int = Field(description="Number of files that are in a manifest already.")
     replaced: int = Field(description="New files that had another version before. Its rows stay.")
+    misdated: int = Field(
+        description="New files whose names give a date outside the window; they have the day of their arrival."
+    )
     skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
     held: int = Field(description="Number of files that another planner has claimed.")
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")

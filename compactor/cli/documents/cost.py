@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from compactor.cli.commands.cost import DOLLARS, MEASURED
 from compactor.cli.documents.common import Date, Document, Time
 from compactor.cost import cost, prices
 from compactor.cost.cost import CostLine
-from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import JobSize
+from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
+from compactor.cost.prices import DOLLARS, JobSize
+from compactor.cost.worker_needs import WorkerNeed
 
 
 class SizedJob(Document, of=JobSize, shown=["dpu"]):
@@ -24,23 +24,18 @@ class Price(Document, of=prices.Price):
     as_of: Date = Field(description="Day on which it was looked up.")
 
 
-class Item(Document, of=CostLine, shown=["quantity_per", *DOLLARS]):
+class Item(Document, of=CostLine, shown=DOLLARS):
     """One item of the estimate."""
 
     price: Price = Field(description="Price of a unit.")
 
 
-class Measured(Document, of=MeasuredCost, shown=["elapsed_seconds", *MEASURED]):
+class Measured(Document, of=MeasuredCost, shown=["elapsed_seconds", *MEASURED_DOLLARS]):
     """What the latest commits would cost on these workers."""
 
 
-class NeededJob(PricedJob):
+class NeededJob(Document, of=WorkerNeed, shown=[*DOLLARS, "share_of_compared"]):
     """Enough workers of one type, on one version of Glue."""
-
-    vcpu_per_worker: int = Field(description="Virtual CPUs of a worker.")
-    busy_share: float = Field(description="Share of the time that workers are busy, the driver's not counted.")
-    dollars_per_terabyte: float = Field(description="Cost per terabyte of stored input.")
-    share_of_compared: float = Field(description="Cost as a fraction of the compared job's.")
 
 
 class EngineNeed(Document):
@@ -53,7 +48,6 @@ class EngineNeed(Document):
 class Bench(Document):
     """A result of the benchmark."""
 
-    bytes_per_second: dict[str, float] = Field(description="Stored input per second on all cores, by engine.")
     cores: int = Field(description="Number of cores.")
     machine: str = Field(description="Machine, in words.")
     measured_at: Time = Field(description="Time of the benchmark.")
@@ -71,7 +65,6 @@ class Estimate(Document, of=cost.Estimate, shown=[*DOLLARS, "dollars_per_terabyt
     """What a load costs, at list prices."""
 
     job: SizedJob = Field(description="The workers.")
-    shape: cost.Shape = Field(description="How the work is divided.")
     lines: list[Item] = Field(description="The items.")
     compared: PricedJob = Field(description="A common job to compare with.")
     measured: Measured | None = Field(

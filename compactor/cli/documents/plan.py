@@ -21,6 +21,11 @@ class Plan(Document):
     manifests: list[PlannedManifest] = Field(description="Manifests that were written, or would be.")
     planned_before: int = Field(description="Number of files that are in a manifest already.")
     skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
+    misdated: int = Field(
+        description="Planned files whose names give a date outside the window; they have the day of their arrival."
+    )
+    left_manifests: int = Field(description="Number of manifests beyond the bound, which the next plan writes.")
+    left_files: int = Field(description="Number of files in those.")
     held: int = Field(description="Number of files that another planner has claimed.")
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
 

@@ -6,9 +6,10 @@ from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
 from compactor.control import health
+from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
 from compactor.ops.report import figures, verdict
-from compactor.ops.report.spending import DOLLARS, Spending
+from compactor.ops.report.spending import Spending
 
 
 class Point(Document, of=health.Finding, shown=["severity"], without=["subject"]):
@@ -33,8 +34,8 @@ class ComparedJob(Document, of=JobSize):
 class Cost(
     Document,
     of=Spending,
-    shown=DOLLARS,
-    without=["classic", "commits", "since", "until", "input_files", "input_bytes", "dollars_per_hour"],
+    shown=MEASURED_DOLLARS,
+    without=["commits", "since", "until", "input_files", "input_bytes", "dollars_per_hour"],
 ):
     """Cost of the period, at list prices."""
 

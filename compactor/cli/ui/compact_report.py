@@ -70,7 +70,7 @@ class Closing:
             "deep": self.is_deep,
             "new_files": self.new_files,
             "new_bytes": _planned_bytes(plan),
-            **picked(plan, "planned_before", "replaced", "skipped", "held", "held_until"),
+            **picked(plan, "planned_before", "replaced", "misdated", "skipped", "held", "held_until"),
             "resumed_manifests": None if self.dry_run else self.resumed,
             "run": None if self.dry_run else self.run,
             "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
@@ -113,7 +113,13 @@ def _planned_bytes(plan: Plan) -> int:
 
 def _skipped(plan: Plan) -> list[tuple[str, str]]:
     found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
-    return [("skipped", "\n".join(found))] if found else []
+    fields = [("skipped", "\n".join(found))] if found else []
+    if plan.misdated:
+        files = (
+            f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated!r}"
+        )
+        fields.append(("wrong dates", f"{files};\nthe day of the last change counts"))
+    return fields
 
 
 def _verified(verification: VerifyReport, closing: Closing) -> list[tuple[str, str]]:

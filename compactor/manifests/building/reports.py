@@ -11,6 +11,7 @@ def build_metrics(report: BuildReport) -> dict[str, float]:
         "BytesAnnounced": report.announced_bytes,
         "FilesSkipped": report.skipped.total(),
         "FilesRepeated": report.repeated,
+        "FilesMisdated": report.misdated,
         "MessagesFailed": len(report.failed),
         "ManifestsBuilt": len(report.manifests),
     }

@@ -4,14 +4,15 @@ The sealer first binds each part, in case its builder died before that, so that 
 claims the parts for a manifest, as builders claim files, writes the manifest and binds it. Last, it deletes the parts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from compactor.core.crash_points import BuildCrashPoint, OnBuildCrashPoint, ignore_build_crash_point
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import base_name
 from compactor.core.manifest import Manifest
-from compactor.core.map_ordered import map_ordered
+from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import read_record
 from compactor.ledger.state import State
@@ -44,6 +45,23 @@ class SealReport:
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Sealed:
+    """The result for one group of parts.
+
+    Attributes:
+        manifest: The manifest that was written; None if there is none.
+        parts: How many parts went into it.
+        discarded: How many parts were deleted because their ids were revoked.
+        settled: The ids of parts that no longer wait.
+    """
+
+    manifest: Manifest | None = None
+    parts: int = 0
+    discarded: int = 0
+    settled: AbstractSet[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealer:
     """Seals pending parts. Safe to run twice at once.
@@ -51,7 +69,8 @@ class Sealer:
     Attributes:
         target_bytes: Returns how many stored bytes a manifest should name.
         max_wait_seconds: How long a part may wait.
-        on_crash_point: Called at each crash point.
+        on_crash_point: Called at each crash point, from the threads.
+        groups_at_once: How many threads write groups.
     """
 
     state: State
@@ -59,6 +78,7 @@ class Sealer:
     target_bytes: Callable[[], float]
     max_wait_seconds: float
     on_crash_point: OnBuildCrashPoint = ignore_build_crash_point
+    groups_at_once: int = THREADS
 
     def seal(self) -> SealReport:
         """Seal the parts that are large enough together, or have waited long enough."""
@@ -69,10 +89,18 @@ class Sealer:
             by_date.setdefault(part.date, []).append(part)
         target_bytes = self.target_bytes() if by_date else 0
         waiting = {part.manifest_id: part for parts in by_date.values() for part in parts}
-        for date, parts in sorted(by_date.items()):
-            for group in due(parts, target_bytes, now=now, wait_seconds=self.max_wait_seconds - SEAL_INTERVAL_SECONDS):
-                for part_id in self._tried(date, group, report):
-                    del waiting[part_id]
+        wait_seconds = self.max_wait_seconds - SEAL_INTERVAL_SECONDS
+        groups = [
+            group
+            for parts in by_date.values()
+            for group in due(parts, target_bytes, self.state.rules, now=now, wait_seconds=wait_seconds)
+        ]
+        # The oldest part has waited longest, whatever its date is.
+        groups.sort(key=lambda group: min(part.created_at for part in group))
+        for sealed in map_ordered(self._tried, groups, threads=self.groups_at_once):
+            _add(report, sealed)
+            for part_id in sealed.settled:
+                del waiting[part_id]
         report.waiting_parts = len(waiting)
         ages = ((now - part.created_at).total_seconds() for part in waiting.values())
         report.oldest_seconds = max(0.0, *ages, 0.0)
@@ -102,16 +130,17 @@ class Sealer:
             return info, RecordUnreadable(f"{info.uri}: manifest_id is {part.manifest_id}, expected {name}")
         return info, part
 
-    def _tried(self, date: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
+    def _tried(self, parts: Sequence[Manifest]) -> _Sealed:
         """Seal parts together. After a passing error, leave them to the next call and go on with other groups."""
         try:
-            return self._seal_group(date, parts, report)
+            return self._seal_group(parts[0].date, parts)
         except (TryAgainError, StuckError) as exc:
-            log_event("group.not_sealed", date=date, parts=len(parts), error=exc)
-            return ()
+            log_event("group.not_sealed", date=parts[0].date, parts=len(parts), error=exc)
+            return _Sealed()
 
-    def _seal_group(self, date: str, parts: Sequence[Manifest], report: SealReport) -> Iterable[str]:
-        """Seal parts together; returns the ids of those that no longer wait."""
+    def _seal_group(self, date: str, parts: Sequence[Manifest]) -> _Sealed:
+        """Seal parts of one date together."""
+        sealed = _Sealed()
         bound = [part for part in parts if self._is_bound(part)]
         revoked = {part.manifest_id for part in parts} - {part.manifest_id for part in bound}
         manifest_id = new_manifest_id(date)
@@ -126,19 +155,24 @@ class Sealer:
             if not self.claimer.bind(manifest, "manifest"):
                 self.state.store.delete([self.state.layout.manifest(manifest_id)])
                 raise TryAgainError(f"manifest {manifest_id}: its parts were taken over before it was written")
-            report.manifests.append(manifest)
+            sealed.manifest = manifest
         settled = revoked | {part.manifest_id for part in bound if _is_settled(part, claimed)}
         self.state.store.delete([self.state.layout.pending_part(part_id) for part_id in settled])
         self.on_crash_point(BuildCrashPoint.CLEARED, manifest_id)
-        report.sealed_parts += len(won)
-        report.discarded += len(revoked)
-        return settled
+        sealed.parts, sealed.discarded, sealed.settled = len(won), len(revoked), settled
+        return sealed
 
     def _is_bound(self, part: Manifest) -> bool:
         """Bind a part; return False if its id was revoked and another claimant took its files over."""
         is_bound = self.claimer.bind(part, "part")
         self.on_crash_point(BuildCrashPoint.PART_BOUND, part.manifest_id)
         return is_bound
+
+
+def _add(report: SealReport, sealed: _Sealed) -> None:
+    report.manifests += [sealed.manifest] if sealed.manifest is not None else []
+    report.sealed_parts += sealed.parts
+    report.discarded += sealed.discarded
 
 
 def _is_settled(part: Manifest, claimed: Claimed) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from compactor.core.layout import canonical, date_of_file, root_id
+from compactor.core.dates import possible_dates
+from compactor.core.layout import canonical, root_id
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit, DeadLetter, Redrive
@@ -67,5 +68,5 @@ class Draft:
     def dates(self) -> set[str]:
         """The dates whose manifests may have the files without a claim."""
         day = datetime.fromisoformat(self.date).replace(tzinfo=UTC)
-        own = (date_of_file(file.uri, file.event_time or day) for file in self.unclaimed_files())
-        return {self.date, self.outcome.date, *own}
+        own = (possible_dates(file.uri, file.event_time or day) for file in self.unclaimed_files())
+        return {self.date, self.outcome.date}.union(*own)

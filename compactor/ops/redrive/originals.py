@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from compactor.core.errors import ManifestError, ObjectNotFound
-from compactor.core.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from compactor.core.manifest import Manifest
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 
@@ -24,14 +25,15 @@ def original_of(letter: DeadLetter, state: State, allowed_prefixes: Sequence[str
         modified_at=datetime.fromisoformat(letter.date).replace(tzinfo=UTC),
         allowed_prefixes=allowed_prefixes,
         redriven_folder=state.layout.redriven_folder,
+        rules=state.rules,
     )
 
 
 def _kept(letter: DeadLetter, state: State) -> bytes:
     uri = state.layout.failed_manifest(letter.manifest_id)
     info = state.store.stat(uri)
-    if info is not None and info.size_bytes > MAX_MANIFEST_BYTES:
-        raise ManifestError("too_big", f"{uri}: {info.size_bytes} bytes, expected at most {MAX_MANIFEST_BYTES}")
+    if info is not None:
+        state.rules.check_length(uri, info.size_bytes)
     try:
         return state.store.read(uri)
     except ObjectNotFound as exc:

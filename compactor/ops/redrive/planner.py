@@ -6,8 +6,9 @@ from itertools import chain
 
 from compactor.core.errors import AccessError, StuckError
 from compactor.core.layout import canonical, redriven_id
-from compactor.core.manifest import ManifestFile, is_allowed
+from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.manifest_parsing import is_allowed
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive

@@ -4,12 +4,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.ops.report.figures import Figures
-from compactor.ops.report.spending import DOLLARS, Spending
+from compactor.ops.report.spending import Spending
 from compactor.ops.report.verdict import Verdict
 
 _POINT = ("condition", "severity", "reason", "next_move")
-_COST = ("job", "is_job_named", "is_local", "services", "at_work_seconds", "elapsed_seconds", *DOLLARS)
+_COST = ("job", "is_job_named", "is_local", "services", "at_work_seconds", "elapsed_seconds", *MEASURED_DOLLARS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Report:
             "cost": {
                 **{name: getattr(spent, name) for name in _COST},
                 "compared": {
-                    **asdict(spent.classic),
+                    **asdict(spent.job.compared),
                     "dollars_elapsed": spent.classic_dollars,
                     "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
                 },

@@ -1,16 +1,11 @@
 """What the workers of a period cost, or would cost, at list prices, next to a common job. No I/O."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compactor.cost.cost import Basis, Load, Shape, estimate
 from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.prices import JobSize
+from compactor.cost.prices import HOUR_SECONDS, JobSize
 from compactor.ops.report.figures import Figures
-
-DOLLARS = [f"dollars_{of}{time}" for of in ("", "per_terabyte_") for time in ("at_work", "elapsed")]
-"""The properties of a spending that are its dollars."""
-
-_HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +24,18 @@ class Spending(MeasuredCost):
 
     job: JobSize  # the workers to price
     is_job_named: bool  # whether the user named them; the ledger does not record workers
-    classic: JobSize  # the common job, which runs around the clock
     is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
     services: tuple[ServiceCost, ...]  # estimates of other services; empty without input
 
     @property
     def classic_dollars(self) -> float:
-        return replace(self, dollars_per_hour=self.classic.dollars_per_hour).dollars_elapsed
+        """Dollars for the compared job around the clock."""
+        return self.job.compared.dollars_per_hour * self.elapsed_seconds / HOUR_SECONDS
 
 
 def service_costs(figures: Figures, job: JobSize, shape: Shape) -> tuple[ServiceCost, ...]:
     """Estimates for the services other than Glue; none without input."""
-    totals, hours = figures.totals, figures.period.seconds / _HOUR_SECONDS
+    totals, hours = figures.totals, figures.period.seconds / HOUR_SECONDS
     if not totals.input_bytes:
         return ()
     load = Load(totals.input_files / hours, max(1, totals.input_bytes // totals.input_files))

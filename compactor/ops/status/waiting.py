@@ -65,7 +65,7 @@ def _weights(
         if known is not None:
             return known
         try:
-            manifest = read_waiting_manifest(state.store, state.layout, info, allowed_prefixes=allowed_prefixes)
+            manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
         except ManifestError:
             return 0  # it will be a dead letter
         except ObjectNotFound:

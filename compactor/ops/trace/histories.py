@@ -1,11 +1,12 @@
 """Reads what is on record about a manifest: its place, its attempts, its outcome, and its redrives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 import orjson
 
-from compactor.core.attempts import AttemptState
+from compactor.core.attempts import Attempts, RetryRules, due_at
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
@@ -21,11 +22,15 @@ class History:
     manifest_id: str
     uri: str  # where its object is now; empty if it is gone
     accepted: Accepted | None = None  # the record that binds its id; None before the first attempt
-    attempts: tuple[AttemptState, ...] = ()
+    attempts: Attempts = field(default_factory=Attempts)
     outcome: Commit | DeadLetter | None = None
     is_done: bool = False  # whether everything that the outcome names is published
     redriven_from: Redrive | None = None  # the redrive that made the manifest, if one did
     redriven_as: tuple[RedriveLogEntry, ...] = ()
+
+    def next_attempt_at(self, rules: RetryRules) -> datetime | None:
+        """The earliest time of the next attempt; None if it needs none, or was never tried in vain."""
+        return due_at(self.manifest_id, self.attempts, rules) if self.outcome is None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +39,7 @@ class Histories:
 
     state: State
     redrive_log: RedriveLog
+    rules: RetryRules
 
     def of(self, manifest_id: str) -> History | None:
         """The history of a manifest; None if it has no record and no object."""
@@ -51,7 +57,7 @@ class Histories:
             manifest_id,
             self._first_there([accepted.source_uri or layout.manifest(manifest_id), *kept]),
             accepted,
-            self.state.ledger.attempts(key, names).states,
+            self.state.ledger.attempts(key, names),
             outcome,
             is_done(outcome, names),
             made_by,

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from compactor.core.attempts import AttemptState
+from compactor.core.attempts import AttemptState, RetryRules
 from compactor.core.records import DeadLetter, FileReport
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
 from compactor.ops.redrive.selection import Kind, Scope, left_of
@@ -75,6 +75,8 @@ class Trace:
     date: str = ""  # the date of that manifest
     manifest_uri: str = ""  # where that manifest's object is now
     attempts: list[TracedAttempt] = field(default_factory=list)
+    earlier_attempts: int = 0  # attempts before these, of which only the sum is on record
+    next_attempt_at: datetime | None = None  # the earliest time of the next attempt after a failed one
     report: FileReport | None = None  # the report of an input file, once there is one
     # The reports of a manifest's input files, or of those that an output file has rows of
     files: list[FileReport] = field(default_factory=list)
@@ -100,10 +102,12 @@ class Trace:
         return quarantined and not any(each.kind != "rejects" and each.fate != "revoked" for each in self.redriven_as)
 
 
-def add_history(trace: Trace, history: History) -> None:
+def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
     """Add what is known of the manifest."""
     trace.manifest_id, trace.manifest_uri = history.manifest_id, history.uri
-    trace.attempts = [_traced(each) for each in history.attempts]
+    trace.attempts = [_traced(each) for each in history.attempts.unfolded]
+    trace.earlier_attempts = history.attempts.folded.upto if history.attempts.folded else 0
+    trace.next_attempt_at = history.next_attempt_at(rules)
     trace.redriven_from = history.redriven_from.source if history.redriven_from is not None else ""
     trace.redriven_as = [traced_redrive(entry) for entry in history.redriven_as]
     if history.accepted is None:
@@ -116,7 +120,7 @@ def add_history(trace: Trace, history: History) -> None:
         trace.state = TraceState.CLAIMED
         trace.message = f"manifest {history.manifest_id} was revoked by its planner; plan again"
     elif history.outcome is None:
-        trace.state = TraceState.IN_WORK if history.attempts else TraceState.WAITING
+        trace.state = TraceState.IN_WORK if history.attempts.last_number else TraceState.WAITING
     elif isinstance(history.outcome, DeadLetter):
         trace.state = TraceState.DEAD_LETTERED
         trace.message = f"{history.outcome.reason}: {history.outcome.message}"

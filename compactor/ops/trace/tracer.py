@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from compactor.core.layout import canonical, date_of_file, is_within, redriven_owner
+from compactor.core.dates import possible_dates
+from compactor.core.layout import canonical, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
@@ -36,7 +37,7 @@ class Tracer:
         if history is None:
             trace.searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return trace
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         trace.exists = bool(history.uri)
         if isinstance(history.outcome, Commit):
             trace.files = list(history.outcome.files)
@@ -78,7 +79,7 @@ class Tracer:
             by = f"the commit of manifest {manifest_id}" if manifest_id else "its name, which names no manifest"
             trace.searched = f"{by}; expected a commit that names it"
             return trace
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         lost = [f"compactor rebuild {manifest_id}"] if history.is_done and not trace.exists else []
         trace.next_moves = lost + moves_of_manifest(history)
         if isinstance(commit, Commit):
@@ -121,9 +122,11 @@ class Tracer:
     def _found(self, trace: Trace, info: ObjectInfo | None, days: int) -> Naming | None:
         """The most specific naming of a file, from the first place that has one; adds what was searched."""
         wanted = {canonical(trace.uri)}
-        own_day = date_of_file(trace.uri, info.modified_at if info else self.state.clock.now())
+        arrived_at = info.modified_at if info else self.state.clock.now()
+        own_day = self.state.rules.dates.of_file(trace.uri, arrived_at).date
+        own_days = [own_day, *sorted(possible_dates(trace.uri, arrived_at) - {own_day})]
         searched: list[str] = []
-        for day in self._days(own_day, days):
+        for day in self._days(own_days, days):
             searched.append(day)
             if found := _best(self.search.on_date(day, wanted), info):
                 return found
@@ -136,9 +139,9 @@ class Tracer:
         trace.searched = f"{claims}the manifests that wait, the ledger of {own_day}{others}"
         return None
 
-    def _days(self, own_day: str, days: int) -> Iterator[str]:
-        others = (day for day in reversed(list(self.state.ledger.dates())) if day != own_day)
-        return islice(chain([own_day], others), max(days, 1))
+    def _days(self, own_days: Sequence[str], days: int) -> Iterator[str]:
+        others = (day for day in reversed(list(self.state.ledger.dates())) if day not in own_days)
+        return islice(chain(own_days, others), max(days, 1))
 
     def _latest(self, manifest_id: str, uri: str) -> History | None:
         """The history of a manifest, or of the last manifest that redrives the file."""
@@ -153,7 +156,7 @@ class Tracer:
         return history
 
     def _add_file(self, trace: Trace, history: History, info: ObjectInfo | None) -> None:
-        add_history(trace, history)
+        add_history(trace, history, self.histories.rules)
         made_by, wanted = history.redriven_from, canonical(trace.uri)
         inputs = made_by.inputs if made_by is not None else ()
         trace.origin = next((each.source_uri for each in inputs if canonical(each.uri) == wanted), "")

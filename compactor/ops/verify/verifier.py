@@ -11,6 +11,7 @@ from compactor.core.records import Commit, DeadLetter
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles, CommitFindings
 from compactor.ops.verify.contents import DeepVerifier
+from compactor.ops.verify.doubled import DoubledFiles
 from compactor.ops.verify.ledger_records import RecordFindings, lost_of_accepted, lost_of_archived, verify_records
 from compactor.ops.verify.report import Discrepancy, VerifyReport
 from compactor.ops.verify.surplus import surplus_everywhere, surplus_of_date, surplus_of_manifest
@@ -61,20 +62,25 @@ class Verifier:
 
     def _verified_manifests(self, manifests: Iterable[ManifestKey]) -> VerifyReport:
         report = VerifyReport()
-        for records, files in map_ordered(self._verified, manifests):
-            self._add(report, records, files)
-            if self.on_manifest is not None:
-                self.on_manifest()
+        with DoubledFiles(self.state) as doubled:
+            for key, records, files in map_ordered(self._verified, manifests):
+                self._add(report, records, files)
+                # An outcome in the wrong place is a discrepancy by itself.
+                if isinstance(records.outcome, Commit) and records.outcome.key == key:
+                    doubled.add(records.outcome)
+                if self.on_manifest is not None:
+                    self.on_manifest()
+            report.discrepancies += doubled.found()
         return report
 
-    def _verified(self, key: ManifestKey) -> tuple[RecordFindings, CommitFindings]:
+    def _verified(self, key: ManifestKey) -> tuple[ManifestKey, RecordFindings, CommitFindings]:
         """What is found about a manifest, apart from its values."""
         records = verify_records(self.state, key)
         files = CommitFindings()
         if isinstance(records.outcome, Commit):
             check = self._files.published if records.is_done else self._files.staged
             files = check(records.outcome)
-        return records, files
+        return key, records, files
 
     def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings) -> None:
         outcome = records.outcome

@@ -10,7 +10,7 @@ from bench.last import keep_result
 from bench.measure import Measurement
 from bench.protocol import Pass, dump, load
 from bench.table import HEADINGS, cells, make_rows, notes, plain, speed
-from compactor.cost.bench_result import read_bench_result
+from compactor.cost.worker_needs import BenchResult
 
 
 def measured(name: str, *seconds: float, rows: int = 10, failure: str = "", files: tuple[int, ...] = (3_000_000,)):
@@ -136,8 +136,8 @@ def test_the_last_result_is_kept_for_the_cost(tmp_path):
         measured("compactor_declared", 2.0, 1.0),
     )
     keep_result(rows, tmp_path)
-    kept = read_bench_result(tmp_path / "last.json")
+    kept = BenchResult.model_validate_json((tmp_path / "last.json").read_bytes())
     assert kept.megabytes_per_second == {"native": 200.0}
     assert kept.cores == os.cpu_count()
     assert keep_result(rows_of(measured("duckdb_union", 1.0)), tmp_path) is None
-    assert read_bench_result(tmp_path / "last.json") == kept
+    assert BenchResult.model_validate_json((tmp_path / "last.json").read_bytes()) == kept

@@ -24,7 +24,26 @@ def test_plan_as_json(workspace: Workspace) -> None:
     [manifest] = document.pop("manifests")
     assert manifest.pop("manifest_id").startswith(DAY)
     assert manifest == {"date": DAY, "files": 2, "bytes": len(GOOD) + len(FLAWED)}
-    assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "held": 0, "held_until": None}
+    left = {"held": 0, "held_until": None, "left_manifests": 0, "left_files": 0}
+    assert document == {"dry_run": False, "skipped": {}, "planned_before": 0, "misdated": 0, **left}
+
+
+def test_plan_in_steps(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option and the setting bound the manifests of a plan, which says what is left and which dates are wrong."""
+    for day in ("2025-12-20", "9999-12-31"):
+        (workspace.root / "raw" / f"{day}-x\x1b[2J.ndjson").write_bytes(GOOD)
+    first = workspace.call("plan", str(workspace.root / "raw"), "--max-manifests", "1").stdout
+    assert "Wrote 1 manifest of 2 files" in first
+    assert "Left for the next plan: 2 manifests of 2 files; run the command again\n" in first
+    document, code = workspace.json("plan", str(workspace.root / "raw"), "--dry-run", "--max-manifests", "1")
+    assert (len(document["manifests"]), document["left_manifests"], document["left_files"], code) == (1, 1, 1, 0)
+    monkeypatch.setenv("COMPACTOR_BUILDER__MAX_MANIFESTS_PER_PLAN", "1")
+    shown = workspace.call("plan", str(workspace.root / "raw"), "--dry-run").stdout
+    assert "Left for the next plan: 1 manifest of 1 file;" in shown
+    monkeypatch.delenv("COMPACTOR_BUILDER__MAX_MANIFESTS_PER_PLAN")
+    rest = workspace.call("plan", str(workspace.root / "raw")).stdout
+    assert "Dated by arrival: 1 file named after a date outside" in rest
+    assert "\x1b" not in rest
 
 
 def test_plan_twice(workspace: Workspace) -> None:
@@ -337,3 +356,23 @@ def test_asking_leaves_no_trace(workspace: Workspace) -> None:
     workspace.call("trace", workspace.raw(f"{DAY}-good.ndjson"))
     workspace.call("verify")
     assert sorted(workspace.root.rglob("*")) == before
+
+
+def test_verify_names_both_manifests_of_a_doubled_file(workspace: Workspace) -> None:
+    """A file that two manifests have compacted needs an operator, who is told both ids."""
+    first = workspace.plan()
+    planned = json.loads((workspace.root / "m" / f"{first}.json").read_bytes())
+    again = {**planned, "manifest_id": "by-hand", "files": planned["files"][:1]}
+    (workspace.root / "m" / "by-hand.json").write_text(json.dumps(again))
+    workspace.compact()
+    for option in ((), ("--date", DAY)):
+        report, code = workspace.json("verify", *option)
+        assert (code, report["needs_operator"]) == (3, True)
+        [doubled] = report["discrepancies"]
+        assert doubled["where"] == planned["files"][0]["uri"]
+        other = "by-hand" if doubled["manifest_id"] == first else first
+        assert doubled["found"] == f"compacted by manifest {other} as well"
+    shown = workspace.call("verify")
+    assert shown.exit_code == 3
+    assert first in shown.stdout
+    assert "by-hand" in shown.stdout

@@ -118,6 +118,7 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     for _ in range(4):  # so often, and then it is seen that it was tried often enough
         engine = FailingEngine(workspace.app.store, ValueError("too much"))
         workspace.app.batch_runner(engine).run([workspace.app.layout.manifest(manifest_id)])
+        found.append(workspace.json("trace", manifest_id)[0])
     letter = quarantined_twice(workspace)
     found += [
         workspace.json("trace", each)[0]

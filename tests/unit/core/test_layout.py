@@ -1,6 +1,5 @@
 """Promises of the names and places."""
 
-from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
 
 import pytest
@@ -136,21 +135,6 @@ def test_a_found_date_is_a_real_day_in_the_text(text: str) -> None:
     assert found is None or (layout.is_date(found) and found in text)
 
 
-@pytest.mark.parametrize(
-    ("uri", "expected"),
-    [
-        ("s3://b/2025-01-01/2025-12-21-x.ndjson", "2025-12-21"),
-        ("s3://b/2025-01-01/x.ndjson", "2025-01-01"),
-        ("s3://b/2025-13-01/x.ndjson", "2025-06-30"),
-        ("s3://b/x.ndjson", "2025-06-30"),
-    ],
-)
-def test_the_date_of_a_file(uri: str, expected: str) -> None:
-    """The name's date comes first, then the key's, then the day of its event in UTC."""
-    event_time = datetime(2025, 7, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))
-    assert layout.date_of_file(uri, event_time) == expected
-
-
 @pytest.mark.parametrize("name", ["2025-12-21-00f3a9c2", "a", "a.b_c-d", "A" * 160])
 def test_a_valid_name_is_the_id(name: str) -> None:
     """A name that can be an id is the id."""
@@ -258,11 +242,6 @@ def test_most_plain_templates_are_accepted() -> None:
         for before, after in product(texts, texts)
     }
     assert [pair for pair, found in faults.items() if found] == []
-
-
-def test_the_last_resort_for_a_date_is_utc() -> None:
-    """The last resort for a date is the day in UTC."""
-    assert layout.date_of_file("s3://b/x", datetime(2025, 12, 31, 23, 59, tzinfo=UTC)) == "2025-12-31"
 
 
 @given(root=IDS, number=st.integers(min_value=1, max_value=999_999_999))

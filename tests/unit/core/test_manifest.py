@@ -1,6 +1,7 @@
 """Promises of reading manifests: each is accepted as one frozen value, or refused with a reason that can be counted."""
 
 import json
+import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import ManifestError
-from compactor.core.manifest import REASONS, Manifest, ManifestFile, parse_manifest
+from compactor.core.manifest import REASONS, Manifest, ManifestFile
+from compactor.core.manifest_parsing import DEFAULT_RULES, ManifestRules, parse_manifest
 
 URI = "s3://b/manifests/2025-12-20-name.json"
 MODIFIED_AT = datetime(2025, 12, 31, 23, 59, 1, tzinfo=UTC)
@@ -33,9 +35,9 @@ NOT_FROM_ITS_BYTES = {
 }
 
 
-def parse(document: Any, *, uri: str = URI) -> Manifest:
+def parse(document: Any, *, uri: str = URI, rules: ManifestRules = DEFAULT_RULES) -> Manifest:
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return parse_manifest(data, uri=uri, modified_at=MODIFIED_AT, allowed_prefixes=ALLOWED)
+    return parse_manifest(data, uri=uri, modified_at=MODIFIED_AT, allowed_prefixes=ALLOWED, rules=rules)
 
 
 def with_key(key: str, value: Any) -> dict[str, Any]:
@@ -104,10 +106,15 @@ REFUSED: list[tuple[str, Any]] = [
     ("no_files", {"fileLocations": None}),
     ("no_files", {"fileLocations": {"URIPrefixes": ["s3://raw/in/x"]}}),
     ("no_files", located()),
+    ("too_many_files", with_key("files", [{"uri": f"s3://raw/in/{number}"} for number in range(100_001)])),
+    ("too_many_files", located(*(f"s3://raw/in/{number}" for number in range(100_001)))),
+    ("too_many_files", {"fileLocations": located("s3://raw/in/x")["fileLocations"] * 100_001}),
+    ("too_many_files", b'{"version":1,"x":[' + b"[]," * 1_000_000 + b"[]]}"),
     *(("bad_file", with_key("files", [value])) for value in (None, "s3://raw/in/x", [], {}, 1, nested(900))),
     *(("bad_file", with_file(uri=value)) for value in (None, 7, ["s3://raw/in/x"])),
     *(("bad_file", with_file(size_bytes=value)) for value in ("3", -1, 1.5, True, 2**70, -(2**70), [3], nested(900))),
     *(("bad_file", with_file(etag=value)) for value in (7, True, ["9b2c"])),
+    *(("bad_file", with_file(etag=value)) for value in ("a\r\nx: y", "a\nb", "\0", "\x7f", "é", "\u2028", "e" * 1025)),
     *(("bad_file", with_file(event_time=value)) for value in ("yesterday", "", 1734775200, True, [], "2025-13-01")),
     ("bad_file", with_file(event_time="0001-01-01T00:00:00+14:00")),
     ("bad_file", with_file(event_time="9999-12-31T23:59:59-14:00")),
@@ -122,6 +129,12 @@ REFUSED: list[tuple[str, Any]] = [
         for value in (
             "", "x", "raw/in/x", "s3:/raw/in/x", "s3://raw", "s3://raw/", "s3:///in/x", "s3://raw/in/", "S3://raw/in/x",
             "/data/raw/", "/data/raw/a\0b", "file://data/raw/x", "file:/data/raw/x", "http://raw/in/x", "hdfs://raw/in/x",
+        )
+    ),
+    *(
+        ("bad_uri", with_file(uri=value))
+        for value in (
+            f"s3://raw/in/{'x' * 1022}", f"s3://raw/in/{'ü' * 511}", f"s3://{'b' * 256}/x", f"/data/raw/{'x' * 4087}",
         )
     ),
     *(
@@ -188,6 +201,72 @@ def test_what_may_be_left_out() -> None:
 def test_quotes_round_an_etag(written: str | None, etag: str | None) -> None:
     """An ETag is the same with the quotes that S3 puts round it, and an empty one is none."""
     assert parse(with_file(etag=written)).files[0].etag == etag
+
+
+def test_as_many_files_as_can_be() -> None:
+    """The bound on files is exact, in either form, however many fields each has."""
+    rules = ManifestRules(max_files=100_000)
+    files = [{**FILE, "uri": f"s3://raw/in/{number}"} for number in range(rules.max_files)]
+    assert len(parse(with_key("files", files), rules=rules).files) == rules.max_files
+    few = ManifestRules(max_files=2)
+    uris = [each["uri"] for each in files]
+    assert len(parse(located(*uris[:2]), rules=few).files) == 2
+    for document in (with_key("files", files[:3]), located(*uris[:3])):
+        with pytest.raises(ManifestError, match=r"names 3 files.*expected at most 2") as caught:
+            parse(document, rules=few)
+        assert caught.value.reason == "too_many_files"
+
+
+@pytest.mark.parametrize("entry", [b'{"uri":"/data/raw/%d"}', b'"/data/raw/%d"', b"[]", b'{"a":{}}', b"[[0]]", b"0"])
+def test_a_manifest_of_millions_of_files_costs_nothing(entry: bytes) -> None:
+    """Very many short files, or as much other JSON, are refused before they take time and memory."""
+    entries = b",".join(entry % number if b"%d" in entry else entry for number in range(1_000_000))
+    head = b'{"version":1,"manifest_id":"m","date":"2026-01-02","files":['
+    data = head + entries + b"]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ManifestError) as caught:
+            parse(data)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert caught.value.reason == "too_many_files"
+
+
+@pytest.mark.parametrize("max_files", [1, 1000, 100_000])
+def test_the_longest_files_fit_into_the_longest_manifest(max_files: int) -> None:
+    """The bound on the length is at most what that many of the longest files take, and never above 64 MiB."""
+    rules = ManifestRules(max_files=max_files)
+    longest = {
+        **FILE,
+        "uri": f"s3://raw/in/{'x' * 1021}",
+        "etag": "e" * 1024,
+        "event_time": "2025-12-21T10:14:03.123456Z",
+    }
+    assert rules.max_bytes <= 64 * 1024 * 1024
+    if max_files <= 1000:
+        files = [{**longest, "uri": f"s3://raw/in/{number:01021d}"} for number in range(max_files)]
+        assert len(parse(with_key("files", files), rules=rules).files) == max_files
+    with pytest.raises(ManifestError) as caught:
+        parse(b" " * (rules.max_bytes + 1), rules=rules)
+    assert caught.value.reason == "too_big"
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        ("1999-12-31", "2025-12-31"),
+        ("2000-01-01", "2000-01-01"),
+        ("2026-01-31", "2026-01-31"),
+        ("9999-12-31", "2025-12-31"),
+    ],
+)
+def test_a_date_outside_the_window_is_the_day_of_arrival(day: str, expected: str) -> None:
+    """A manifest whose date, or whose files' date, cannot be right gets the day of its arrival, and says so."""
+    for document in (with_key("date", day), located(f"s3://raw/in/{day}-x")):
+        manifest = parse(document)
+        assert (manifest.date, manifest.ignored_date) == (expected, "" if day == expected else day)
+        assert b"ignored_date" not in manifest.to_json()
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 2**63 - 1, 2**64 - 1])
@@ -309,4 +388,5 @@ def test_any_bytes_are_accepted_or_refused(data: bytes) -> None:
         assert reason in REASONS
     else:
         whole_seconds = {"created_at": manifest.created_at.replace(microsecond=0)}
-        assert parse(manifest.to_json()) == manifest.model_copy(update=whole_seconds)
+        written = manifest.model_copy(update={**whole_seconds, "ignored_date": ""})
+        assert parse(manifest.to_json()) == written

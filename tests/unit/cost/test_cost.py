@@ -64,7 +64,7 @@ REST: list[Item] = [
     ("Lambda", "GB-seconds", 6_240, 0.104000208),
     ("Lambda", "calls", 2_120, 0.000424),
     ("CloudWatch", "metrics", len(CATALOGUE), 0.3 * len(CATALOGUE) / 730),
-    ("CloudWatch", "alarms", 11, 1.1 / 730),
+    ("CloudWatch", "alarms", 12, 1.2 / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
     ("CloudWatch", "PutMetricData", 2_121, 0.02121),
 ]

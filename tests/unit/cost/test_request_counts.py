@@ -109,4 +109,4 @@ def test_a_heartbeat() -> None:
     with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):
         calls = Counter(store.calls)
     del calls["any"]
-    assert requests_of(calls) * 360 == request_counts.of_heartbeat()
+    assert requests_of(calls) * 360 == request_counts.OF_HEARTBEATS

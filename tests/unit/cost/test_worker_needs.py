@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.cost.cost import Load
-from compactor.cost.prices import DPU_PER_WORKER, VCPU_PER_WORKER
+from compactor.cost.prices import DPU_PER_WORKER
 from compactor.cost.worker_needs import BUSY_SHARE, worker_need
 
 REFERENCE = Load(200_000, 3_670_016)  # 203.89 MB/s
@@ -30,23 +30,25 @@ def test_the_smallest_job_that_is_enough(
 ) -> None:
     """Workers beside the driver are busy at most half of their time, and each costs the same as the driver."""
     need = worker_need(load, speed * 1e6, worker_type, version)
-    assert need.job.workers == workers
+    assert need.workers == workers
     assert need.busy_share == pytest.approx(busy, rel=1e-4)
-    assert need.job.dollars_per_hour == pytest.approx(dollars)
-    assert need.job.dollars_per_month == pytest.approx(dollars * 730)
+    assert need.dollars_per_hour == pytest.approx(dollars)
+    assert need.dollars_per_month == pytest.approx(dollars * 730)
     assert need.dollars_per_terabyte == pytest.approx(dollars / (load.files_per_hour * load.file_bytes / 1e12))
 
 
-@given(st.floats(1, 1e6), st.integers(1, 10**9), st.floats(1e5, 1e10), st.sampled_from(sorted(VCPU_PER_WORKER)))
+@given(st.floats(1, 1e6), st.integers(1, 10**9), st.floats(1e5, 1e10), st.sampled_from(sorted(DPU_PER_WORKER)))
 def test_one_worker_less_is_not_enough(files: float, size: int, speed: float, worker_type: str) -> None:
     """No worker is planned to be busy for more than its share of the time, and none is there for nothing."""
     need = worker_need(Load(files, size), speed, worker_type, "6.0")
-    executors = need.job.workers - 1
+    executors = need.workers - 1
     assert executors >= 1
     assert need.busy_share <= BUSY_SHARE * (1 + 1e-6)
     assert executors == 1 or need.busy_share * executors / (executors - 1) > BUSY_SHARE
 
 
-def test_every_worker_that_has_a_price() -> None:
-    """Each type of worker with a price is there."""
-    assert set(VCPU_PER_WORKER) == set(DPU_PER_WORKER)
+@pytest.mark.parametrize("worker_type", DPU_PER_WORKER)
+def test_every_worker_that_has_a_price(worker_type: str) -> None:
+    """Each type of worker with a price has its virtual CPUs: 4 for each DPU, and at least 2."""
+    need = worker_need(REFERENCE, 14e6, worker_type, "6.0")
+    assert need.vcpu_per_worker == max(2, 4 * DPU_PER_WORKER[worker_type])

@@ -228,9 +228,9 @@ def test_passing_trouble_that_the_store_kept_quiet_about(harness: Harness) -> No
             engine=FailingEngine(harness.store, StoreUnavailable("gone"), {"m1": ALWAYS}), store=store
         )
         runner.run([uri])
-        assert harness.ledger.state(M1).attempts.states[-1].failure is None
+        assert harness.ledger.state(M1).attempts.unfolded[-1].failure is None
         runner.run([uri])
-    ends = [state.failure for state in harness.ledger.state(M1).attempts.states]
+    ends = [state.failure for state in harness.ledger.state(M1).attempts.unfolded]
     assert [end is not None and end.passing for end in ends] == [True] * 6
     harness.run_once()
     harness.check_exact()
@@ -259,7 +259,7 @@ def test_staging_that_does_not_add_up(harness: Harness) -> None:
     assert isinstance(batch.failures["m1"], StagingError)
     assert "holds 1 rows, expected 2" in str(batch.failures["m1"])
     assert harness.output_rows() == {}
-    [state] = harness.ledger.state(M1).attempts.states
+    [state] = harness.ledger.state(M1).attempts.unfolded
     assert state.failure is not None
     assert not state.failure.passing
     harness.run_once()
@@ -411,7 +411,7 @@ def test_a_commit_that_could_not_be_written_leaves_a_passing_failure(harness: Ha
     uri = harness.deliver("m1", GOOD)
     batch = harness.runner(store=Refusing(harness.store)).run([uri])
     assert list(batch.failures) == ["m1"]
-    [state] = harness.ledger.state(M1).attempts.states
+    [state] = harness.ledger.state(M1).attempts.unfolded
     assert state.failure is not None
     assert (state.failure.passing, state.failure.undecided) == (True, False)
 

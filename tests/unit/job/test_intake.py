@@ -2,10 +2,12 @@
 
 import pytest
 
+from compactor.core import manifest_parsing
+from compactor.core.layout import digest
 from compactor.core.manifest import REASONS
 from compactor.core.records import Accepted, Commit
-from compactor.job import intake as intake_module
-from compactor.job.intake import Delivery, Intake
+from compactor.job.intake import HEAVY_BYTES, MAX_INTAKES, Delivery, Intake
+from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 
 
@@ -61,7 +63,7 @@ def test_refusals(harness: Harness, name: str, data: bytes, reason: str, starts_
 
 def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is larger than any manifest is refused unread, and kept whole."""
-    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", 10)
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_BYTES", 10)
     uri = harness.put_manifest("big.json", b"x" * 11)
     delivery = receive(harness, uri)
     assert delivery.refusal is not None
@@ -75,7 +77,7 @@ def test_too_big(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_as_big_as_can_be(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A manifest of exactly the largest size is read and accepted."""
     uri = harness.deliver("m1", GOOD)
-    monkeypatch.setattr(intake_module, "MAX_MANIFEST_BYTES", len(harness.store.read(uri)))
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_BYTES", len(harness.store.read(uri)))
     delivery = receive(harness, uri)
     assert (delivery.refusal, delivery.accepted.kind) == (None, "manifest")
 
@@ -152,3 +154,62 @@ def test_nested_object_does_not_take_an_id(harness: Harness) -> None:
     assert harness.runner().run([nested, uri]).failures == {}
     assert isinstance(harness.outcome("m1"), Commit)
     harness.check_exact()
+
+
+def heavy(harness: Harness) -> str:
+    """A valid manifest that is large."""
+    data = harness.manifest("heavy", [harness.file("a", GOOD)]).to_json()
+    return harness.put_manifest("heavy.json", data + b" " * HEAVY_BYTES)
+
+
+def test_an_object_that_kills_its_reader_is_refused_unread() -> None:
+    """Each intake of a large object is on record before the object is read; after some deaths it is read no more."""
+
+    class Killing(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            if uri.endswith("heavy.json"):
+                reads.append(uri)
+            return super().read(uri, etag=etag)
+
+    harness = Harness()
+    reads: list[str] = []
+    uri = heavy(harness)
+    store = Killing(harness.store)
+    for _ in range(MAX_INTAKES):
+        harness.deliver(f"good{len(reads)}", GOOD)
+        # A process that dies has no `finally`.
+        harness.store.put(f"{intake_folder(harness, uri)}run-{len(reads)}.json", b"{}")
+        reads.append("died")
+    reads.clear()
+    report = harness.run_once(store=store)
+    assert (report.committed, report.dead_lettered, reads) == (MAX_INTAKES, 1, [])
+    assert harness.dead_letter("heavy").message.endswith(f"{MAX_INTAKES} runs died while they read it")
+    assert harness.store.read(harness.layout.failed_manifest("heavy"))
+
+
+def test_a_large_manifest_that_kills_none_leaves_no_record() -> None:
+    """The record of an intake is gone once the object was read, or turned out to be unreadable for now."""
+    harness = Harness()
+    uri = heavy(harness)
+    store = FaultyStore(harness.store)
+    store.unavailable_at(1, "read")
+    seen: list[str] = []
+
+    class Watching(FaultyStore):
+        def read(self, uri: str, *, etag: str | None = None) -> bytes:
+            if uri.endswith("heavy.json"):
+                seen.extend(info.uri for info in harness.store.list(intake_folder(harness, uri)))
+            return super().read(uri, etag=etag)
+
+    harness.runner(store=store).run([uri])
+    assert list(harness.store.list(f"{harness.root}/state/intake/")) == []
+    harness.run_once(store=Watching(harness.store))
+    assert len(set(seen)) == 1
+    assert list(harness.store.list(f"{harness.root}/state/intake/")) == []
+    harness.check_exact()
+
+
+def intake_folder(harness: Harness, uri: str) -> str:
+    info = harness.store.stat(uri)
+    assert info is not None
+    return harness.layout.intake_folder(digest(f"{uri}#{info.etag}".encode()))

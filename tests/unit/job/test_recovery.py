@@ -83,7 +83,7 @@ def test_cost_does_not_grow_with_what_is_done() -> None:
 
 def deaths(harness: Harness, manifest_id: str) -> list[tuple[bool, bool]]:
     """Of each attempt on record, whether it ended with its run, and whether it is held against the manifest."""
-    ends = [state.failure for state in harness.ledger.state(ManifestKey(DAY, manifest_id)).attempts.states]
+    ends = [state.failure for state in harness.ledger.state(ManifestKey(DAY, manifest_id)).attempts.unfolded]
     return [(end is not None and end.died, end is not None and not end.passing) for end in ends]
 
 

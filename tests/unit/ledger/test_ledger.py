@@ -49,7 +49,7 @@ def test_attempts_are_numbered_across_drivers(harness: Harness) -> None:
     numbers = [each.begin(M1, after=0, alone=True).number for each in (harness.ledger, other(harness), harness.ledger)]
     assert numbers == [1, 2, 3]
     state = harness.ledger.state(M1)
-    assert [each.attempt.number for each in state.attempts.states] == [1, 2, 3]
+    assert [each.attempt.number for each in state.attempts.unfolded] == [1, 2, 3]
     assert (state.outcome, state.is_done) == (None, False)
 
 
@@ -59,7 +59,7 @@ def test_ten_attempts_stay_in_order(harness: Harness) -> None:
     for number in range(11):
         attempt = ledger.begin(M1, after=number, alone=False)
         ledger.fail(M1, attempt_failure(attempt, f"e{attempt.number}", harness.clock.now()))
-    errors = [each.failure.error for each in ledger.state(M1).attempts.states if each.failure]
+    errors = [each.failure.error for each in ledger.state(M1).attempts.unfolded if each.failure]
     assert errors == [f"e{number}" for number in range(1, 12)]
 
 
@@ -69,7 +69,7 @@ def test_first_word_about_an_end_holds(harness: Harness) -> None:
     harness.ledger.fail(M1, attempt_failure(attempt, "first", harness.clock.now()))
     harness.clock.advance(1)
     harness.ledger.fail(M1, attempt_failure(attempt, "second", harness.clock.now(), passing=False))
-    [state] = harness.ledger.state(M1).attempts.states
+    [state] = harness.ledger.state(M1).attempts.unfolded
     assert state.failure is not None
     assert (state.failure.error, state.failure.passing) == ("first", True)
 

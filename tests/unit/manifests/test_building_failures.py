@@ -1,6 +1,7 @@
 """Poison, trouble, late builders and deaths: what was announced is never lost or doubled."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_trouble_with_the_store_fails_what_it_concerns(harness: Harness) -> None
     """If a manifest cannot be written, its messages come again; if writing is denied, no message is acknowledged."""
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "create")
-    builder = parts_of(harness, store).builder()
+    builder = replace(parts_of(harness, store).builder(), groups_at_once=1)
     report = builder.build({"a": put("2026-01-05-a.ndjson"), "b": put("2026-01-06-b.ndjson")})
     assert set(report.failed) == {"a"}
     assert "passing trouble" in report.failed["a"]

@@ -52,11 +52,14 @@ def test_held_up_at_a_step(
     race.check()
 
 
+@pytest.mark.parametrize("at_once", [1, 16])
 @pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize(("first", "second"), TWO_HELD_UP, ids=lambda each: f"{each[0]}-{each[1]}")
-def test_two_held_up(first: tuple[str, BuildCrashPoint], second: tuple[str, BuildCrashPoint], every: int) -> None:
+def test_two_held_up(
+    first: tuple[str, BuildCrashPoint], second: tuple[str, BuildCrashPoint], every: int, at_once: int
+) -> None:
     """One is held up beyond its lease, the one that takes over as well, and a third does it all."""
-    race = Race()
+    race = Race(at_once)
     race.prepare(parts="seal" in {first[0], second[0]})
 
     reached: list[str] = []
@@ -72,6 +75,7 @@ def test_two_held_up(first: tuple[str, BuildCrashPoint], second: tuple[str, Buil
         race.hold_up(*second, third)
 
     race.hold_up(*first, then)
-    assert reached == ["third"]
+    # With many threads, the others of a process go on while one of them is held up, and may leave nothing to do.
+    assert reached == ["third"] or at_once > 1
     race.settle()
     race.check()

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
-from compactor.core.manifest import ManifestFile, parse_manifest
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.records import Commit
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from tests.support.harness import DAY, DiedError, Harness
@@ -27,8 +29,8 @@ def harness() -> Harness:
 
 
 def plan(harness: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> Plan:
-    """One planner, in a process of its own."""
-    return harness.app(on_crash_point=on_crash_point).planner.plan("/w/raw")
+    """One planner, in a process of its own, that writes one group after the other, so that its steps come in order."""
+    return replace(harness.app(on_crash_point=on_crash_point).planner, groups_at_once=1).plan("/w/raw")
 
 
 def planned(harness: Harness) -> Counter[str]:

@@ -19,6 +19,7 @@ def test_figures_of_building() -> None:
         announced_bytes=3,
         skipped=Counter(empty=4, bad_name=1),
         repeated=6,
+        misdated=9,
         manifests=[MANIFEST] * 7,
         parts=[MANIFEST] * 10,
         failed=dict.fromkeys("abcdefgh", "why"),
@@ -28,6 +29,7 @@ def test_figures_of_building() -> None:
         "BytesAnnounced": 3,
         "FilesSkipped": 5,
         "FilesRepeated": 6,
+        "FilesMisdated": 9,
         "ManifestsBuilt": 7,
         "MessagesFailed": 8,
     }

@@ -99,6 +99,10 @@ POISON = {
     "no key": (_without("s3.object.key"), "Records[0].s3.object.key is null"),
     "no bucket": (_without("s3.bucket"), "Records[0].s3.bucket is null, expected an object"),
     "no version of the object": (_without("s3.object.eTag"), "Records[0].s3.object.eTag is null"),
+    "a version with a line break": (
+        notification("raw", "a", 1, "e\r\nX: y"),
+        "expected the version of the object",
+    ),
     "no size": (_without("s3.object.size"), "Records[0].s3.object.size is null, expected a whole number"),
     "no time": (_without("eventTime"), "Records[0].eventTime is null, expected a time in ISO 8601"),
     "a key that is not UTF-8": (notification("raw", "a", 1, "e").replace('"a"', '"%ff"'), "expected UTF-8"),

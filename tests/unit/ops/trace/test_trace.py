@@ -6,9 +6,11 @@ from datetime import date, timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
+from compactor.core.errors import StoreUnavailable
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted
+from compactor.ledger.ledger import FOLD_AT
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Kind, Scope
@@ -159,6 +161,21 @@ def test_dead_lettered(harness: Harness) -> None:
     assert found.message.startswith("retries_exhausted: ")
     assert (found.needs_operator, found.next_moves) == (True, ["compactor redrive manifests m1"])
     assert found.manifest_uri == harness.layout.failed_manifest("m1")
+
+
+def test_when_a_manifest_is_tried_again(harness: Harness) -> None:
+    """A manifest that failed has the time of its next attempt, and the sum of attempts without records of their own."""
+    uri = harness.deliver("m1", GOOD)
+    engine = FailingEngine(harness.store, StoreUnavailable("503"))
+    for _ in range(FOLD_AT + 1):
+        harness.runner(engine=engine).run([uri])
+    found = trace_manifest(harness, "m1")
+    assert (found.state, found.earlier_attempts + len(found.attempts)) == (TraceState.IN_WORK, FOLD_AT + 1)
+    assert found.earlier_attempts == FOLD_AT - 1
+    assert found.next_attempt_at is not None
+    assert found.next_attempt_at > harness.clock.now()
+    harness.runner().run([uri])
+    assert trace_manifest(harness, "m1").next_attempt_at is None
 
 
 def test_attempts(harness: Harness) -> None:

@@ -1,0 +1,103 @@
+"""Shows an estimate, what the latest commits cost, and how many workers a load needs."""
+
+from collections.abc import Callable
+
+import click
+
+from compactor.cli.ui.output import print_fields, print_table
+from compactor.core.formatting import count, dollars, duration, rate, size
+from compactor.cost.cost import NOT_COUNTED, CostLine, Estimate
+from compactor.cost.measured_cost import MeasuredCost
+from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
+from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
+
+_PER = {1: "", 1000: " / k", 1_000_000: " / M"}
+_ITEMS: dict[str, Callable[[CostLine], str]] = {
+    "service": "{0.service}".format,
+    "item": "{0.item}".format,
+    "basis": "{0.basis}".format,
+    "quantity": lambda line: f"{line.quantity:,.0f} / {'month' if line.price.is_monthly else 'h'}",
+    "price": lambda line: f"{line.price.dollars:.6g}{_PER[line.price.per]}",
+    "$ an hour": "{0.dollars_per_hour:,.3f}".format,
+    "$ a month": "{0.dollars_per_month:,.2f}".format,
+}
+_NEEDS: dict[str, Callable[[WorkerNeed], str]] = {
+    "workers": "{0.workers:,}".format,
+    "vCPU": "{0.vcpu_per_worker}".format,
+    "busy": "{0.busy_share:.0%}".format,
+    "$ an hour": "{0.dollars_per_hour:,.2f}".format,
+    "$ a month": "{0.dollars_per_month:,.0f}".format,
+    "$ a TB": "{0.dollars_per_terabyte:,.2f}".format,
+    "of that job": "{0.share_of_compared:.2f}".format,
+}
+
+
+def show_estimate(found: Estimate, measured: MeasuredCost | None) -> None:
+    """Print an estimate, next to a common job, and what the latest commits cost."""
+    load, job, shape = found.load, found.job, found.shape
+    made = f"{found.manifests_per_hour:,.0f} manifests an hour, {count(found.outputs_per_manifest, 'file')} each"
+    hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
+    fields = [
+        ("load", f"{load.files_per_hour:,.0f} files an hour of {size(load.file_bytes)}: {hourly}"),
+        ("job", f"{job}: {job.dpu:g} DPU around the clock, the driver's included"),
+        ("engine", f"{shape.engine}; choose the other one with --engine"),
+        ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes for each input byte"),
+    ]
+    print_fields(fields)
+    click.echo()
+    print_table(_ITEMS, found.lines, names=3)
+    click.echo()
+    compared = f"{job.compared} around the clock, workers alone: {_dollars(job.compared)}"
+    fields = [
+        ("total", f"{_dollars(found)}, {dollars(found.dollars_per_terabyte)} a terabyte of input"),
+        ("compared", f"{compared};\nthese workers cost {job.share_of_compared:.2f} of that"),
+        *(_measured_fields(measured, job) if measured else []),
+        ("requests", "GET stands for GET and HEAD; PUT for PUT, POST, COPY and LIST"),
+        ("quantities", "given: by the options; counted: from the code; assumed: not measured"),
+        ("prices", f"list prices of us-east-1 as of {AS_OF}, that of Glue 6.0 from third parties: check them"),
+        ("not counted", NOT_COUNTED),
+    ]
+    print_fields(fields)
+
+
+def _dollars(cost: HourlyCost) -> str:
+    return f"{dollars(cost.dollars_per_hour)} an hour, {dollars(cost.dollars_per_month)} a month"
+
+
+def _measured_fields(found: MeasuredCost, job: JobSize) -> list[tuple[str, str]]:
+    span = f"{found.since:%Y-%m-%d %H:%M:%S} to {found.until:%m-%d %H:%M:%S} UTC"
+    what = f"{count(found.input_files, 'file')}, {size(found.input_bytes)}"
+    at_work = _spent(found, found.at_work_seconds, found.dollars_at_work)
+    elapsed = _spent(found, found.elapsed_seconds, found.dollars_elapsed)
+    speed = rate(found.input_bytes, found.at_work_seconds)
+    return [
+        ("measured", f"{count(found.commits, 'latest commit')}, {span}: {what},\n{speed} while at work"),
+        ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
+    ]
+
+
+def _spent(found: MeasuredCost, seconds: float, amount: float) -> str:
+    per_terabyte = found.per_terabyte(amount)
+    rest = "" if per_terabyte is None else f" ({dollars(per_terabyte)} a terabyte)"
+    return f"{dollars(amount)}{rest} for {duration(seconds)}"
+
+
+def show_needs(result: BenchResult | None, found: Estimate) -> None:
+    """Print for each engine, the fastest first, what the load needs of each worker type on the job's Glue version."""
+    if result is None:
+        how = "run `make bench` here, or name its result by --bench FILE"
+        print_fields([("enough?", f"to see how many workers the load needs, {how}")])
+        return
+    click.echo()
+    version = found.job.glue_version
+    where = f"{count(result.cores, 'core')} ({result.machine}), {result.measured_at:%Y-%m-%d}"
+    for engine, speed in result.bytes_per_second_per_core.items():
+        in_all = f"{result.megabytes_per_second[engine]:,.0f} MB/s on {where}"
+        print_fields([("engine", f"{engine}, {rate(speed, 1)} a core: {in_all}")])
+        needs = [worker_need(found.load, speed, worker_type, version) for worker_type in DPU_PER_WORKER]
+        print_table({f"Glue {version}": "{0.worker_type}".format, **_NEEDS}, needs, names=1)
+    fields = [
+        ("workers", f"with the driver's; the others at most {BUSY_SHARE:.0%} busy, for peaks and restarts"),
+        ("assumed", "a vCPU is as fast as a core of that machine, and S3 as fast as its disk: try it on AWS"),
+    ]
+    print_fields(fields)

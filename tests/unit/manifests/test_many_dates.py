@@ -1,0 +1,235 @@
+"""Many dates, and wrong ones: they cost a plan or a builder no more than their number, and delay no other date."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from compactor.adapters.memory.store import MemoryClaims
+from compactor.core.crash_points import BuildCrashPoint
+from compactor.core.layout import base_name
+from compactor.core.manifest import Manifest, ManifestFile
+from compactor.core.manifest_parsing import ManifestRules, parse_manifest
+from compactor.manifests.building.builder import BUILD_SECONDS
+from compactor.manifests.partitioning import due, grouped
+from compactor.ops.redrive.scan import find_redrivable
+from compactor.ops.redrive.selection import Scope
+from compactor.ops.trace.trace import TraceState
+from compactor.settings.settings import Settings
+from tests.support.building import MIB, build, new_harness, parts_of, pending, put, seal
+from tests.support.fakes import FaultyStore
+from tests.support.harness import DAY, Harness
+from tests.support.logged import events_logged
+
+ROW = b'{"id": "1"}\n'
+DAYS = [(date(2025, 1, 1) + timedelta(days=number)).isoformat() for number in range(60)]
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+WRONG = ["9999-12-31", "1999-12-31", "0001-01-01"]
+
+
+def with_window(harness: Harness, **window: object) -> Settings:
+    return replace(harness.settings, input=harness.settings.input.model_copy(update=window))
+
+
+class SlowStore(FaultyStore):
+    """A store whose every new object takes a moment, and that counts how many are written at once."""
+
+    at_once = most_at_once = 0
+
+    def create(self, uri: str, data: bytes) -> bool:
+        with self._one_more():
+            return super().create(uri, data)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        with self._lock:
+            self.at_once += 1
+            self.most_at_once = max(self.at_once, self.most_at_once)
+        time.sleep(0.01)
+        yield
+        with self._lock:
+            self.at_once -= 1
+
+
+def test_a_plan_reads_each_waiting_manifest_once() -> None:
+    """However many dates the files have: neither earlier manifests nor those of the plan itself are read for each."""
+    harness = Harness()
+    for day in DAYS:
+        harness.file(f"{day}-a.ndjson", ROW)
+    for number in range(3):
+        harness.deliver(f"by-hand-{number}", ROW)
+    store = SlowStore(harness.store)
+    plan = harness.app(store=store).planner.plan("/w/raw")
+    assert [manifest.date for manifest in plan.manifests] == DAYS
+    assert plan.planned_before == 3
+    # Three manifests, and whether each is accepted.
+    assert store.calls["read"] == 6
+    assert store.most_at_once > 4
+    again = SlowStore(harness.store)
+    assert harness.app(store=again).planner.plan("/w/raw").planned_before == 63
+    # What each claim's manifest was accepted as, and each waiting manifest.
+    assert again.calls["read"] <= 2 * len(DAYS) + 8
+
+
+def test_the_bound_on_manifests() -> None:
+    """A plan writes the largest manifests, says what is left, and the next plan writes that."""
+    harness = Harness()
+    sizes = dict(zip(DAYS[:5], (1, 5, 2, 5, 3), strict=True))
+    for day, size in sizes.items():
+        harness.file(f"{day}-a.ndjson", ROW * size)
+    planned: list[list[str]] = []
+    for left in (3, 1, 0):
+        shown = harness.app().planner.plan("/w/raw", max_manifests=2, dry_run=True)
+        plan = harness.app().planner.plan("/w/raw", max_manifests=2)
+        assert (plan.left_manifests, plan.left_files) == (shown.left_manifests, shown.left_files) == (left, left)
+        assert [each.date for each in shown.manifests] == [each.date for each in plan.manifests]
+        planned.append([each.date for each in plan.manifests])
+    assert planned == [[DAYS[1], DAYS[3]], [DAYS[2], DAYS[4]], [DAYS[0]]]
+    harness.run_once()
+    harness.check_exact()
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_date_is_the_day_of_arrival_for_a_plan(wrong: str) -> None:
+    """The plan says so, the rows are in that day, and every command finds the file there."""
+    harness = Harness()
+    file = harness.file(f"{wrong}-a.ndjson", ROW)
+    harness.file(f"{DAY}-b.ndjson", ROW)
+    shown = harness.app().planner.plan("/w/raw", dry_run=True)
+    assert (shown.misdated, shown.first_misdated) == (1, file.uri)
+    assert harness.app().planner.plan("/w/raw", date=DAY, dry_run=True).skipped == {}
+    with events_logged("files.misdated") as events:
+        plan = harness.app().planner.plan("/w/raw")
+    assert [manifest.date for manifest in plan.manifests] == [DAY]
+    assert [(event["files"], event["first"]) for event in events] == [(1, file.uri)]
+    harness.run_once()
+    harness.check_exact()
+    harness.claims = MemoryClaims()
+    assert harness.app().tracer.trace(file.uri, days=1).state is TraceState.DONE
+    assert harness.app().planner.plan("/w/raw").planned_before == 2
+
+
+@pytest.mark.parametrize("is_wider", [False, True])
+def test_another_window_plans_no_file_again(is_wider: bool) -> None:
+    """After the settings were changed and claims have expired, a file is found under the date that it had before."""
+    harness = Harness()
+    file = harness.file("2024-05-05-a.ndjson", ROW)
+    narrow = with_window(harness, earliest_date="2025-01-01")
+    before, after = (narrow, harness.settings) if is_wider else (harness.settings, narrow)
+    harness.settings = before
+    [manifest] = harness.app().planner.plan("/w/raw").manifests
+    assert manifest.date == (DAY if is_wider else "2024-05-05")
+    harness.run_once()
+    harness.claims, harness.settings = MemoryClaims(), after
+    again = harness.app().planner.plan("/w/raw")
+    assert (again.manifests, again.planned_before) == ([], 1)
+    assert harness.app().tracer.trace(file.uri, days=2).state is TraceState.DONE
+    harness.check_exact()
+
+
+def test_a_wrong_date_is_redriven_into_the_day_of_arrival() -> None:
+    """A quarantined file of a wrong date is redriven like any other, and its rows are there once."""
+    harness = Harness()
+    file = harness.file("9999-12-31-a.ndjson", ROW)
+    harness.file(f"{DAY}-b.ndjson", ROW)
+    closed = FaultyStore(harness.store)
+    closed.deny(file.uri)
+    harness.app().planner.plan("/w/raw")
+    harness.run_once(store=closed)
+    harness.claims = MemoryClaims()
+    app = harness.app()
+    report = app.redriver().redrive(find_redrivable(app.state, Scope("files")))
+    assert report.refused == []
+    harness.run_once()
+    harness.check_exact()
+    assert {key.date for key in harness.ledger.manifests()} == {DAY}
+
+
+def test_a_builder_takes_a_wrong_date_for_the_day_of_arrival() -> None:
+    """Announced files and planned ones get the same date, and the builder counts the wrong ones."""
+    harness = new_harness()
+    with events_logged("files.misdated") as events:
+        report = build(harness, *(put(f"{wrong}-a.ndjson") for wrong in WRONG), put("2025-12-30-b.ndjson"))
+    assert sorted(part.date for part in report.parts) == ["2025-12-30", DAY]
+    assert report.misdated == 3
+    assert [event["files"] for event in events] == [3]
+
+
+def test_a_foreign_manifest_of_a_wrong_date() -> None:
+    """Its rows are in the day of its arrival, and the log says which date it gave."""
+    harness = Harness()
+    manifest = harness.manifest("m1", [harness.file("a.ndjson", ROW)]).model_copy(update={"date": "9999-12-31"})
+    harness.put_manifest("m1.json", manifest.to_json())
+    with events_logged("manifest.misdated") as events:
+        harness.run_once()
+    assert harness.commit("m1").date == DAY
+    assert [(event["ignored_date"], event["date"]) for event in events] == [("9999-12-31", DAY)]
+    harness.check_exact()
+
+
+def test_a_builder_writes_many_dates_at_once() -> None:
+    """A batch of many dates makes its calls side by side, and so does the sealer."""
+    harness = new_harness()
+    bodies = {day: put(f"{day}-a.ndjson", 1) for day in DAYS}
+    store = SlowStore(harness.store)
+    report = parts_of(harness, store).builder().build(bodies)
+    assert (len(report.parts), report.failed) == (len(DAYS), {})
+    assert store.most_at_once > 4
+    harness.clock.advance(60)
+    store = SlowStore(harness.store)
+    sealed = parts_of(harness, store).sealer().seal()
+    assert sorted(manifest.date for manifest in sealed.manifests) == DAYS
+    assert (sealed.sealed_parts, pending(harness)) == (len(DAYS), [])
+    assert store.most_at_once > 4
+
+
+def test_no_manifest_is_longer_than_intake_accepts() -> None:
+    """Tiny files with the longest names, whose characters JSON escapes, are cut into manifests that can be read."""
+    rules = ManifestRules(max_files=1_000)
+    names = (f"s3://lake/raw/{number:08d}" + "\x01" * 1_000 for number in range(2_000))
+    files = [ManifestFile(uri=name, size_bytes=1, etag="e" * 256) for name in names]
+    groups = grouped(files, 10 * MIB, rules)
+    assert sum(len(group.files) for group in groups) == 2_000
+    # The largest parts that a sealer would put into one manifest if it counted files only.
+    parts = [
+        Manifest(manifest_id="p", date=DAY, created_at=NOW, files=tuple(each)) for each in (files[:250], files[250:740])
+    ]
+    sealed = due(parts, 10 * MIB, rules, now=NOW, wait_seconds=0)
+    written = [group.files for group in groups] + [[file for part in each for file in part.files] for each in sealed]
+    for named in map(tuple, written):
+        data = Manifest(manifest_id="m", date=DAY, created_at=NOW, files=named).to_json()
+        found = parse_manifest(data, uri="/m.json", modified_at=NOW, allowed_prefixes=["s3://lake/raw"], rules=rules)
+        assert found.files == named
+
+
+def test_tiny_dates_do_not_starve_the_others() -> None:
+    """A call that runs out of time has built the largest groups; the messages of the others come again."""
+    harness = new_harness()
+    bodies = {day: put(f"{day}-a.ndjson", 1) for day in DAYS}
+    bodies |= {f"large-{number}": put(f"{DAY}-{number}.ndjson", 5 * MIB) for number in range(4)}
+    lock, begun = threading.Lock(), 0
+
+    def take_long(step: BuildCrashPoint, _manifest_id: str) -> None:
+        nonlocal begun
+        with lock:
+            begun += step is BuildCrashPoint.CLAIMED
+            if begun == 2:
+                harness.clock.advance(BUILD_SECONDS + 1)
+                begun += 1
+
+    with events_logged("groups.left") as events:
+        report = parts_of(harness).builder(on_crash_point=take_long).build(bodies)
+    assert [len(manifest.files) for manifest in report.manifests] == [2, 2]
+    assert len(report.failed) == report.groups_left > 20
+    assert set(report.failed) <= set(DAYS)
+    assert [event["groups"] for event in events] == [report.groups_left]
+    again = parts_of(harness).builder().build({day: bodies[day] for day in report.failed})
+    assert again.failed == {}
+    seal(harness, after_seconds=60)
+    assert {base_name(file.uri) for part in again.parts for file in part.files} == {
+        f"{day}-a.ndjson" for day in report.failed
+    }
