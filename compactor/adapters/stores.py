@@ -46,13 +46,23 @@ class StoreSpec:
         region, endpoint_url = aws.region or None, aws.endpoint_url or None
         return cls(region, endpoint_url, aws.timeout_seconds, confined=confined, state="" if is_s3(state) else state)
 
-    def client(self, service: str) -> Any:
-        """A new boto3 client, which is safe to share between threads, but not between processes."""
+    def client(self, service: str, **more: Any) -> Any:
+        """A new boto3 client, which is safe to share between threads, but not between processes.
+
+        Args:
+            service: The AWS service.
+            more: Further arguments of `aws_client`.
+        """
         # boto3 takes a third of a second to import; runs on local folders need not wait for it.
         from compactor.adapters.aws.clients import aws_client  # noqa: PLC0415
 
         return aws_client(
-            service, self.region, self.endpoint_url, attempts=self.attempts, timeout_seconds=self.timeout_seconds
+            service,
+            self.region,
+            self.endpoint_url,
+            attempts=self.attempts,
+            timeout_seconds=self.timeout_seconds,
+            **more,
         )
 
     def open(self) -> ObjectStore:

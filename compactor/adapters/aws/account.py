@@ -1,6 +1,5 @@
 """Asks AWS, or a stand-in, for what the settings name. Reads only, and gives up soon."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
@@ -10,7 +9,6 @@ from boto3.session import Session
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
-from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.errors import error_code, translated
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import AccessError, CompactorError, StoreUnavailable
@@ -47,7 +45,7 @@ class AwsAccount:
     def __init__(self, spec: StoreSpec) -> None:
         self._session = Session()
         self._region = spec.region
-        self._client = cache(partial(aws_client, session=self._session, **asdict(spec)))
+        self._client = cache(partial(spec.client, session=self._session))
 
     @property
     def endpoint(self) -> str:
