@@ -49,6 +49,7 @@ def test_both_partitionings_write_the_planned_files(spark, tmp_path, partitionin
         sources=sources,
         schema=SchemaVersion(version=1, created_at=now, manifest_id="m", columns=columns),
         overflow_keys=(),
+        folded_name="",
         metadata_columns=(),
         processed_at=now,
         target=f"{tmp_path}/out/",
