@@ -45,7 +45,7 @@ class AttemptFailures:
     _failed_since_commit: set[str] = field(default_factory=set)
 
     def note_commit(self) -> None:
-        """Note that a manifest got through: the environment work."""
+        """Note that a manifest got through: the environment works."""
         self._failed_since_commit = set()
 
     def note_failing(self, manifest_id: str) -> None:

@@ -1,13 +1,12 @@
 """Manifests whose next attempt is due later. What is in memory here follows from the records: losing it is harmless."""
 
-import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.backoff import pause_seconds
+from compactor.core.backoff import random_pause_seconds
 from compactor.job.batches import BatchResult, Postponed
 from compactor.job.intake import Delivery
 
@@ -56,17 +55,18 @@ class Retries:
 
     def take_due(self) -> list[Delivery]:
         """Return and forget the manifests that are due now."""
-        now = self.monotonic()
-        due = [manifest_id for manifest_id, (moment, _) in self._due.items() if moment <= now]
-        return [self._due.pop(manifest_id)[1] for manifest_id in due]
+        return [self._due.pop(manifest_id)[1] for manifest_id in self._due_of(self._due)]
 
     def take_due_uris(self) -> list[str]:
         """Return and forget the objects that are to be taken in now."""
-        now = self.monotonic()
-        due = [uri for uri, (moment, _) in self._unreceived.items() if moment <= now]
+        due = self._due_of(self._unreceived)
         for uri in due:
             del self._unreceived[uri]
         return due
+
+    def _due_of(self, pending: Mapping[str, tuple[float, object]]) -> list[str]:
+        now = self.monotonic()
+        return [name for name, (moment, _) in pending.items() if moment <= now]
 
     def has_due_within(self, seconds: float, *, tries: int) -> bool:
         """Return whether a manifest that failed fewer times in this run is due within some seconds."""
@@ -81,9 +81,8 @@ class Retries:
         return self._unrecorded_pause(manifest_id)
 
     def _unrecorded_pause(self, manifest_id: str) -> float:
-        return pause_seconds(
+        return random_pause_seconds(
             max(self._failures[manifest_id], 1),
             first_seconds=self.first_pause_seconds,
             longest_seconds=LONGEST_UNRECORDED_PAUSE_SECONDS,
-            chance=random.random(),  # noqa: S311 - it spreads pauses, nothing else
         )

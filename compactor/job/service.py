@@ -1,12 +1,11 @@
 """The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
-from compactor.core.backoff import pause_seconds
+from compactor.core.backoff import random_pause_seconds
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
@@ -263,7 +262,4 @@ class Service:
 
 
 def _pause_seconds(failures: int) -> float:
-    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
-    return pause_seconds(
-        failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS, chance=chance
-    )
+    return random_pause_seconds(failures, first_seconds=FIRST_PAUSE_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)

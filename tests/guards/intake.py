@@ -3,6 +3,7 @@
 from tests.guards.guard import Guard
 
 _COMPACTION = "tests/unit/job/test_compaction.py"
+_VERIFIED = "tests/unit/job/test_verified_work.py"
 _BATCHES = "tests/unit/job/test_batches.py"
 _MANIFEST = "tests/unit/core/test_manifest.py"
 _PLANNING = "tests/unit/manifests/test_planning.py"
@@ -70,21 +71,21 @@ ATTEMPTS = (
         "job/compaction.py",
         "            self.failures.add(accepted.key, attempt, exc, passing=True)\n",
         "            pass\n",
-        (_COMPACTION + "::test_a_commit_that_could_not_be_written_leaves_a_passing_failure",),
+        (_VERIFIED + "::test_a_commit_that_could_not_be_written_leaves_a_passing_failure",),
     ),
     Guard(
         "verified work is not done again",
         "job/compaction.py",
         "        if verified is not None:\n",
         "        if False:\n",
-        (_COMPACTION + "::test_a_commit_that_could_not_be_written_is_decided_without_a_second_conversion",),
+        (_VERIFIED + "::test_a_commit_that_could_not_be_written_is_decided_without_a_second_conversion",),
     ),
     Guard(
         "a verified commit is only decided with all its staged files",
         "job/staging.py",
         "            if commit is not None and all(staged.get(file.staged) == file.size_bytes for file in files):\n",
         "            if commit is not None:\n",
-        (_COMPACTION + "::test_verified_work_whose_staging_is_gone_is_done_again",),
+        (_VERIFIED + "::test_verified_work_whose_staging_is_gone_is_done_again",),
     ),
     Guard(
         "open manifests are found again after a death",

@@ -3,7 +3,7 @@
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
-from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.layout import KEEP_MARKER, Layout, base_name
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
@@ -33,6 +33,19 @@ FLAWED = b'{"id": "3"}\nno json\n{"id": "4", "amount": 1e2}\n[5]\n'
 
 class DiedError(BaseException):
     """The driver died: no handler of errors gets to run."""
+
+
+def dying_at(step: CrashPoint, occurrence: int = 1) -> Callable[[CrashPoint, str], None]:
+    """Dies when a step is reached for the nth time."""
+    reached = 0
+
+    def on_crash_point(found: CrashPoint, _manifest_id: str) -> None:
+        nonlocal reached
+        reached += found == step
+        if found == step and reached == occurrence:
+            raise DiedError
+
+    return on_crash_point
 
 
 class Harness:
