@@ -1,7 +1,5 @@
 """Exponential back-off with jitter. A decision, no I/O."""
 
-import random
-
 
 def pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float, chance: float) -> float:
     """Return a pause that doubles with each failure, up to a bound. Half of the pause is random, to spread retries.
@@ -14,9 +12,3 @@ def pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float
     """
     whole = min(longest_seconds, first_seconds * 2.0 ** min(failures - 1, 64))
     return whole * (0.5 + 0.5 * chance)
-
-
-def random_pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
-    """Return a pause by chance, for a caller that no other one has to agree with; see `pause_seconds`."""
-    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
-    return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)

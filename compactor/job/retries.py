@@ -1,12 +1,13 @@
 """Manifests whose next attempt is due later. What is in memory here follows from the records: losing it is harmless."""
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.backoff import random_pause_seconds
+from compactor.core.backoff import pause_seconds
 from compactor.job.batches import BatchResult, Postponed
 from compactor.job.intake import Delivery
 
@@ -86,3 +87,9 @@ class Retries:
             first_seconds=self.first_pause_seconds,
             longest_seconds=LONGEST_UNRECORDED_PAUSE_SECONDS,
         )
+
+
+def random_pause_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
+    """Return a pause by chance, for a caller that no other one has to agree with; see `pause_seconds`."""
+    chance = random.random()  # noqa: S311 - it spreads pauses, nothing else
+    return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
-from compactor.core.backoff import random_pause_seconds
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
@@ -14,7 +13,7 @@ from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import Ending
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
-from compactor.job.retries import Retries
+from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State

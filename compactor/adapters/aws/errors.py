@@ -1,5 +1,6 @@
 """Translates errors of AWS into the compactor's own."""
 
+import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from botocore import exceptions
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from compactor.core.backoff import random_pause_seconds
+from compactor.core.backoff import pause_seconds
 from compactor.core.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
@@ -58,7 +59,8 @@ _SET_UP_WRONG = (
 
 def pause_before_try(failures: int, *, first_seconds: float = 0.2, longest_seconds: float = 5.0) -> float:
     """Seconds to wait, after a number of failures from 1, before a retry that the client does not make by itself."""
-    return random_pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds)
+    chance = random.random()  # noqa: S311 - only spreads pauses
+    return pause_seconds(failures, first_seconds=first_seconds, longest_seconds=longest_seconds, chance=chance)
 
 
 def error_code(exc: ClientError) -> str:
