@@ -52,7 +52,7 @@ test-large: $(READY) ## Run the tests that take minutes and gigabytes
 
 test-faults: $(READY) $(VERSITYGW) ## Run the full matrices of kills, drivers and faults; needs Go for a real S3 server
 	@$(BIN)/python -m compactor.ops.doctor.java
-	@$(BIN)/pytest -m "not large" -s tests/faults $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 -m "not large" tests/faults $(PYTEST_ARGS)
 
 test-hostile: $(READY) ## Measure what attacks of a hostile producer cost their neighbours, on both engines
 	@$(BIN)/python -m compactor.ops.doctor.java

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.faults.s3_findings import FINDINGS
 from tests.faults.tally import TALLY, Case, Kind
 from tests.support.aws_stand_in import share_service_models, stand_in
 from tests.support.environment import clear_environment
@@ -101,6 +102,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     else:
         output["jvm_starts"] = starts
         output["cases"] = [{**asdict(case), "kind": str(case.kind)} for case in TALLY.cases]
+        output["findings"] = FINDINGS.counted()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -110,6 +112,7 @@ def pytest_testnodedown(node: Any) -> None:
     STARTS.extend(counted.get("jvm_starts", ()))
     for case in counted.get("cases", ()):
         TALLY.cases.append(Case(**{**case, "kind": Kind(case["kind"])}))
+    FINDINGS.merge(counted.get("findings", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -117,6 +120,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
     for title, lines in (
         ("deaths, held-up drivers, and every line looked for", TALLY.table() if TALLY.cases else []),
+        ("faults on S3, by the level they were looked at on", FINDINGS.table() if FINDINGS.counts else []),
         ("JVMs that Spark started", jvm_lines(STARTS) if STARTS else []),
         ("missing on this machine", missing_lines(reasons)),
     ):

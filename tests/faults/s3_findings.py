@@ -1,8 +1,9 @@
 """What the tests of faults on S3 tried and found, as a table."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.faults.fault_rules import FaultKind, Operation
 
@@ -33,6 +34,19 @@ class Findings:
         self.counts.setdefault((level, kind), Counter()).update({"cases": 1, **counts})
         self.operations.setdefault((level, kind), set()).update(operations)
 
+    def merge(self, counted: Iterable[Sequence[Any]]) -> None:
+        """Add what `counted` gave in another process."""
+        for level, kind, operations, counts in counted:
+            self.counts.setdefault((level, FaultKind(kind)), Counter()).update(counts)
+            self.operations.setdefault((level, FaultKind(kind)), set()).update(map(Operation, operations))
+
+    def counted(self) -> list[list[Any]]:
+        """Everything on record as lists, texts and numbers: level, kind, operations and counts of each line."""
+        return [
+            [level, str(kind), [str(operation) for operation in self.operations[level, kind]], dict(counts)]
+            for (level, kind), counts in self.counts.items()
+        ]
+
     def table(self) -> list[str]:
         """The lines of the table."""
         rows: list[tuple[str, ...]] = [TITLES]
@@ -41,3 +55,7 @@ class Findings:
             rows.append((level, kind, *(f"{number:,}" for number in shown)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+FINDINGS = Findings()
+"""What the tests of this process found; the process that sums up merges those of all."""

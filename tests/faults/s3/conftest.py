@@ -2,14 +2,13 @@
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.retries.standard import ExponentialBackoff
 
 from tests.faults.proxy import FaultProxy
-from tests.faults.s3_findings import Findings
+from tests.faults.s3_findings import FINDINGS, Findings
 from tests.faults.s3_lake import BUCKET, SAMPLE_BYTES, S3Lake
 from tests.faults.s3_server import S3Server, s3_server
 from tests.support.engines import engines_without_spark
@@ -19,17 +18,9 @@ MIB = 1024 * 1024
 PARTS = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB, max_concurrency=2)
 
 
-@pytest.fixture(scope="module")
-def findings(request: pytest.FixtureRequest) -> Iterator[Findings]:
-    found = Findings()
-    yield found
-    plugins = request.config.pluginmanager
-    terminal: Any = plugins.getplugin("terminalreporter")
-    capture: Any = plugins.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        terminal.ensure_newline()
-        terminal.section("faults on S3, by the level they were looked at on")
-        terminal.write("\n".join([*found.table(), ""]))
+@pytest.fixture
+def findings() -> Findings:
+    return FINDINGS
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,10 @@ from compactor.core.layout import Layout
 from compactor.core.manifest_key import ManifestKey
 
 DAY = "2025-12-21"
-IDS = st.from_regex(layout.MANIFEST_ID, fullmatch=True)
+# Without the pattern's look-aheads, which Hypothesis can only try its luck at.
+IDS = st.from_regex(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}(-r[1-9][0-9]{0,8})?(-dup-[0-9a-f]{12})?(-r[1-9][0-9]{0,8})?", fullmatch=True
+).filter(layout.MANIFEST_ID.fullmatch)
 FOLDERS = st.sampled_from(["s3://bucket/prefix", "s3://bucket", "/data/place", "file:///data/place", "/data/place///"])
 NUMBERS = st.integers(min_value=0, max_value=10**9)
 CANONICAL = [
@@ -221,8 +224,8 @@ def test_every_key_is_below_its_folder(root: str, manifest_id: str, number: int)
     assert len(set(everything)) == len(everything)
 
 
-@given(st.lists(IDS, min_size=2, max_size=2, unique=True), NUMBERS, NUMBERS)
-def test_two_manifests_share_no_key(ids: list[str], one: int, other: int) -> None:
+@given(st.tuples(IDS, IDS).filter(lambda ids: ids[0] != ids[1]), NUMBERS, NUMBERS)
+def test_two_manifests_share_no_key(ids: tuple[str, str], one: int, other: int) -> None:
     """Keys of two manifests never meet, whatever their parts and attempts."""
     places = Layout(manifests="s3://b/m", output="s3://b/o", state="s3://b/s")
     first, second = (
