@@ -9,31 +9,40 @@ from typing import Any, get_args
 import click
 
 from compactor import __version__
+from compactor.cli.examples import help_of
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.safe_text import visible
 
-SUMMARIES = {
-    "clean": "Delete expired archives, staging and checkpoints.",
-    "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
-    "control": "Run one control-plane check now.",
-    "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
-    "demo": "Make a day of events, compact it, and prove that no row is lost.",
-    "doctor": "Check settings, machine, AWS and every place.",
-    "init": "Write a commented settings file: FILE, or compactor.toml.",
-    "plan": "Write manifests for the files below PREFIX that are in none.",
-    "rebuild": "Make the rows of lost or damaged files again, from the same input.",
-    "redrive": "Process dead letters, quarantined files or rejected lines again.",
-    "report": "Report on a period as one page of HTML that needs no network.",
-    "run": "Compact manifests as they arrive.",
-    "schema": "Show the schema versions and what each added, or retire columns.",
-    "status": "Show the state of the job and the next action.",
-    "stop": "Stop running jobs after the batch in flight.",
-    "trace": "Show where a file, a manifest or an output is.",
-    "verify": "Prove that every line is where the ledger says.",
+GROUPS = {
+    "Everyday": {
+        "compact": "Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.",
+        "status": "Show the state of the job and the next action.",
+        "verify": "Prove that every line is where the ledger says.",
+        "trace": "Show where a file, a manifest or an output is.",
+        "redrive": "Process dead letters, quarantined files or rejected lines again.",
+        "rebuild": "Make the rows of lost or damaged files again, from the same input.",
+        "schema": "Show the schema versions and what each added, or retire columns.",
+        "report": "Report on a period as one page of HTML that needs no network.",
+        "demo": "Make a day of events, compact it, and prove that no row is lost.",
+    },
+    "Job": {
+        "init": "Write a commented settings file: FILE, or compactor.toml.",
+        "run": "Compact manifests as they arrive.",
+        "stop": "Stop running jobs after the batch in flight.",
+        "plan": "Write manifests for the files below PREFIX that are in none.",
+        "doctor": "Check settings, machine, AWS and every place.",
+        "clean": "Delete expired archives, staging and checkpoints.",
+    },
+    "AWS": {
+        "control": "Run one control-plane check now.",
+        "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
+    },
 }
-"""The commands with the first sentence of their help, so that `compactor --help` need not load any of them."""
+"""The commands by group, with the first sentence of their help: `compactor --help` need not load any of them."""
+
+SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
 class _Commands(Mapping[str, click.Command]):
@@ -43,6 +52,7 @@ class _Commands(Mapping[str, click.Command]):
         if name not in SUMMARIES:
             raise KeyError(name)
         command: click.Command = getattr(import_module(f"compactor.cli.commands.{name}"), name)
+        command.epilog = help_of(name)
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -72,12 +82,13 @@ class _Group(click.Group):
             return super().invoke(ctx)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SUMMARIES.items()))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(group.items()))
 
 
 @click.group(cls=_Group, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="compactor", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="compactor", message="%(prog)s %(version)s")
 @click.option("--config", metavar="FILE", help=CONFIG_HELP)
 @click.option(
     "--log-format",

@@ -1,5 +1,8 @@
 """Promises of the command line as a whole: help, settings, exit codes, errors and signals."""
 
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +16,12 @@ from click.testing import CliRunner, Result
 import compactor
 from compactor.cli.entry import SUMMARIES
 from compactor.cli.entry import compactor as command
+from compactor.cli.examples import EXAMPLES
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.core.errors import AccessError, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE
 from tests.support.settings_files import write_settings
+from tools.man_page import man_page
 
 FIX = f"next: {SettingsError.next_move}"
 
@@ -33,7 +38,7 @@ def config(tmp_path: Path) -> Path:
 
 def test_version() -> None:
     """--version says name and version."""
-    assert call("--version").stdout == f"compactor {compactor.__version__}\n"
+    assert {call(option).stdout for option in ("--version", "-V")} == {f"compactor {compactor.__version__}\n"}
 
 
 @pytest.mark.parametrize("name", sorted(command.commands))
@@ -49,11 +54,36 @@ def test_every_command_has_help(name: str) -> None:
     assert [option.name for option in options if not option.help] == []
 
 
+@pytest.mark.parametrize("name", sorted(command.commands))
+def test_the_examples_of_a_command_are_calls_of_it(name: str) -> None:
+    """The help ends with three calls that the command would take."""
+    shown = call(name, "--help").stdout.partition("Examples:\n")[2]
+    assert len(EXAMPLES[name]) == 3
+    for line, meaning in EXAMPLES[name]:
+        assert f"    {line}\n        {meaning}\n" in shown
+        words = shlex.split(line)
+        at = words.index(name)
+        command.make_context("compactor", words[1 : at + 1]).close()
+        command.commands[name].make_context(name, words[at + 1 :]).close()
+
+
+def test_the_manual_page_is_the_help() -> None:
+    """The page is up to date, and a reader of manual pages understands it."""
+    page = Path(__file__).parents[3] / "docs" / "compactor.1"
+    assert page.read_text() == man_page(), "python -m tools.man_page docs/compactor.1"
+    if groff := shutil.which("groff"):
+        done = subprocess.run([groff, "-man", "-Tascii", "-ww", page], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        shown = " ".join(re.sub(r".\x08|\x1b\[[0-9;]*m", "", done.stdout).split())
+        assert [name for name in SUMMARIES if f"compactor {name}" not in shown] == []
+
+
 def test_the_list_of_commands_is_whole() -> None:
     """Each module of a command is in the list, under its own name."""
     folder = Path(compactor.__file__).parent / "cli" / "commands"
     assert sorted(command.commands) == sorted(path.stem for path in folder.glob("[!_]*.py"))
     assert [each.name for each in command.commands.values()] == list(SUMMARIES)
+    assert list(EXAMPLES) == sorted(SUMMARIES)
     listed = " ".join(call("--help").stdout.split())
     assert all(f"{name} {summary}" in listed for name, summary in SUMMARIES.items())
 
@@ -235,6 +265,7 @@ SIGNALLED = """
 import select, sys, threading
 from compactor.cli.ui.signals import StopSignals
 from tests.support.settings_files import write_settings
+from tools.man_page import man_page
 stopped = threading.Event()
 with StopSignals() as signals:
     if sys.argv[1] == "after":

@@ -1,0 +1,95 @@
+"""Examples of every command, which its help and the manual page show."""
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "clean": (
+        ("compactor clean --dry-run", "Show what a clean-up would delete."),
+        ("compactor clean --archive-days 30", "Delete archived manifests after 30 days."),
+        ("compactor clean --checkpoints", "Delete the checkpoints of all stopped runs."),
+    ),
+    "compact": (
+        ("compactor compact logs rows", "Turn the NDJSON below logs into Parquet below rows."),
+        ("compactor compact logs rows --dry-run", "Show what it would do, and write nothing."),
+        ("compactor compact s3://bucket/raw s3://bucket/rows --deep", "Compare every value afterwards."),
+    ),
+    "control": (
+        ("compactor control --dry-run", "Show what the next check would do."),
+        ("compactor control", "Check now, and start, drain or stop the job."),
+        ("compactor control --close-breaker", "Allow starts again after a repair."),
+    ),
+    "cost": (
+        ("compactor cost", "Estimate the cost of the default load."),
+        ("compactor cost --files-per-hour 50000 --worker-type G.1X --workers 3", "Estimate another load and cluster."),
+        ("compactor cost --config compactor.toml", "Show also what the latest commits cost."),
+    ),
+    "demo": (
+        ("compactor demo", "Run the demo on 100 MB."),
+        ("compactor demo --size 1gb", "Run it on more."),
+        ("compactor demo --local /tmp/demo", "Keep the input and the output to look at."),
+    ),
+    "doctor": (
+        ("compactor doctor", "Check this machine, and everything that the settings name."),
+        ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),
+        ("compactor doctor --json", "Give the findings to a program."),
+    ),
+    "init": (
+        ("compactor init", "Ask for three places, and write compactor.toml."),
+        ("compactor init --input logs --output rows --state rows.state", "Ask nothing."),
+        ("compactor init --force other.toml", "Overwrite other.toml."),
+    ),
+    "plan": (
+        ("compactor plan s3://bucket/raw --dry-run", "Show which manifests it would write."),
+        ("compactor plan s3://bucket/raw --date 2025-12-21", "Plan one day again after a loss of events."),
+        ("compactor plan logs --since 2025-12-01", "Plan what was written since then."),
+    ),
+    "rebuild": (
+        ("compactor rebuild --dry-run", "Find files that are lost or damaged."),
+        ("compactor rebuild --date 2025-12-21", "Make those of one day again."),
+        ("compactor rebuild m-0001 --force", "Make the files of one manifest again, also if they add up."),
+    ),
+    "redrive": (
+        ("compactor redrive manifests --dry-run", "Show which dead letters would be tried again."),
+        ("compactor redrive files --reason missing", "Try files again that were missing."),
+        ("compactor redrive rejects --date 2025-12-21 --yes", "Try the rejected lines of a day again."),
+    ),
+    "report": (
+        ("compactor report", "Report on the last 24 hours in report.html."),
+        ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on a week."),
+        ("compactor report --no-samples", "Leave input data out of the page."),
+    ),
+    "run": (
+        ("compactor run", "Compact manifests as they arrive."),
+        ("compactor run --once", "Compact what is waiting, and end."),
+        ("compactor --log-format json run", "Log in JSON lines on a terminal, too."),
+    ),
+    "schema": (
+        ("compactor schema", "Show the columns and the versions that added them."),
+        ("compactor schema --json", "Give them to a program."),
+        ("compactor schema retire junk_1 junk_2", "Free the places of two columns."),
+    ),
+    "status": (
+        ("compactor status", "Show the state of the job."),
+        ("compactor status --watch", "Show it again every 5 seconds."),
+        ("compactor status --json", "Give it to a program."),
+    ),
+    "stop": (
+        ("compactor stop", "Ask all jobs to stop."),
+        ("compactor stop --wait 600", "Wait up to 10 minutes for them."),
+        ("compactor stop --json", "Give the result to a program."),
+    ),
+    "trace": (
+        ("compactor trace logs/2025-12-21-a.ndjson", "Show what became of a file."),
+        ("compactor trace m-0001", "Show what became of a manifest."),
+        ("compactor trace s3://bucket/raw/a.ndjson --days 90", "Search 90 dates for an old file."),
+    ),
+    "verify": (
+        ("compactor verify", "Prove that all rows add up."),
+        ("compactor verify --deep", "Compare every value with the input."),
+        ("compactor verify --date 2025-12-21", "Verify one day."),
+    ),
+}
+"""By command: three calls, and what each does."""
+
+
+def help_of(name: str) -> str:
+    """The examples of a command as a paragraph that click prints as it is."""
+    return "\n".join(["\b", "Examples:", *(f"  {call}\n      {meaning}" for call, meaning in EXAMPLES[name])])

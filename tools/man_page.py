@@ -1,0 +1,82 @@
+"""The manual page, from the help of the commands: `python -m tools.man_page FILE` writes it."""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from compactor import __version__
+from compactor.cli.entry import GROUPS, compactor
+from compactor.cli.examples import EXAMPLES
+
+_FILES = (
+    ("compactor.toml", "The settings of a job, which `compactor init` writes."),
+    ("DST.compactor/", "State, ledger, rejects and settings of a folder that `compactor compact` wrote."),
+)
+_ENVIRONMENT = (
+    ("COMPACTOR_CONFIG", "The settings file, if no --config names one."),
+    ("COMPACTOR_SECTION__KEY", "Overrides a key of the settings, such as COMPACTOR_STREAM__MAX_ATTEMPTS."),
+)
+
+
+def man_page() -> str:
+    """The page in roff, for section 1 of the manual."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield f'.TH COMPACTOR 1 "" "compactor {__version__}" "User Commands"\n.ad l'
+    yield from (".SH NAME", "compactor \\- " + _text(_paragraphs(compactor)[0]).rstrip("."))
+    yield from (".SH SYNOPSIS", ".B compactor", "[OPTIONS] COMMAND [ARGS]...")
+    yield ".SH DESCRIPTION"
+    for paragraph in _paragraphs(compactor):
+        yield from (".PP", _text(paragraph))
+    yield ".SH OPTIONS"
+    yield from _options(compactor)
+    yield from (".TP", f".B {_text('-h, --help')}", "Show the help of the compactor, or of a command, and exit.")
+    for title, group in GROUPS.items():
+        yield f".SH {title.upper()} COMMANDS"
+        for name in group:
+            yield from _command(name, compactor.commands[name])
+    for title, entries in (("FILES", _FILES), ("ENVIRONMENT", _ENVIRONMENT)):
+        yield f".SH {title}"
+        for name, meaning in entries:
+            yield from (".TP", f".B {_text(name)}", _text(meaning))
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    with click.Context(command, info_name=f"compactor {name}") as context:
+        usage = " ".join(command.collect_usage_pieces(context))
+    yield from (f".SS compactor {_text(name)} {_text(usage)}",)
+    for paragraph in _paragraphs(command):
+        yield from (".PP", _text(paragraph))
+    yield from _options(command)
+    yield from (".PP", "Examples:")
+    for call, meaning in EXAMPLES[name]:
+        yield from (".TP", f".B {_text(call)}", _text(meaning))
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    with click.Context(command) as context:
+        options = [each for each in command.params if isinstance(each, click.Option)]  # without --help
+        records = [record for each in options if (record := each.get_help_record(context))]
+    for names, meaning in records:
+        yield from (".TP", f".B {_text(names)}", _text(meaning))
+
+
+def _paragraphs(command: click.Command) -> list[str]:
+    text = inspect.cleandoc(command.help or "")
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+
+
+def _text(text: str) -> str:
+    """Plain text for roff, which takes backslashes, hyphens and a dot or quote that begins a line for its own."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\(ga")
+    return f"\\&{escaped}" if escaped[:1] in {".", "'"} else escaped
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(man_page())
