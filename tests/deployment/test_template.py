@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from cfnlint.api import lint_file
 
+from compactor.core.layout import Layout
 from compactor.settings.settings import Settings, load_settings
 from deploy.template_file import TEMPLATE
 from tests.deployment.drift import metrics_of, widgets
@@ -118,26 +119,30 @@ def test_a_new_bucket_notifies_the_queue() -> None:
 
 
 def test_no_message_returns_while_it_is_processed(found: dict[str, Document], settings: Settings) -> None:
-    """Messages stay invisible for six builder timeouts plus the window; a claim's lease outlives its builder."""
-    builder, source, queue = (
-        properties(found, name) for name in ("BuilderFunction", "BuilderEventSource", "EventQueue")
+    """Messages stay invisible for six builder timeouts plus the window.
+
+    A claim's lease outlives the function that made it, and has ended long before the message of a builder that died
+    comes back: the next call can take the file over, and does not have to wait once more.
+    """
+    builder, sealer, source, queue = (
+        properties(found, name) for name in ("BuilderFunction", "SealerFunction", "BuilderEventSource", "EventQueue")
     )
     window = int(source["MaximumBatchingWindowInSeconds"])
     assert queue["VisibilityTimeout"] >= 6 * builder["Timeout"] + window
-    assert settings.builder.claim_lease_seconds > builder["Timeout"]
+    lease = settings.builder.claim_lease_seconds
+    assert max(builder["Timeout"], sealer["Timeout"]) < lease <= (queue["VisibilityTimeout"] - window) / 2
     assert window < settings.builder.max_wait_seconds
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert source["ScalingConfig"]["MaximumConcurrency"] == builder["ReservedConcurrentExecutions"]
+    assert 2 <= int(source["ScalingConfig"]["MaximumConcurrency"]) <= 1000
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == "DeadLetterQueue.Arn"
 
 
 def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
-    """Sealer and control plane run once a minute, never concurrently, and their failed calls are kept."""
+    """Sealer and control plane run once a minute, and their failed calls are kept."""
     for function, rule, calls in (
         ("SealerFunction", "SealerSchedule", "SealerCalls"),
         ("ControlFunction", "ControlSchedule", "ControlCalls"),
     ):
-        assert properties(found, function)["ReservedConcurrentExecutions"] == 1
         assert properties(found, rule)["ScheduleExpression"] == "rate(1 minute)"
         assert properties(found, rule)["Targets"][0]["Arn"] == f"{function}.Arn"
         assert properties(found, calls)["DestinationConfig"]["OnFailure"]["Destination"] == "FailedCallsQueue.Arn"
@@ -145,11 +150,76 @@ def test_one_sealer_and_one_control_plane(found: dict[str, Document]) -> None:
     assert pattern["detail"]["jobName"] == [properties(found, "Job")["Name"]]
 
 
+def test_a_new_account_has_enough_concurrency(environment: str) -> None:
+    """No execution is reserved unless asked for: Lambda refuses what leaves fewer than 10 unreserved.
+
+    That is the whole quota of a new account: "Lambda quotas" and "Configuring reserved concurrency" of AWS.
+    """
+    for wish, reserved in (("no", {}), ("yes", {"SealerFunction": 1, "ControlFunction": 1})):
+        found = resources(template(), parameters_of(environment) | {"ReserveConcurrency": wish})
+        functions = {
+            name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::Lambda::Function"
+        }
+        key = "ReservedConcurrentExecutions"
+        assert {name: each[key] for name, each in functions.items() if key in each} == reserved
+
+
+def test_two_stacks_fit_into_one_account() -> None:
+    """No resource of one environment has the name of a resource of another, for CloudFormation could not create it."""
+    names = [_names(resources(template(), parameters_of(environment))) for environment in ENVIRONMENTS]
+    assert all(names)
+    assert sorted(name for each in names for name in each) == sorted(set().union(*names))
+
+
+def _names(found: dict[str, Document]) -> set[tuple[str, str]]:
+    """Type and name of every resource that has a name."""
+    named = re.compile(r"(Bucket|Queue|Table|Function|Topic|Role|LogGroup|Alarm|Dashboard|Job)?Name")
+    return {
+        (each["Type"], str(value))
+        for each in found.values()
+        for key, value in each.get("Properties", {}).items()
+        if named.fullmatch(key)
+        and each["Type"].rpartition("::")[2] not in {"EventSourceMapping", "EventInvokeConfig", "Permission"}
+        and (key, each["Type"]) != ("DatabaseName", "AWS::Glue::Table")
+    }
+
+
+def test_what_is_deleted_can_be_restored(found: dict[str, Document], environment: str) -> None:
+    """The work bucket keeps older versions: for a day where the job deletes all the time, elsewhere for days."""
+    bucket, given = properties(found, "WorkBucket"), parameters_of(environment)
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    kept = {
+        rule.get("Prefix", ""): str(rule["NoncurrentVersionExpiration"]["NoncurrentDays"])
+        for rule in bucket["LifecycleConfiguration"]["Rules"]
+        if "NoncurrentVersionExpiration" in rule
+    }
+    assert kept.pop("") == given["RestoreDays"]
+    state = given["StatePrefix"]
+    scratch = ["staging", "open", "runs", "recent", "checkpoint"]
+    places = [f"{given['ManifestsPrefix']}/", f"{given['PendingPrefix']}/", *(f"{state}/{name}/" for name in scratch)]
+    assert kept == dict.fromkeys(places, "1")
+    layout = Layout(manifests="s3://b/m", output="s3://b/o", state="s3://b/s")
+    folders = [layout.staging_folder, layout.open_folder, layout.runs_folder, layout.recent_folder]
+    assert [f"s3://b/s/{name}/" for name in scratch] == [*folders, layout.checkpoints_folder]
+
+
+def test_glues_own_metrics_are_not_bought(found: dict[str, Document]) -> None:
+    """No alarm and no widget reads them, and CloudWatch bills each of them: the job sends its own."""
+    assert not {"--enable-metrics", "--enable-observability-metrics"} & set(
+        properties(found, "Job")["DefaultArguments"]
+    )
+
+
 def test_what_holds_data_stays(found: dict[str, Document]) -> None:
-    """Buckets, event queues and claims outlive the stack; buckets are encrypted and block public access."""
+    """Buckets, event queues and claims outlive the stack, but not a first deployment that failed.
+
+    Else their names would be taken when it is tried again: "DeletionPolicy attribute" of CloudFormation. Buckets are
+    encrypted and block public access.
+    """
     for name, each in found.items():
         if each["Type"] in {"AWS::S3::Bucket", "AWS::DynamoDB::Table"} or name in {"EventQueue", "DeadLetterQueue"}:
-            assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Retain", name
+            policies = each["DeletionPolicy"], each["UpdateReplacePolicy"]
+            assert policies == ("RetainExceptOnCreate", "Retain"), name
         if each["Type"] == "AWS::S3::Bucket":
             assert each["Properties"]["BucketEncryption"], name
             assert set(each["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}, name
