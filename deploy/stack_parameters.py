@@ -98,6 +98,9 @@ def _contradictions(values: Mapping[str, str], settings: Settings) -> list[str]:
             f"parameter ArchiveDays: more than retention.archive_days ({archive_days})": (
                 float(values["ArchiveDays"]) > archive_days
             ),
+            "parameter JobTimeoutMinutes: 0 with control.maintenance_window, for Glue restarts no run with a timeout": (
+                float(values["JobTimeoutMinutes"]) == 0 or not settings.control.maintenance_window
+            ),
             f"parameter BuilderWindowSeconds: less than builder.max_wait_seconds ({max_wait:g})": (
                 float(values["BuilderWindowSeconds"]) < max_wait
             ),

@@ -8,6 +8,9 @@ from compactor.control.symptoms import STALL_RESTARTS, Case
 from compactor.core.formatting import count, shown_seconds
 from compactor.schema.schema import ColumnsUsed
 
+MANY_REFUSALS = 5
+"""Refused starts in a row that are no passing state: a run that has just begun is listed within a minute or two."""
+
 
 def alarms(case: Case) -> Iterator[Finding]:
     """Every condition that people should know of."""
@@ -28,12 +31,20 @@ def _of_runs(case: Case) -> Iterator[Finding]:
             failed = f"{breaker.failures} runs failed in a row, so only one run is tried every {every}"
             yield finding(Condition.CRASH_LOOP, failed)
         if not living:
+            yield from _of_refusals(case)
             yield from _of_foreign_runs(case)
     if len(living) > 1:
         names = ", ".join(run.run_id for run in living)
         yield finding(Condition.SEVERAL_RUNS, f"runs {names} are alive at once")
     elif living:
         yield from _of_run(living[0], case)
+
+
+def _of_refusals(case: Case) -> Iterator[Finding]:
+    refusals = case.snapshot.refusals_now
+    if refusals and refusals.count >= MANY_REFUSALS:
+        refused = f"Glue has refused {count(refusals.count, 'start')} in a row for {case.age(refusals.since)}"
+        yield finding(Condition.STARTS_REFUSED, f"{refused}: it counts a run, and lists none that is alive")
 
 
 def _of_foreign_runs(case: Case) -> Iterator[Finding]:

@@ -67,6 +67,8 @@ def _reason_to_drain(run: JobRun, case: Case) -> str:
         return 'control.mode is "never"'
     if case.is_stalled(run):
         return f"nothing was committed for {shown_seconds(policy.stall_seconds)} while {case.work}"
+    if left := case.seconds_until_timeout(run):
+        return f"Glue ends it at its timeout in {shown_seconds(left)}, whatever it is doing then"
     if policy.mode == "on_work" and case.is_idle(run):
         return f"there was nothing to do for {shown_seconds(policy.idle_stop_seconds)}"
     return ""
@@ -108,7 +110,8 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
     cooldown = timedelta(seconds=policy.breaker_cooldown_seconds)
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
         failed = f"the breaker is open, as {breaker.failures} runs failed in a row"
-        yield f"{failed}; one trial {_in(trial, case)}, or at once after `compactor control --close-breaker`"
+        otherwise = "at once after a deployment or `compactor control --close-breaker`"
+        yield f"{failed}; one trial {_in(trial, case)}, or {otherwise}"
     next_start = case.next_start_at()
     if next_start and case.now < next_start and not breaker.opened_at:
         yield f"{_last_end(case)}; the next start is {_in(next_start, case)}"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, PositiveInt
 
 from compactor.control.ports import JobRuns, Queue
 from compactor.control.runs import newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
 from compactor.core.errors import CompactorError, ObjectNotFound
 from compactor.core.layout import is_delivery
 from compactor.core.records import Document
@@ -32,6 +32,13 @@ class BreakerClosed(Document):
     closed_at: AwareDatetime
 
 
+class StartsRefused(Document):
+    """The record of starts that Glue refused in a row."""
+
+    count: PositiveInt
+    since: AwareDatetime
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Everything that a snapshot is read from."""
@@ -45,6 +52,11 @@ class Sources:
     def close_breaker(self, now: datetime) -> None:
         """Close the breaker: failures up to now no longer count."""
         self.state.store.put(self.state.layout.breaker_closed, BreakerClosed(closed_at=now).model_dump_json().encode())
+
+    def keep_refusals(self, refusals: Refusals) -> None:
+        """Put on record how many starts were refused in a row. A run that lives later ends them."""
+        record = StartsRefused(count=refusals.count, since=refusals.since)
+        self.state.store.put(self.state.layout.starts_refused, record.model_dump_json().encode())
 
     def snapshot(self, now: datetime) -> Snapshot:
         """Read all sources."""
@@ -69,6 +81,8 @@ class Sources:
             backlog=known(Source.MANIFESTS, lambda: self._backlog(now)),
             recent=known(Source.LEDGER, lambda: tuple(self.state.ledger.recent())),
             breaker_closed_at=known(Source.BREAKER, self._breaker_closed_at),
+            job_defined_at=known(Source.DEFINITION, self.job.defined_at),
+            refusals=known(Source.REFUSALS, self._refusals),
             unknown=unknown,
         )
 
@@ -83,6 +97,13 @@ class Sources:
         listed = self.state.store.list(self.state.layout.manifests_folder)
         times = [info.modified_at for info in listed if is_delivery(info.uri)]
         return Backlog(len(times), max(0.0, (now - min(times)).total_seconds()) if times else 0.0)
+
+    def _refusals(self) -> Refusals | None:
+        try:
+            found = self.state.ledger.record(self.state.layout.starts_refused, StartsRefused)
+        except ObjectNotFound:
+            return None
+        return Refusals(found.count, found.since)
 
     def _breaker_closed_at(self) -> datetime | None:
         try:

@@ -39,7 +39,13 @@ class Condition(StrEnum):
 
     NO_PROGRESS = "no_progress", "stuck", "act", "read the job's log; compactor stop, then start it again"
     NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "read the end of the job's log"
-    CRASH_LOOP = "crash_loop", "stopped", "act", "fix the cause, then compactor control --close-breaker"
+    CRASH_LOOP = "crash_loop", "stopped", "act", "fix the cause and deploy it, or run compactor control --close-breaker"
+    STARTS_REFUSED = (
+        "starts_refused",
+        "stopped",
+        "act",
+        "see the runs of the job in Glue's console, and stop what hangs",
+    )
     STOPPING = "stopping", "stopping", "in_order"
     OLDEST_MANIFEST = "oldest_manifest", "behind", "look", _ADD_WORKERS
     FALLING_BEHIND = "falling_behind", "behind", "look", _ADD_WORKERS

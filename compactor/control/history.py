@@ -55,9 +55,7 @@ class RunHistory:
             return False
         if run.state in _CRASHED:
             return True
-        if run.state in _GLUES_OWN and self.policy.is_maintenance(run.last_at):
-            return False
-        if run.state is JobState.EXPIRED:
+        if run.state is JobState.EXPIRED and not self.policy.is_maintenance(run.last_at):
             return not has_successor(run, self.runs) and self.awaits_restart_until(run) is None
         return self._is_short(run)
 
@@ -115,9 +113,13 @@ class RunHistory:
         return Breaker(len(failures), opened_at)
 
     def _counts(self, run: JobRun) -> bool:
-        """Whether a run failed, and no operator has closed the breaker since."""
-        closed_at = self.snapshot.breaker_closed_at
-        return self.is_failed(run) and (closed_at is None or run.last_at > closed_at)
+        """Whether a run failed, and since then no operator has closed the breaker or deployed the job.
+
+        A deployment counts as a repair: it changes the definition of the job, which names the place of the settings. A
+        cause that lasts opens the breaker again.
+        """
+        repairs = (self.snapshot.breaker_closed_at, self.snapshot.job_defined_at)
+        return self.is_failed(run) and all(at is None or run.last_at > at for at in repairs)
 
     def _worked(self, run: JobRun) -> bool:
         """Whether a run showed that the job can work: it was up for long, or ended because nothing was left to do."""

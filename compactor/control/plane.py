@@ -10,7 +10,7 @@ from compactor.control.gathering import Sources
 from compactor.control.health import Condition
 from compactor.control.notices import Notices
 from compactor.control.runs import JobState
-from compactor.control.snapshot import Snapshot
+from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock, MetricsSink
 from compactor.cost.measured_cost import cost_metrics
@@ -62,7 +62,7 @@ class ControlPlane:
         for action in seen.actions:
             log_event("control.decided", kind=action.kind, about=action.about, reason=action.reason)
             try:
-                outcome = self._carry_out(action)
+                outcome = self._carry_out(action, seen.snapshot)
             except CompactorError as exc:
                 words = " ".join((action.kind.value.replace("_", " "), *action.targets))
                 failed.append(f"{words} failed: {exc}")
@@ -75,13 +75,20 @@ class ControlPlane:
         self.notices.tell(checked.done, checked.alarms)
         return checked
 
-    def _carry_out(self, action: Action) -> str:
+    def _start(self, seen: Snapshot) -> str:
+        run_id = self.sources.job.start()
+        before = seen.refusals_now
+        if run_id is None:
+            log_event("control.runs_already")  # another start came first, and one run is what is wanted
+            now = self.clock.now()
+            self.sources.keep_refusals(Refusals(before.count + 1, before.since) if before else Refusals(1, now))
+            return ""
+        return f"run {run_id} was started"
+
+    def _carry_out(self, action: Action, seen: Snapshot) -> str:
         """Carry out an action; returns what was done, in words, empty if there was nothing to do."""
         if action.kind is ActionKind.START:
-            run_id = self.sources.job.start()
-            if run_id is None:
-                log_event("control.runs_already")  # another start came first, and one run is what is wanted
-            return f"run {run_id} was started" if run_id else ""
+            return self._start(seen)
         if action.kind is ActionKind.ASK_TO_STOP:
             for run_id in action.targets:
                 self.sources.runs.ask_to_stop(run_id)

@@ -17,6 +17,9 @@ class JobRuns(Protocol):
     def list(self, since: datetime) -> Sequence[JobRun]:
         """The runs that were started since then, the newest first."""
 
+    def defined_at(self) -> datetime | None:
+        """When the definition of the job last changed; None if there is no such time."""
+
     def start(self) -> str | None:
         """Start a run; returns its id, or None if the job already has as many runs as it may, which is no error."""
 

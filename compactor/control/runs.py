@@ -47,6 +47,7 @@ class JobRun:
     ended_at: datetime | None = None  # when it ended; None while it is alive
     error: str = ""
     size: JobSize | None = None  # its workers; None where Glue does not report them
+    timeout_seconds: float | None = None  # how long Glue lets it run; None if it has no timeout, or it is unknown
 
     @property
     def is_living(self) -> bool:

@@ -21,6 +21,8 @@ class Source(StrEnum):
     MANIFESTS = "the watched prefix"
     LEDGER = "the ledger's latest commits"
     BREAKER = "the record of the closed breaker"
+    DEFINITION = "the definition of the job"
+    REFUSALS = "the record of refused starts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,14 @@ class QueueDepth:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """Starts in a row that Glue refused because the job has as many runs as it may, while no run is known."""
+
+    count: int  # how many they are
+    since: datetime  # when the first one was refused
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that is decided on."""
 
@@ -66,12 +76,21 @@ class Snapshot:
     backlog: Backlog | None = field(default_factory=Backlog)
     recent: tuple[RecentCommit, ...] | None = ()  # summaries of the latest commits, oldest first
     breaker_closed_at: datetime | None = None  # when an operator last closed the breaker
+    job_defined_at: datetime | None = None  # when the definition of the job last changed; None where it is unknown
+    refusals: Refusals | None = None  # starts that Glue refused since the last run; None if there are none
     unknown: Mapping[Source, str] = field(default_factory=dict)  # why a source could not be read
 
     @property
     def living_runs(self) -> tuple[JobRun, ...]:
         """Glue's runs that may be at work."""
         return tuple(run for run in self.runs or () if run.is_living)
+
+    @property
+    def refusals_now(self) -> Refusals | None:
+        """The refused starts, unless a run has lived since the first of them."""
+        refusals = self.refusals
+        is_over = refusals and any(run.is_living or run.last_at > refusals.since for run in self.runs or ())
+        return None if is_over else refusals
 
     @property
     def last_commit_at(self) -> datetime | None:

@@ -58,6 +58,17 @@ class Case(RunHistory):
         """
         return self.is_stuck(run) and self.runs_without_commit <= STALL_RESTARTS
 
+    def seconds_until_timeout(self, run: JobRun) -> float:
+        """The time until Glue ends a run, if it is so near that the run should end itself before; else 0.
+
+        The run then has `drain_seconds` to finish the manifests in flight, but no more than a tenth of its timeout.
+        """
+        if run.timeout_seconds is None:
+            return 0.0
+        left = run.timeout_seconds - run.lived_seconds(self.now)
+        lead = min(self.policy.drain_seconds, run.timeout_seconds / 10)
+        return max(left, 1.0) if left <= lead else 0.0
+
     def is_idle(self, run: JobRun) -> bool:
         """Whether there has been nothing to do for a while, and no event is on its way."""
         backlog, queue, recent = self.snapshot.backlog, self.snapshot.queue, self.snapshot.recent

@@ -392,6 +392,10 @@ class Layout:
         return f"{self.runs_folder}{run_id}.stop"
 
     @property
+    def starts_refused(self) -> str:
+        return f"{folder(self.state)}control/starts-refused.json"
+
+    @property
     def breaker_closed(self) -> str:
         """When an operator last closed the control plane's breaker."""
         return f"{folder(self.state)}control/breaker-closed.json"

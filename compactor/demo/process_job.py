@@ -32,6 +32,9 @@ class ProcessJob:
         runs = [self._run(run_id) for run_id, (started_at, _) in self._runs.items() if started_at >= since]
         return newest_first(runs)
 
+    def defined_at(self) -> datetime | None:
+        return None
+
     def start(self) -> str | None:
         if self.is_running:
             return None

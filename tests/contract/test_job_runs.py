@@ -68,6 +68,17 @@ def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     state_manager.unset_transition("glue::job_run")
 
 
+def test_when_the_job_was_defined(glue: Any) -> None:
+    """Glue says when the definition changed last; in memory it changes when a test says so."""
+    begun = datetime.now(UTC).replace(microsecond=0)
+    defined_at = moto_job(glue).job.defined_at()
+    assert defined_at is not None
+    assert begun <= defined_at <= datetime.now(UTC)
+    clock = ManualClock(NOON)
+    assert MemoryGlue(clock).defined_at() is None
+    assert MemoryGlue(clock, definition_changed_at=NOON).defined_at() == NOON
+
+
 def test_no_run(scripted: ScriptedJob) -> None:
     """A job that never ran has no runs."""
     assert list(scripted.job.list(LONG_AGO)) == []

@@ -35,6 +35,7 @@ ACTIONS = {
     "put_item": ("dynamodb:PutItem",),
     "get_queue_attributes": ("sqs:GetQueueAttributes",),
     "batch_stop_job_run": ("glue:BatchStopJobRun",),
+    "get_job": ("glue:GetJob",),
     "get_job_runs": ("glue:GetJobRuns",),
     "start_job_run": ("glue:StartJobRun",),
     "get_metric_data": ("cloudwatch:GetMetricData",),

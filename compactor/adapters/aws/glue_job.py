@@ -35,6 +35,11 @@ class GlueJob:
                 break
         return newest_first([run for run in found.values() if run.started_at >= since])
 
+    def defined_at(self) -> datetime | None:
+        with translated(self._place):
+            changed: datetime | None = self.client.get_job(JobName=self.name)["Job"].get("LastModifiedOn")
+        return changed
+
     def start(self) -> str | None:
         with translated(self._place):
             try:
@@ -80,6 +85,7 @@ def _run(found: Mapping[str, Any]) -> JobRun:
         ended_at=None if state.is_living else found.get("CompletedOn") or changed_at,
         error=str(found.get("ErrorMessage") or ""),
         size=_size(found),
+        timeout_seconds=60.0 * found["Timeout"] if found.get("Timeout") else None,
     )
 
 

@@ -33,6 +33,8 @@ class MemoryGlue:
     waiting_seconds: float = 0
     starting_seconds: float = 60
     stopping_seconds: float = 30
+    timeout_seconds: float | None = None
+    definition_changed_at: datetime | None = None  # set it as a deployment does
 
     def __post_init__(self) -> None:
         self.calls = 0
@@ -44,6 +46,10 @@ class MemoryGlue:
     def list(self, since: datetime) -> Sequence[JobRun]:
         self._call()
         return newest_first([run for run in self._runs.values() if run.started_at >= since])
+
+    def defined_at(self) -> datetime | None:
+        self._call()
+        return self.definition_changed_at
 
     def start(self) -> str | None:
         self._call()
@@ -118,7 +124,7 @@ class MemoryGlue:
     def _begin(self, run_id: str) -> None:
         now = self.clock.now()
         state = JobState.WAITING if self.waiting_seconds else JobState.STARTING
-        self._runs[run_id] = JobRun(run_id, state, started_at=now, changed_at=now)
+        self._runs[run_id] = JobRun(run_id, state, started_at=now, changed_at=now, timeout_seconds=self.timeout_seconds)
         if self.waiting_seconds:
             self._later(self.waiting_seconds, run_id, JobState.STARTING)
         self._later(self.waiting_seconds + self.starting_seconds, run_id, JobState.RUNNING)

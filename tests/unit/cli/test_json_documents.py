@@ -27,7 +27,7 @@ from compactor.cli.ui.watching import failure
 from compactor.control.actions import Action, ActionKind
 from compactor.control.plane import Check
 from compactor.control.runs import JobRun, JobState
-from compactor.control.snapshot import Snapshot
+from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import FileStatus
@@ -228,6 +228,11 @@ def looks(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     found.append(workspace.json("control", "--dry-run")[0])
     with glue.trouble():
         found += [workspace.json("control", "--dry-run")[0], workspace.json("control")[0]]
+    sources = parts(app.settings).sources
+    sources.keep_refusals(Refusals(1, clock.now()))
+    glue.definition_changed_at, glue.timeout_seconds = clock.now(), 600.0
+    clock.advance(3600)
+    found += [workspace.json("control")[0], workspace.json("control", "--dry-run")[0]]
     size = JobSize("G.2X", 10, "6.0")
     run = JobRun("jr", JobState.RUNNING, clock.now(), clock.now(), size=size)
     unknown = Snapshot(runs=None, heartbeats=None, backlog=None, recent=None)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from compactor.control.actions import ActionKind
 from compactor.control.decisions import decide
 from compactor.control.runs import JobRun, JobState, newest_first
-from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Snapshot, Source
+from compactor.control.snapshot import Heartbeats, LivingRun, QueueDepth, Refusals, Snapshot, Source
 from compactor.core.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.settings.control_policy import Policy
@@ -56,12 +56,14 @@ def run_of(document: Mapping[str, Any]) -> JobRun:
     row = Row(document)
     run_id, state = row.take("id"), JobState(row.take("state"))
     began, ended = ago(row.take("began")), row.take("ended")
-    changed = row.take("changed")
+    changed, timeout = row.take("changed"), row.take("timeout")
     error = row.take("error", "")
     row.done()
     assert state.is_living == (ended is None), f"run {run_id}: a run that ended, and no other, has an end"
     changed_at = ago(ended or changed) if ended or changed else began
-    return JobRun(run_id, state, began, changed_at, ago(ended) if ended else None, error)
+    timeout_seconds = seconds(timeout) if timeout else None
+    ended_at = ago(ended) if ended else None
+    return JobRun(run_id, state, began, changed_at, ended_at, error, timeout_seconds=timeout_seconds)
 
 
 def heartbeats_of(document: Mapping[str, Any]) -> Heartbeats:
@@ -102,12 +104,14 @@ UNREAD = {
     Source.MANIFESTS: "backlog",
     Source.LEDGER: "recent",
     Source.BREAKER: "breaker_closed_at",
+    Source.DEFINITION: "job_defined_at",
+    Source.REFUSALS: "refusals",
 }
 
 
 def snapshot_of(row: Row) -> Snapshot:
     queue, age, backlog = row.take("queue"), row.take("queue_age"), row.take("backlog")
-    closed = row.take("breaker_closed")
+    closed, defined, refused = (row.take(key) for key in ("breaker_closed", "job_defined", "refused"))
     snapshot = Snapshot(
         runs=newest_first([run_of(each) for each in row.take("runs", [])]),
         heartbeats=heartbeats_of(row.take("heartbeats", {})),
@@ -117,6 +121,8 @@ def snapshot_of(row: Row) -> Snapshot:
         backlog=Backlog(backlog["manifests"], seconds(backlog["oldest"])) if backlog else Backlog(0),
         recent=commits_of(commits) if (commits := row.take("commits")) else (),
         breaker_closed_at=ago(closed) if closed else None,
+        job_defined_at=ago(defined) if defined else None,
+        refusals=Refusals(refused["count"], ago(refused["since"])) if refused else None,
     )
     return without(snapshot, *(Source[name.upper()] for name in row.take("unknown", [])))
 

@@ -207,7 +207,7 @@ def test_each_source_fails_alone() -> None:
     scene.deliver()
     with scene.glue.trouble():
         checked = scene.check(queue=BrokenQueue(), dead_letter_queue=BrokenQueue())
-    unknown = {Source.GLUE, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
+    unknown = {Source.GLUE, Source.DEFINITION, Source.QUEUE, Source.QUEUE_AGE, Source.DEAD_LETTERS}
     assert set(checked.snapshot.unknown) == unknown
     assert checked.snapshot.backlog is not None
     [values] = scene.metrics.emitted
@@ -224,7 +224,8 @@ def test_a_store_that_is_away() -> None:
             faulty.unavailable_at(call, method)
     scene.store = faulty
     checked = scene.check()
-    assert set(checked.snapshot.unknown) == {Source.HEARTBEATS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER}
+    of_the_store = {Source.HEARTBEATS, Source.MANIFESTS, Source.LEDGER, Source.BREAKER, Source.REFUSALS}
+    assert set(checked.snapshot.unknown) == of_the_store
     assert kinds(checked) == ["start"]
     assert scene.metrics.emitted[-1].keys() >= {"JobState", "QueueDepth", "Restarts"}
     [(_, text)] = scene.notifier.messages
@@ -299,6 +300,43 @@ def test_what_fails_is_notified_and_tried_again() -> None:
     scene.glue = MemoryGlue(scene.clock)
     scene.minutes(1, alive=False)
     assert "Right again" in scene.notifier.messages[-1][1]
+
+
+def test_starts_that_glue_refuses_again_and_again_are_an_alarm() -> None:
+    """Glue counts a run that it does not list: each start is refused. A preview says so, and a run ends it."""
+
+    class HeldGlue(MemoryGlue):
+        def start(self) -> str | None:
+            return None
+
+    scene = Scene()
+    scene.glue = HeldGlue(scene.clock)
+    assert all(not each.alarms for each in scene.minutes(5, alive=False))
+    scene.clock.advance(60)
+    told = scene.plane().preview()
+    assert "Glue has refused 5 starts in a row for 5 min" in told.alarms["starts_refused"]
+    assert scene.check().alarms.keys() == {"starts_refused"}
+    scene.glue = MemoryGlue(scene.clock)
+    assert [scene.minutes(1, alive=False)[0].done, scene.minutes(1)[0].alarms] == [
+        ("run jr_000001 was started: no run is on record",),
+        {},
+    ]
+    assert scene.plane().preview().snapshot.refusals_now is None
+
+
+def test_a_deployment_closes_the_breaker() -> None:
+    """A crash loop is down to one trial an hour; the definition of the job changes, and the next check starts it."""
+    scene = Scene(breaker_failures=2)
+    for _ in range(2):
+        [run_id] = [run.run_id for run in scene.glue.living()] or [scene.check().done[0].split()[1]]
+        scene.glue.end(run_id, JobState.FAILED)
+        scene.clock.advance(121)
+    assert "crash_loop" in scene.check().alarms
+    assert scene.glue.living() == []
+    scene.glue.definition_changed_at = scene.clock.now()
+    checked = scene.check()
+    assert (kinds(checked), checked.alarms) == (["start"], {})
+    assert len(scene.glue.living()) == 1
 
 
 def test_people_are_notified_once_per_change() -> None:
