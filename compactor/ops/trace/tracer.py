@@ -10,6 +10,7 @@ from compactor.core.layout import canonical, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
+from compactor.core.safe_text import quoted
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
@@ -82,7 +83,7 @@ class Tracer:
             trace.searched = f"{by}; expected a commit that names it"
             return trace
         add_history(trace, history, self.histories.rules)
-        lost = [f"compactor rebuild {manifest_id}"] if history.is_done and not trace.exists else []
+        lost = [f"compactor rebuild {quoted(manifest_id)}"] if history.is_done and not trace.exists else []
         trace.next_moves = lost + moves_of_manifest(history)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"
