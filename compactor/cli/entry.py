@@ -1,6 +1,5 @@
 """The command `compactor`, with the options that all of its sub-commands share."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -9,7 +8,6 @@ from typing import Any, get_args
 import click
 
 from compactor import __version__
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.safe_text import visible
@@ -29,7 +27,7 @@ SUMMARIES = {
     "run": "Compact manifests as they arrive.",
     "schema": "Show the schema versions and what each added, or retire columns.",
     "status": "Show the state of the job and the next action.",
-    "stop": "Stop running jobs after the batch in flight.",
+    "stop": "Stop running jobs after the manifests in flight.",
     "trace": "Show where a file, a manifest or an output is.",
     "verify": "Prove that every line is where the ledger says.",
 }
@@ -102,7 +100,5 @@ def main() -> None:
     open_standard_streams()
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)
-    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
-        sys.exit(ExitCode.FAILED)
     finally:
         flush_stdout()
