@@ -430,3 +430,14 @@ def test_rows_of_a_file_with_too_many_rejects_are_kept_if_set(store):
     assert bad.rejects == {"line_too_long": 3, "invalid_json": 5}
     assert bad.unkept_rejects == {"line_too_long": 1, "invalid_json": 5}
     assert (bad.reject_rows, good.unkept_rejects) == (6, {})
+
+
+def test_lines_that_only_spark_refuses_are_never_only_counted(store):
+    """No other reading of the input would find them again, so that without their bytes the file is quarantined."""
+    uris = put(store, late=b'bad\n{"a":1}\n{"b":2}\n', early=b'{"b":2}\n{"a":1}\nbad\n')
+    limits = replace(LIMITS, rejects=RejectLimits(max_lines=1, on_excess="keep_rows"))
+    refused = dict.fromkeys((0, 1), frozenset({b'{"b":2}'}))
+    late, early = (file.report for file in run(store, *uris, limits=limits, refused=refused).files)
+    assert (late.status, late.records) == (FileStatus.TOO_MANY_REJECTS, 0)
+    assert late.detail.startswith("line 3: 2 lines of 10 bytes are rejected up to here (parsers_disagree)")
+    assert (early.status, early.records, early.unkept_rejects) == (FileStatus.COMPACTED, 1, {"invalid_json": 1})
