@@ -82,7 +82,7 @@ def test_a_repaired_file_stays_the_version_that_was_inspected(new_workspace):
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_a_link_that_is_there_for_a_moment_leads_spark_nowhere(new_workspace, monkeypatch):
-    """A folder of others that is a link exactly while Spark reads, to a file with as many lines, gives no other rows."""
+    """A folder of others that is a link exactly while Spark reads, to a file with as many lines, gives no row."""
     links = []
 
     def swap(step, _manifest_id):

@@ -40,7 +40,7 @@ def test_folders_of_others(raw: Path) -> None:
 
 
 def test_links(raw: Path) -> None:
-    """A link to a file, or to a folder on the way, may lead into a folder of others; the way to the root may have some."""
+    """A link to a file, or to a folder on the way, may lead into a folder of others; the way to a root may."""
     (raw / "a" / "link").symlink_to(raw / "file")
     (raw / "folder").symlink_to(raw / "a")
     own = OwnFolders([str(raw)])
