@@ -1,6 +1,5 @@
 """The command `compactor`, with the options that all of its sub-commands share."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -10,7 +9,6 @@ import click
 
 from compactor import __version__
 from compactor.cli.examples import help_of
-from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import CONFIG_HELP, Invocation, LogFormat
 from compactor.cli.ui.terminal import flush_stdout, open_standard_streams
 from compactor.core.safe_text import visible
@@ -30,7 +28,7 @@ GROUPS = {
     "Job": {
         "init": "Write a commented settings file: FILE, or compactor.toml.",
         "run": "Compact manifests as they arrive.",
-        "stop": "Stop running jobs after the batch in flight.",
+        "stop": "Stop running jobs after the manifests in flight.",
         "plan": "Write manifests for the files below PREFIX that are in none.",
         "doctor": "Check settings, machine, AWS and every place.",
         "clean": "Delete expired archives, staging and checkpoints.",
@@ -113,7 +111,5 @@ def main() -> None:
     open_standard_streams()
     try:
         compactor.main(prog_name="compactor", standalone_mode=True)
-    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
-        sys.exit(ExitCode.FAILED)
     finally:
         flush_stdout()

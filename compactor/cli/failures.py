@@ -39,7 +39,7 @@ def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
     """Do a command's work, and return its exit code. Print an error on stderr as one line, the next action below."""
     try:
         return work()
-    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise  # click handles each of them
     except KeyboardInterrupt:
         say("interrupted")

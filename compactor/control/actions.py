@@ -8,7 +8,7 @@ class ActionKind(StrEnum):
     """The kind of an action."""
 
     START = "start"  # start a run of the job
-    ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the batch in flight
+    ASK_TO_STOP = "ask_to_stop"  # ask runs of the compactor to stop after the manifests in flight
     STOP = "stop"  # have Glue stop a run, which kills it
     WAIT = "wait"  # leave the job as it is
     ALARM = "alarm"  # tell people that something is wrong

@@ -55,7 +55,7 @@ def _about_a_running(run: JobRun, case: Case) -> Action:
         asked = f"run {run.run_id} was asked to stop {case.age(asked_at)} ago"
         if case.seconds_since(asked_at) >= case.policy.drain_seconds:
             return Action(ActionKind.STOP, f"{asked} and still runs", (run.run_id,))
-        return _wait(f"{asked}; it finishes the batch in flight first")
+        return _wait(f"{asked}; it finishes the manifests in flight first")
     if reason := _reason_to_drain(run, case):
         return _drain(run, reason, case)
     return _wait(f"run {run.run_id} has been RUNNING for {up}")

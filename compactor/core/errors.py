@@ -182,6 +182,12 @@ class AccessError(OperatorError):
     next_move = "correct the place in the settings, or get permission or credentials; then run it again"
 
 
+class CredentialsRefused(AccessError):
+    """There are no credentials, or they are not valid now, whatever is accessed."""
+
+    next_move = "renew the credentials, then run it again"
+
+
 class LinkRefused(AccessError):
     """A symbolic link leads out of the folders that input may be in."""
 

@@ -388,7 +388,7 @@ class Layout:
         return f"{self.runs_folder}{run_id}.json"
 
     def stop_request(self, run_id: str) -> str:
-        """Asks a run to end after the batch in flight."""
+        """Asks a run to end after the manifests in flight."""
         return f"{self.runs_folder}{run_id}.stop"
 
     @property

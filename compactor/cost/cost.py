@@ -20,7 +20,7 @@ Basis = Literal["given", "counted", "assumed"]
 
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 FUNCTION_GB = 1.0  # of the largest function
-ALARMS = 13
+ALARMS = 14
 _FILES_PER_BUILD = 500
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 3.0, 2.0, 2.0
 # S3 requests of a call. Each function reads the settings and the summaries of 64 commits.

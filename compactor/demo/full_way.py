@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from compactor.adapters.aws.clients import cloudwatch_client, sqs_client
 from compactor.adapters.aws.event_source import feed
 from compactor.adapters.aws.metric_totals import Statistic, metric_statistic
@@ -37,12 +35,19 @@ _BATCH = 40  # messages of one call, so few that a small demo makes several call
 
 @dataclass(frozen=True, slots=True)
 class FullWay:
-    """The whole way from S3 events to metrics, with the variables and the log file of the job."""
+    """The whole way from S3 events to metrics.
+
+    Attributes:
+        environment: The variables of the job.
+        log: The log file of the job.
+        echo: Prints lines.
+    """
 
     scene: Scene
     app: App
     environment: Mapping[str, str]
     log: Path
+    echo: Callable[..., None]
 
     def go(self) -> float:
         """Build manifests from the events, and keep the job up until all are done; returns how many seconds it took."""
@@ -58,29 +63,30 @@ class FullWay:
         os.environ.update({name: value for name, value in self.environment.items() if name.startswith("COMPACTOR_")})
         function_components()  # sets up a JSON log, which the demo replaces
         configure_logs(as_json=False, level="warning")
-        click.echo(
-            "\nS3 has announced the objects on a queue. The manifest builder takes the messages, and the sealer seals\n"
-            "the files that did not fill a manifest:\n"
+        self.echo(
+            "",
+            "S3 has announced the objects on a queue. The manifest builder takes the messages, and the sealer seals",
+            "the files that did not fill a manifest:",
+            "",
         )
         aws = self.app.settings.aws
         client = sqs_client(aws.region, aws.endpoint_url)
         fed = feed(client, self.scene.queue_url, lambda event, _context: build_messages(event), batch_size=_BATCH)
-        click.echo(
-            f"  builder  {count(fed.messages, 'message')} in {count(fed.batches, 'call')}, {fed.failed} given back"
-        )
+        calls = f"{count(fed.messages, 'message')} in {count(fed.batches, 'call')}"
+        self.echo(f"  builder  {calls}, {fed.failed} given back")
         sealed = seal_parts()
-        click.echo(f"  sealer   {count(sealed['sealed_parts'], 'pending part')} sealed, {sealed['waiting_parts']} wait")
-        click.echo(f"  backlog  {count(self._waiting(), 'manifest')}")
+        self.echo(f"  sealer   {count(sealed['sealed_parts'], 'pending part')} sealed, {sealed['waiting_parts']} wait")
+        self.echo(f"  backlog  {count(self._waiting(), 'manifest')}")
 
     def _run(self, job: ProcessJob) -> float:
         """Have the control plane start the job, kill it at work, and wait until the restarted job has done it all."""
-        click.echo("\nThe control plane checks the job. The job is killed in the middle of its work:\n")
+        self.echo("", "The control plane checks the job. The job is killed in the middle of its work:", "")
         started = time.monotonic()
         self._check(job, "no job", until=ActionKind.START)
         self._wait(self._has_attempts, job)
         self._check(job, "job up", until=ActionKind.WAIT)
         job.kill()
-        click.echo("  (kill -9)")
+        self.echo("  (kill -9)")
         self._check(job, "job killed", until=ActionKind.START)
         self._wait(lambda: not self._waiting() and not any(self.app.ledger.open_ids()), job)
         self._check(job, "job back", until=ActionKind.WAIT)
@@ -88,7 +94,7 @@ class FullWay:
             self.app.runs.ask_to_stop(heartbeat.run_id)
         code = job.wait()
         seconds = time.monotonic() - started
-        click.echo(f"  drained     the run was asked to end, and ended with {code}")
+        self.echo(f"  drained     the run was asked to end, and ended with {code}")
         if code != 0:
             raise CompactorError(f"the job ended with {code}, expected 0; its log: {self.log}")
         return seconds
@@ -100,7 +106,7 @@ class FullWay:
             if time.monotonic() > deadline:
                 raise CompactorError(f"the control plane decided to {action.kind} ({action.reason}), expected {until}")
             time.sleep(_POLL_SECONDS)
-        click.echo(f"  {state:10}  {action.kind}: {action.reason}")
+        self.echo(f"  {state:10}  {action.kind}: {action.reason}")
 
     def _decided(self, job: ProcessJob) -> Action:
         app = self.app
@@ -126,8 +132,8 @@ class FullWay:
         settings, now = self.app.settings, self.app.clock.now()
         client = cloudwatch_client(settings.aws.region, settings.aws.endpoint_url)
         dimensions = {"Job": settings.control.job_name, "Environment": settings.metrics.environment}
-        click.echo("\nCloudWatch has these metrics:\n")
+        self.echo("", "CloudWatch has these metrics:", "")
         for name, statistic in _SHOWN_METRICS:
             value = metric_statistic(client, settings.metrics.namespace, name, dimensions, statistic, now=now)
             shown = "nothing" if value is None else f"{value:,.0f}"
-            click.echo(f"  {name:24} {statistic.lower():8} {shown:>12} {CATALOGUE[name].unit}")
+            self.echo(f"  {name:24} {statistic.lower():8} {shown:>12} {CATALOGUE[name].unit}")

@@ -6,17 +6,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-
-import click
-from rich.console import Console
-from rich.table import Table
 
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout
+from compactor.core.safe_text import quoted
 from compactor.demo.events import DAY, DayCounts
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.demo.outcome import Outcome, differences, read_outcome
@@ -30,15 +28,21 @@ DEEP_BYTES = 250_000_000
 _END_SECONDS = 60.0  # an interrupted run finishes its batch first
 _SHOWN_SIZES = 6
 
+Echo = Callable[..., None]
+"""Prints lines as `compactor.cli.ui.terminal.echo` does: each argument stays one line whatever it holds."""
+
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM. It ends the demo as Ctrl-C does."""
 
 
-def run_demo(total_bytes: int, folder: Path | None) -> bool:
-    """Run the demo with input of this size; returns whether the output holds exactly what the input held.
+def run_demo(total_bytes: int, folder: Path | None, echo: Echo) -> bool:
+    """Run the demo; return whether the output holds exactly what the input held.
 
-    All files go to the folder, which is new or empty; without one, to an AWS emulator that leaves nothing behind.
+    Args:
+        total_bytes: The size of the input.
+        folder: Gets all files; new or empty. None for an AWS emulator that leaves nothing behind.
+        echo: Prints.
 
     Raises:
         SettingsError: The folder is not empty.
@@ -48,30 +52,36 @@ def run_demo(total_bytes: int, folder: Path | None) -> bool:
         # SIGTERM ends the demo, and all that it has started, as Ctrl-C does.
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _terminate))
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="compactor-demo-")))
-        scene, environment = _scene(stack, total_bytes, folder)
+        scene, environment = _scene(stack, total_bytes, folder, echo)
         config = scene.write_settings((folder or work) / "demo.toml")
         environment = {**environment, "COMPACTOR_CONFIG": config}
         app = App(settings_at(config, environment))
-        click.echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
+        echo(f"Making {size(total_bytes)} of events in {scene.raw} ...")
         made = scene.write_events(app.store)
-        run_seconds = _by_commands(scene, environment) if folder else _by_events(scene, environment, app, work)
-        _command(["verify", "--deep"] if total_bytes <= DEEP_BYTES else ["verify"], environment)
-        _command(["status"], environment)
+        commands = _Commands(environment, echo)
+        run_seconds = _by_commands(scene, commands) if folder else _by_events(scene, environment, app, work, echo)
+        commands.run("verify", *(["--deep"] if total_bytes <= DEEP_BYTES else []))
+        commands.run("status")
         found = read_outcome(app)
-        _show(made, found, run_seconds, app.layout)
+        echo("", "Input and output", *_rows(made, found, run_seconds, app.layout))
         if folder is None:
-            click.echo("\nThe emulator keeps nothing; use `compactor demo --local DIR` to keep the files.")
+            echo("", "The emulator keeps nothing; use `compactor demo --local DIR` to keep the files.")
         else:
-            click.echo(f"\nAll files are in {folder}. Next, for example:\n")
-            click.echo(f"  duckdb -c \"FROM '{app.settings.paths.output}/*/*.parquet' LIMIT 5\"")
-            click.echo(f"  compactor --config {config} status")
+            echo("", f"All files are in {folder}. Next, for example:", "")
+            echo(*_next_moves(app.settings.paths.output, config))
         faults = differences(made, found)
         for fault in faults:
-            click.echo(f"compactor: {fault}", err=True)
+            echo(f"compactor: {fault}", err=True)
         return not faults
 
 
-def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Scene, dict[str, str]]:
+def _next_moves(output: str, config: str) -> list[str]:
+    glob = f"{output}/*/*.parquet".replace("'", "''")
+    query = f"FROM '{glob}' LIMIT 5"
+    return [f"  duckdb -c {quoted(query)}", f"  compactor --config {quoted(config)} status"]
+
+
+def _scene(stack: ExitStack, total_bytes: int, folder: Path | None, echo: Echo) -> tuple[Scene, dict[str, str]]:
     """Prepare the places; returns them and the variables of the commands. Settings of the user must not apply."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COMPACTOR_")}
     if folder is not None:
@@ -80,7 +90,7 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Sce
         folder.mkdir(parents=True, exist_ok=True)
         home = folder.resolve()
         return Scene(f"{home}/raw/", f"{home}/lake/", total_bytes), environment
-    click.echo("Starting a local AWS emulator ...")
+    echo("Starting a local AWS emulator ...")
     url = stack.enter_context(local_aws())
     os.environ.pop("AWS_PROFILE", None)  # this process ends with the demo
     os.environ.update(CREDENTIALS)
@@ -94,33 +104,42 @@ def _scene(stack: ExitStack, total_bytes: int, folder: Path | None) -> tuple[Sce
     return Scene(f"s3://{RAW_BUCKET}/", "s3://lake/", total_bytes, url, queue_url), environment
 
 
-def _by_commands(scene: Scene, environment: Mapping[str, str]) -> float:
+def _by_commands(scene: Scene, commands: "_Commands") -> float:
     """Plan and run; returns the seconds of `run`."""
-    _command(["plan", scene.raw], environment)
+    commands.run("plan", scene.raw)
     started = time.monotonic()
-    _command(["run", "--once"], environment)
+    commands.run("run", "--once")
     return time.monotonic() - started
 
 
-def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Path) -> float:
+def _by_events(scene: Scene, environment: Mapping[str, str], app: App, work: Path, echo: Echo) -> float:
     """Go the whole way from S3 events to metrics; returns the seconds of the job."""
     from compactor.demo.full_way import FullWay  # noqa: PLC0415 - needs boto3
 
-    way = FullWay(scene, app, environment, work / "job.log")
+    way = FullWay(scene, app, environment, work / "job.log", echo)
     seconds = way.go()
     way.show_metrics()
     return seconds
 
 
-def _command(arguments: list[str], environment: Mapping[str, str]) -> None:
-    click.echo(f"\n$ compactor {' '.join(arguments)}")
-    process = subprocess.Popen([sys.executable, "-m", "compactor", *arguments], env=environment)  # noqa: S603
-    try:
-        code = process.wait()
-    finally:
-        _end(process)
-    if code != 0:
-        raise CompactorError(f"`compactor {' '.join(arguments)}` ended with {code}, expected 0")
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """Runs the commands of a user in processes of their own, and shows each one before."""
+
+    environment: Mapping[str, str]
+    echo: Echo
+
+    def run(self, *arguments: str) -> None:
+        command = " ".join(["compactor", *map(quoted, arguments)])
+        self.echo("", f"$ {command}")
+        words = [sys.executable, "-m", "compactor", *arguments]
+        process = subprocess.Popen(words, env=self.environment)  # noqa: S603
+        try:
+            code = process.wait()
+        finally:
+            _end(process)
+        if code != 0:
+            raise CompactorError(f"`{command}` ended with {code}, expected 0")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -141,12 +160,11 @@ def _terminate(_number: int, _frame: object) -> None:
     raise Terminated
 
 
-def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> None:
+def _rows(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -> list[str]:
     verification = found.verification
     sizes = ", ".join(map(size, sorted(found.output_sizes, reverse=True)[:_SHOWN_SIZES]))
     more = f" and {len(found.output_sizes) - _SHOWN_SIZES} more" if len(found.output_sizes) > _SHOWN_SIZES else ""
-    table = Table(title="Input and output", title_justify="left", title_style="bold", show_header=False)
-    for row in (
+    rows = [
         ("input", f"{count(made.files, 'file')}, {size(made.stored_bytes)} ({size(made.decoded_bytes)} decompressed)"),
         ("lines", f"{made.lines:,}"),
         ("rows", f"{verification.rows:,} of {made.records:,} expected"),
@@ -158,7 +176,5 @@ def _show(made: DayCounts, found: Outcome, run_seconds: float, layout: Layout) -
         ("Parquet in", layout.output_folder_of(DAY)),
         ("rejects in", layout.rejects_folder),
         ("ledger in", layout.ledger_folder),
-    ):
-        table.add_row(*row)
-    click.echo()
-    Console(highlight=False).print(table)
+    ]
+    return [f"  {name:12}{value}" for name, value in rows]

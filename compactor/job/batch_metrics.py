@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from compactor.core.distributions import Distribution, distribution_of
-from compactor.core.records import Commit, DeadLetter, FileStatus
+from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter, FileStatus
 from compactor.job.compaction import CompactionResult, Ending
 from compactor.ledger.sizing import sizing_hits
 
@@ -46,7 +46,7 @@ def batch_metrics(
         "RecordsIn": sum(report.lines - report.blank_lines for report in reports),
         "RecordsOut": sum(report.records for report in reports),
         "RecordsRejected": sum(report.rejected_lines for report in reports),
-        "FilesQuarantined": sum(report.status != FileStatus.COMPACTED for report in reports),
+        "FilesQuarantined": sum(report.status in NEEDS_OPERATOR for report in reports),
         "BytesIn": bytes_in,
         "BytesOut": sum(map(sum, sizes)),
         "OutputFiles": sum(map(len, sizes)),

@@ -7,6 +7,7 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_p
 from compactor.core.errors import ObjectNotFound, StagingLost
 from compactor.core.layout import digest
 from compactor.core.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
+from compactor.core.safe_text import quoted
 from compactor.ledger.state import State
 
 
@@ -70,7 +71,7 @@ class Publisher:
                 raise StagingLost(
                     f"manifest {commit.manifest_id} is committed, but {file.staged} is gone before it was published: "
                     f"found {found} at {file.final}, expected {file.size_bytes} bytes; "
-                    f"`compactor rebuild {commit.manifest_id}` makes its rows again from the input"
+                    f"`compactor rebuild {quoted(commit.manifest_id)}` makes its rows again from the input"
                 ) from exc
         return True
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import Layout, is_delivery
 from compactor.core.manifest import OUTSIDE
 from compactor.core.manifest_parsing import is_allowed
@@ -83,10 +83,10 @@ def _is_of_others(record: Accepted | None, layout: Layout, allowed_prefixes: Seq
 
 
 def _input_bytes(state: State, allowed_prefixes: Sequence[str], info: ObjectInfo) -> int | None:
-    """Return the bytes that a manifest names; 0 if it will be refused or was just done; None if left to other calls."""
+    """Return the bytes that a manifest names; 0 if they cannot be told; None if it is left to other calls."""
     try:
         manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
-    except ObjectNotFound:
+    except (ObjectNotFound, StuckError):
         return 0
     except ManifestError as exc:
         return None if exc.reason == OUTSIDE else 0

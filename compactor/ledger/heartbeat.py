@@ -49,7 +49,7 @@ class Runs:
         return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Ask a run to end after the batch in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
+        """Ask a run to end after the manifests in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
         self.store.put(self.layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:

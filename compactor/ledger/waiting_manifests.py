@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from compactor.core.errors import AccessError, StuckError
 from compactor.core.manifest import Manifest
 from compactor.core.manifest_parsing import parse_manifest
 from compactor.core.ports import ObjectInfo
@@ -14,10 +15,15 @@ def read_waiting_manifest(state: State, info: ObjectInfo, *, allowed_prefixes: S
     Raises:
         ManifestError: Intake will refuse it.
         ObjectNotFound: It was done since the listing.
+        StuckError: It may not be read.
     """
     state.rules.check_length(info.uri, info.size_bytes)
+    try:
+        data = state.store.read(info.uri)
+    except AccessError as exc:
+        raise StuckError(f"{exc}; expected to be allowed to read each manifest: it may name the same files") from exc
     return parse_manifest(
-        state.store.read(info.uri),
+        data,
         uri=info.uri,
         modified_at=info.modified_at,
         allowed_prefixes=allowed_prefixes,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable
+from compactor.core.errors import ManifestError, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import canonical, is_delivery
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
@@ -54,7 +54,7 @@ class FileSearch:
 
     Attributes:
         allowed_prefixes: Folders that input may be in.
-        skip_unreadable: Go on where a record cannot be read. Only safe where a missed manifest does no harm.
+        skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
     """
 
     state: State
@@ -105,6 +105,10 @@ class FileSearch:
             manifest = read_waiting_manifest(self.state, info, allowed_prefixes=self.allowed_prefixes)
         except (ObjectNotFound, ManifestError):
             return []
+        except StuckError:
+            if self.skip_unreadable:
+                return []
+            raise
         found = list(_namings(manifest.manifest_id, manifest.files, uris, "waiting"))
         accepted = self.state.ledger.accepted(manifest.manifest_id) if found else None
         # The records know more than the object that is still in the prefix.

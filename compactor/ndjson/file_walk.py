@@ -16,6 +16,7 @@ from compactor.core.records import FileReport, FileStatus
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.lines import Limits, LineCounts, Reject
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
+from compactor.ndjson.patient_reads import PatientReads
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.scratch import Scratch
 
@@ -86,7 +87,7 @@ class FileWalk:
         *,
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
-        self._store = store
+        self._input = PatientReads(store)
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
         self._reject_limits = limits.rejects
@@ -122,7 +123,7 @@ class FileWalk:
 
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """Decode a file. May be called again for a second pass."""
-        with closing(read_ranges(self._store, file.opened, self._pool)) as stored:
+        with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
             yield from decode(file.codec, self._counted(self._permitted(stored)))
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
@@ -141,7 +142,7 @@ class FileWalk:
 
     def _open(self, file: ManifestFile) -> Opened:
         try:
-            return open_file(self._store, file, any_version=self._any_version)
+            return open_file(self._input, file, any_version=self._any_version)
         except AccessError as exc:
             # A single object may have another owner or key; the caller decides whether all access is refused.
             raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc

@@ -4,11 +4,12 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Protocol
 
 from compactor.core.errors import FileError, ObjectChanged, ObjectNotFound
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
-from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import FileStatus
 
 RANGE_BYTES = 8 * 1024 * 1024
@@ -16,6 +17,16 @@ RANGE_BYTES = 8 * 1024 * 1024
 
 FILES_AHEAD = 8  # hides an S3 round trip of 100 ms with files of 3.5 MB at 300 MB/s; takes up to 64 MiB
 RANGES_AHEAD = 3  # within a large file; takes up to 24 MiB
+
+
+class InputStore(Protocol):
+    """What reading needs of `ObjectStore`."""
+
+    def stat(self, uri: str) -> ObjectInfo | None:
+        """Describe an object."""
+
+    def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
+        """Read a part of an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,7 @@ class Opened:
     first: bytes
 
 
-def open_file(store: ObjectStore, file: ManifestFile, *, any_version: bool) -> Opened:
+def open_file(store: InputStore, file: ManifestFile, *, any_version: bool) -> Opened:
     """Read the first range of the version that a manifest names.
 
     Args:
@@ -61,7 +72,7 @@ def open_file(store: ObjectStore, file: ManifestFile, *, any_version: bool) -> O
         ) from exc
 
 
-def _open_named(store: ObjectStore, uri: str, etag: str) -> Opened | None:
+def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
     """The version with this ETag, with one request if the file is short; None if the object has another version."""
     try:
         first = store.read_range(uri, 0, RANGE_BYTES, etag=etag)
@@ -73,12 +84,12 @@ def _open_named(store: ObjectStore, uri: str, etag: str) -> Opened | None:
     return Opened(uri, found.size_bytes, etag, first) if found.etag == etag else None
 
 
-def _open_found(store: ObjectStore, found: ObjectInfo) -> Opened:
+def _open_found(store: InputStore, found: ObjectInfo) -> Opened:
     first = store.read_range(found.uri, 0, RANGE_BYTES, etag=found.etag) if found.size_bytes else b""
     return Opened(found.uri, found.size_bytes, found.etag, first)
 
 
-def _stat(store: ObjectStore, uri: str) -> ObjectInfo:
+def _stat(store: InputStore, uri: str) -> ObjectInfo:
     found = store.stat(uri)
     if found is None:
         raise ObjectNotFound(f"{uri}: there is no such object")
@@ -93,7 +104,7 @@ def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
         raise FileError(FileStatus.CHANGED, f"found {found.size_bytes} bytes, expected {file.size_bytes}")
 
 
-def read_ranges(store: ObjectStore, opened: Opened, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
+def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
     """Read all bytes of an opened file. May be called again for a second pass.
 
     Raises:

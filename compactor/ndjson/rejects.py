@@ -74,7 +74,8 @@ class RejectSpool:
         """Add one reject, or only count its line if there are too many.
 
         Raises:
-            FileError: `too_many_rejects`, if such a file is to be quarantined; `too_much_scratch`.
+            FileError: `too_many_rejects`, if such a file is to be quarantined, or if only Spark can tell that the line
+                is one; `too_much_scratch`.
         """
         is_next = reject.line_number != self._line
         if is_next:
@@ -92,7 +93,9 @@ class RejectSpool:
             self._flush()
 
     def _exceed(self, reject: Reject, *, is_next: bool) -> None:
-        if self._limits.on_excess == "quarantine":
+        # Another reading of the input finds all others again; this one would be on record nowhere.
+        is_found_again = reject.reason != "parsers_disagree"
+        if self._limits.on_excess == "quarantine" or not is_found_again:
             raise FileError(
                 FileStatus.TOO_MANY_REJECTS,
                 f"line {reject.line_number:,}: {self._lines:,} lines of {self._bytes:,} bytes are rejected up to here "

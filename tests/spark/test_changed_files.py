@@ -1,7 +1,10 @@
 """Files that change while their manifest is worked on."""
 
+from pathlib import Path
+
 import pytest
 
+from compactor.adapters.spark.engine import SparkEngine
 from compactor.core.crash_points import CrashPoint
 from compactor.core.manifest import ManifestFile
 
@@ -75,3 +78,32 @@ def test_a_repaired_file_stays_the_version_that_was_inspected(new_workspace):
 
     workspace = new_workspace(on_crash_point=replace)
     assert workspace.compact([named(workspace, "_a", OLD + b"bad\n")]).rows == [{"v": "old"}]
+
+
+@pytest.mark.parametrize("engine", ["spark"])
+def test_a_link_that_is_there_for_a_moment_leads_spark_nowhere(new_workspace, monkeypatch):
+    """A folder of others that is a link exactly while Spark reads, to a file with as many lines, gives no row."""
+    links = []
+
+    def swap(step, _manifest_id):
+        if step is CrashPoint.INSPECTED:
+            folder.rename(folder.with_name("kept"))
+            folder.symlink_to(private)
+            links.append(folder)
+
+    def convert(engine, conversion, staging):
+        try:
+            return converting(engine, conversion, staging)
+        finally:
+            links.pop().unlink()
+            folder.with_name("kept").rename(folder)
+
+    workspace = new_workspace(on_crash_point=swap)
+    private, folder = Path(workspace.raw).parent / "private", Path(workspace.raw) / "sub"
+    private.mkdir()
+    (private / "a").write_bytes(NEW)
+    files = [named(workspace, "sub/a", OLD)]
+    folder.parent.chmod(0o777)
+    converting = SparkEngine._convert
+    monkeypatch.setattr(SparkEngine, "_convert", convert)
+    assert workspace.compact(files).rows == [{"v": "old"}]

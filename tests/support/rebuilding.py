@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -87,13 +87,30 @@ class WatchedStore:
             self._on_change()
 
 
-def visible_rows(harness: Harness) -> Counter[str]:
-    """The rows that readers see, without their nulls; a file that is no Parquet has none."""
-    rows: Counter[str] = Counter()
+def visible_files(harness: Harness) -> dict[str, Counter[str]]:
+    """By file, the rows that readers find in it, without their nulls; a file that is no Parquet has none."""
+    files: dict[str, Counter[str]] = {}
     for info in harness.store.list(harness.layout.output + "/"):
+        rows = files[info.uri] = Counter()
         with suppress(ValueError):
             found = ([each for each in sorted(row.items()) if each[1] is not None] for row in harness.table(info.uri))
             rows.update(map(str, found))
+    return files
+
+
+def visible_rows(harness: Harness) -> Counter[str]:
+    """The rows that readers see."""
+    return sum(visible_files(harness).values(), Counter())
+
+
+def most_read(states: Sequence[Mapping[str, Counter[str]]]) -> Counter[str]:
+    """How often a query may find each row that lists the files in the first state and reads each in any of them."""
+    rows: Counter[str] = Counter()
+    for uri in states[0]:
+        of_file: Counter[str] = Counter()
+        for state in states:
+            of_file |= state.get(uri, Counter())
+        rows += of_file
     return rows
 
 

@@ -11,7 +11,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from compactor.core.backoff import pause_seconds
-from compactor.core.errors import AccessError, CompactorError, ObjectChanged, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import (
+    AccessError,
+    CompactorError,
+    CredentialsRefused,
+    ObjectChanged,
+    ObjectNotFound,
+    StoreUnavailable,
+)
 
 _NOT_FOUND = {"NoSuchKey", "NoSuchVersion", "NotFound", "404", "KeyTooLongError", "MethodNotAllowed"}
 _ARCHIVED = {"InvalidObjectState"}  # in Glacier: answered with 403, although it is about this one object
@@ -43,11 +50,25 @@ _PASSING = {
     "OperationTimeoutException",
     "InternalServiceException",
 }
-_SET_UP_WRONG = (
+_NOT_VALID = {
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "InvalidToken",
+    "RequestTimeTooSkewed",
+    "TokenRefreshRequired",
+    "UnrecognizedClientException",
+}
+"""Answers about the credentials, or the clock, of who asks."""
+
+_NO_CREDENTIALS = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
     exceptions.UnauthorizedSSOTokenError,
     exceptions.TokenRetrievalError,
+)
+_SET_UP_WRONG = (
     exceptions.ProfileNotFound,
     exceptions.ConfigNotFound,
     exceptions.ConfigParseError,
@@ -76,7 +97,7 @@ def error_for(code: str, message: str, status: int) -> CompactorError:
         return ObjectChanged(message)
     if code in _PASSING or status >= 500 or status == 429:  # noqa: PLR2004 - HTTP's own numbers
         return StoreUnavailable(message)
-    return AccessError(message)
+    return CredentialsRefused(message) if code in _NOT_VALID else AccessError(message)
 
 
 @contextmanager
@@ -101,6 +122,8 @@ def own_error(place: str, error: Exception) -> Exception:
         detail = error.response.get("Error", {}).get("Message", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return error_for(code, f"{place}: {error.operation_name} was answered with {code}: {detail}", status)
+    if isinstance(error, _NO_CREDENTIALS):
+        return CredentialsRefused(f"{place}: {error}")
     if isinstance(error, _SET_UP_WRONG):
         return AccessError(f"{place}: {error}")
     if isinstance(error, BotoCoreError | Boto3Error | HTTPError):

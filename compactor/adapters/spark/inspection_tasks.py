@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from compactor.adapters.local.own_folders import OwnFolders
 from compactor.adapters.spark.executor_tasks import run_tasks
 from compactor.adapters.stores import StoreSpec
 from compactor.core.manifest import Manifest
@@ -72,12 +73,16 @@ def inspect_on_executors(
 ) -> Inspection:
     """Inspect all files of a manifest, and stage rejects and repaired copies.
 
-    By file index, `refused` has lines to reject although inspection would accept them.
+    By file index, `refused` has lines to reject although inspection would accept them. Spark opens local files by name,
+    without a check where links lead: of those in folders of others it gets copies, which are made of what inspection
+    opened.
 
     Raises:
         CompactorError: The error of a task, unchanged.
     """
     numbered = list(enumerate(manifest.files))
+    own = OwnFolders(store.confined)
+    refused = {**{index: frozenset() for index, file in numbered if not own.hold(file.uri)}, **refused}
     shares = spread(
         numbered, session.sparkContext.defaultParallelism * TASKS_PER_CORE, lambda entry: entry[1].weight_bytes
     )

@@ -8,6 +8,7 @@ import click
 from compactor.cli.commands.run import check_java
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body
+from compactor.cli.ui.terminal import echo
 
 _SIZE = re.compile(r"(\d{1,6})\s*(mb|gb)", re.IGNORECASE)
 _UNIT_BYTES = {"mb": 1_000_000, "gb": 1_000_000_000}
@@ -52,4 +53,4 @@ def demo(_invocation: Invocation, *, total_bytes: int, folder: Path | None) -> E
     from compactor.demo.run import run_demo  # noqa: PLC0415 - only this command needs it
 
     check_java()
-    return ExitCode.DONE if run_demo(total_bytes, folder) else ExitCode.FAILED
+    return ExitCode.DONE if run_demo(total_bytes, folder, echo) else ExitCode.FAILED

@@ -27,7 +27,7 @@ from compactor.wiring.app import App
 def run(invocation: Invocation, *, once: bool) -> ExitCode:
     """Compact manifests as they arrive.
 
-    SIGTERM or Ctrl-C stops the job after the batch in flight; a second one stops it at once. The next run continues
+    SIGTERM or Ctrl-C stops the job after the manifests in flight; a second one stops it at once. The next run continues
     there.
 
     Exit codes: 3 if manifests became dead letters or files were quarantined.

@@ -1,4 +1,4 @@
-"""`compactor stop`: stops running jobs after the batch in flight."""
+"""`compactor stop`: stops running jobs after the manifests in flight."""
 
 import time
 
@@ -27,7 +27,7 @@ _POLL_SECONDS = 1.0
 @json_option
 @body
 def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool) -> ExitCode:
-    """Stop running jobs after the batch in flight.
+    """Stop running jobs after the manifests in flight.
 
     The request reaches every job that works on this state, on any machine, within a few seconds. The next run
     continues where they stopped.
@@ -64,4 +64,4 @@ def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) 
         end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
         echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
     if left:
-        say("a job finishes the batch in flight first; run stop again, or see the job's log")
+        say("a job finishes the manifests in flight first; run stop again, or see the job's log")

@@ -45,7 +45,7 @@ class StopSignals:
             _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run continues\n")
             os._exit(1)
         self.requested = True
-        _write("compactor: stopping after the batch in flight; a second signal ends at once\n")
+        _write("compactor: stopping after the manifests in flight; a second signal ends at once\n")
         if self._stop is not None:
             # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from contextlib import suppress
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import Any
 
 import click
 
@@ -11,45 +11,74 @@ from compactor.core.errors import StoreUnavailable
 from compactor.core.safe_text import visible
 
 
+class _Output(FileIO):
+    """Stdout or stderr, which a gone reader does not fail: as after `| head`, what it would have read is discarded.
+
+    Args:
+        number: The file descriptor.
+        is_optional: Also discard what cannot be written for another reason, such as a full disk.
+    """
+
+    def __init__(self, number: int, *, is_optional: bool) -> None:
+        super().__init__(number, "w", closefd=False)
+        self.has_reader = True
+        self._is_optional = is_optional
+
+    def write(self, data: Any) -> int | None:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            self.has_reader = False
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, self.fileno())
+            os.close(devnull)
+        except OSError:
+            if not self._is_optional:
+                raise
+        return memoryview(data).nbytes
+
+
 def echo(*lines: str, err: bool = False, mark: str = "") -> None:
     """Print lines. Each argument stays one line whatever it holds, for `visible` escapes line feeds in it, too.
 
     Args:
         lines: None prints an empty line.
-        err: Print on stderr. A stderr that cannot be written to stops no command.
+        err: Print on stderr.
         mark: A styled word of the command's own before the first line.
 
     Raises:
         StoreUnavailable: Stdout cannot be written to.
     """
     text = mark + "\n".join(map(visible, lines))
-    if not err:
-        write_out(text)
-        return
-    with suppress(OSError):
+    if err:
         click.echo(text, err=True)
+    else:
+        write_out(text)
 
 
 def write_out(data: str | bytes, *, nl: bool = True) -> None:
     """Write text that is safe to show, or bytes, to stdout; with a line feed unless `nl` is false.
 
     Raises:
-        BrokenPipeError: The reader of stdout is gone.
         StoreUnavailable: Stdout cannot be written to.
     """
     try:
         click.echo(data, nl=nl)
-    except BrokenPipeError:
-        raise
     except OSError as exc:
         raise StoreUnavailable(f"cannot write to stdout: {exc.strerror}") from exc
+
+
+def has_reader() -> bool:
+    """Whether a later write to stdout may reach a reader. If not, an endless command has to end itself."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return not isinstance(raw, _Output) or raw.has_reader
 
 
 def open_standard_streams() -> None:
     """Put the null device in place of a closed stdin, stdout or stderr, and show what they cannot encode as escapes.
 
     Else a command without them would fail, or the next file that it opens would take the number of stderr and receive
-    error messages.
+    error messages. A reader of stdout or stderr that goes away changes neither the work nor the exit code.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         mode = os.O_RDONLY if name == "stdin" else os.O_WRONLY
@@ -63,9 +92,13 @@ def open_standard_streams() -> None:
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            output = BufferedWriter(_Output(number, is_optional=name == "stderr"))
+            line_buffering = stream.line_buffering or name == "stderr"
+            text = TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=line_buffering)
+            setattr(sys, name, text)
 
 
 def flush_stdout() -> None:

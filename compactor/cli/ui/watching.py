@@ -1,4 +1,4 @@
-"""Repeats `status` until Ctrl-C: redrawn in place on a terminal, one screen after the other elsewhere."""
+"""Repeats `status` until it is ended: redrawn in place on a terminal, one screen after the other elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.status_screen import screen
-from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.terminal import echo, has_reader
 from compactor.core.errors import CompactorError
 from compactor.ops.status.values import Status
 
@@ -23,9 +23,9 @@ Show = Callable[[Status | None, str], None]
 def watch(
     read: Callable[[], Status], show: Show, interval_seconds: float, *, sleep: Callable[[float], None] | None = None
 ) -> None:
-    """Read and show the status until Ctrl-C. An error of the store is shown in its place."""
+    """Read and show the status until Ctrl-C, or until no one reads it. An error of the store is shown in its place."""
     try:
-        while True:
+        while has_reader():
             try:
                 show(read(), "")
             except CompactorError as exc:

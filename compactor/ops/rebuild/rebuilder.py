@@ -15,7 +15,7 @@ from compactor.job.staging import Stager
 from compactor.ledger.state import State
 from compactor.ops.rebuild.damage import compacted
 from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport, Rebuilt
-from compactor.ops.rebuild.same_rows import holds_other_rows
+from compactor.ops.rebuild.same_rows import found_at
 from compactor.ops.rebuild.scan import Damaged, RebuildScan
 from compactor.ops.rebuild.successor import successor
 from compactor.ops.verify.verifier import Verifier
@@ -130,8 +130,7 @@ class Rebuilder:
         staged, _ = stager.stage(_of_compacted(damaged.accepted, commit), first)
         for old, new in zip(compacted(commit), staged.files, strict=True):
             _check_same(old, new)
-        compare = partial(holds_other_rows, self.state.store)
-        return successor(self.state.layout, commit, staged, damaged.why, compare)
+        return successor(self.state.layout, commit, staged, damaged.why, partial(found_at, self.state.store))
 
     def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
         failure = AttemptFailure(

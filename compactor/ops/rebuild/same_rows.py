@@ -1,5 +1,6 @@
 """Compares the rows of two Parquet files, whatever their compression and later columns."""
 
+from enum import Enum
 from itertools import zip_longest
 
 import pyarrow as pa
@@ -11,30 +12,40 @@ from compactor.engines.parquet_files import open_parquet
 _BATCH_ROWS = 4_096
 
 
-def holds_other_rows(store: ObjectStore, uri: str, staged: str | None) -> bool:
-    """Return whether readers find rows in a file that a staged file does not have in the same order.
+class Found(Enum):
+    """What readers find under a final name, compared with a staged file that may take its place."""
+
+    NOTHING = "nothing"
+    UNREADABLE = "unreadable"  # no footer: readers of it fail
+    SAME_ROWS = "same rows"  # in the same order
+    OTHER_ROWS = "other rows"
+
+
+def found_at(store: ObjectStore, uri: str, staged: str | None) -> Found:
+    """Compare what is under a final name with a staged file.
 
     Args:
         store: Has both files.
-        uri: The file that readers may see. One that is gone, or has no footer, has no rows for them.
+        uri: The file that readers may see.
         staged: The file to compare with; None for no rows.
     """
     try:
         old, _ = open_parquet(store, uri)
     except StagingError:
-        return False
+        return Found.NOTHING if store.stat(uri) is None else Found.UNREADABLE
     if staged is None:
-        return bool(old.metadata.num_rows)
+        return Found.OTHER_ROWS if old.metadata.num_rows else Found.SAME_ROWS
     new, _ = open_parquet(store, staged)
     if old.metadata.num_rows != new.metadata.num_rows:
-        return True
+        return Found.OTHER_ROWS
     try:
         batches = (file.iter_batches(batch_size=_BATCH_ROWS) for file in (old, new))
-        return not all(_is_same(one, other) for one, other in zip_longest(*batches))
+        is_same = all(_is_same(one, other) for one, other in zip_longest(*batches))
     except CompactorError:
         raise
     except Exception:  # noqa: BLE001 - readers of damaged bytes raise errors of any type
-        return True  # readers of other columns may still find rows
+        return Found.OTHER_ROWS  # readers of other columns may still find rows
+    return Found.SAME_ROWS if is_same else Found.OTHER_ROWS
 
 
 def _is_same(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool:

@@ -1,8 +1,11 @@
 """Decides the final names of rebuilt files, so that readers may miss rows for a moment, but never see one twice.
 
-A name of the superseded commit is used again if what is there cannot double rows: nothing, no readable file, or the
-rows of the staged file that replaces it. Any other file is deleted before a rebuilt one is published, and its name is
-never used again, so that a driver may delete it late. A single such file is replaced first instead, in one step.
+A name of the superseded commit is used again if what is there cannot double rows: nothing, or the rows of the staged
+file that replaces it. Any other file is deleted before a rebuilt one is published, and its name is never used again, so
+that a driver may delete it late. A single file with other rows is replaced first instead, in one step.
+
+A file without a footer keeps its name only if no file has other rows. Else a query that has read those could find some
+of them again in what replaces it.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +14,13 @@ from itertools import count
 
 from compactor.core.layout import Layout, base_name, part_number
 from compactor.core.records import Commit, FileReport, FileStatus, Rebuild, StagedFile
+from compactor.ops.rebuild.same_rows import Found
 
-HoldsOtherRows = Callable[[str, str | None], bool]
-"""Whether a final file holds rows that a staged file, or None, does not have; see `same_rows`."""
+FoundAt = Callable[[str, str | None], Found]
+"""What is under a final name, compared with a staged file, or with no rows for None; see `same_rows`."""
 
 
-def successor(layout: Layout, previous: Commit, staged: Commit, why: str, holds_other_rows: HoldsOtherRows) -> Commit:
+def successor(layout: Layout, previous: Commit, staged: Commit, why: str, found_at: FoundAt) -> Commit:
     """The commit that supersedes another one with the same rows.
 
     Args:
@@ -24,15 +28,15 @@ def successor(layout: Layout, previous: Commit, staged: Commit, why: str, holds_
         previous: The commit whose files are lost or damaged.
         staged: What was staged of the files that it has rows or rejects of.
         why: What is wrong with its files.
-        holds_other_rows: Compares a published file with a staged one.
+        found_at: Compares what is published with a staged file.
     """
     removed = previous.rebuild.removes if previous.rebuild else []
     finals = [file.final for file in (*previous.outputs, *previous.rejects)]
     unused = count(max(map(part_number, (*finals, *removed)), default=0) + 1)
     fresh = partial(next, unused)
     place_output, place_rejects = (partial(place, staged.key) for place in (layout.output_file, layout.rejects_file))
-    outputs = _placed(previous.outputs, staged.outputs, place_output, fresh, holds_other_rows)
-    rejects = _placed(previous.rejects, staged.rejects, place_rejects, fresh, holds_other_rows)
+    outputs = _placed(previous.outputs, staged.outputs, place_output, fresh, found_at)
+    rejects = _placed(previous.rejects, staged.rejects, place_rejects, fresh, found_at)
     used = {file.final for file in (*outputs, *rejects)}
     record = base_name(layout.outcome(previous.key, previous.generation))
     removes = sorted({*finals, *removed} - used)
@@ -51,22 +55,21 @@ def _placed(
     staged: Sequence[StagedFile],
     place: Callable[[int], str],
     fresh: Callable[[], int],
-    holds_other_rows: HoldsOtherRows,
+    found_at: FoundAt,
 ) -> list[StagedFile]:
     """The staged files with their final names, in the order in which they are published."""
     finals = sorted(file.final for file in previous)
     usable = [uri for uri in finals if uri == place(part_number(uri))]  # else the settings give other names by now
     names = (usable + [place(fresh()) for _ in staged[len(usable) :]])[: len(staged)]
     counterparts = dict(zip(names, staged, strict=True))
-    others = []
-    for uri in finals:
-        counterpart = counterparts.get(uri)
-        if holds_other_rows(uri, counterpart.staged if counterpart else None):
-            others.append(uri)
+    found = {uri: found_at(uri, counterparts[uri].staged if uri in counterparts else None) for uri in finals}
+    others = [uri for uri in finals if found[uri] is Found.OTHER_ROWS]
+    given_up = {uri for uri in finals if others and found[uri] is Found.UNREADABLE}
     if len(others) == 1 and others[0] in counterparts:
         names = sorted(names, key=lambda name: name != others[0])
-        return [_at(name, counterparts[name]) for name in names]
-    return [_at(place(fresh()) if name in others else name, file) for name, file in counterparts.items()]
+    else:
+        given_up.update(others)
+    return [_at(place(fresh()) if name in given_up else name, counterparts[name]) for name in names]
 
 
 def _at(final: str, file: StagedFile) -> StagedFile:

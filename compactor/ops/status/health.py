@@ -55,7 +55,7 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
         yield finding(Condition.NO_PROGRESS, reason, move)
     asked = [run.asked_to_stop_at for run in runs if run.asked_to_stop_at is not None]
     if len(asked) == len(runs):
-        reason = f"asked to stop {facts.ago(min(asked))} ago; it stops after the batch in flight"
+        reason = f"asked to stop {facts.ago(min(asked))} ago; it stops after the manifests in flight"
         yield finding(Condition.STOPPING, reason)
 
 

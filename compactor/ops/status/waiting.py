@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from compactor.core.errors import ManifestError, ObjectNotFound
+from compactor.core.errors import ManifestError, ObjectNotFound, StuckError
 from compactor.core.layout import id_from_name, is_delivery
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
@@ -68,8 +68,8 @@ def _weights(
             manifest = read_waiting_manifest(state, info, allowed_prefixes=allowed_prefixes)
         except ManifestError:
             return 0  # it will be a dead letter
-        except ObjectNotFound:
-            return None  # done since the listing
+        except (ObjectNotFound, StuckError):
+            return None  # done since the listing, or unreadable
         return sum(file.weight_bytes for file in manifest.files)
 
     readable = [info for info in infos if info.size_bytes <= READ_MAX_BYTES]

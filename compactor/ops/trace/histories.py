@@ -7,7 +7,7 @@ from datetime import datetime
 import orjson
 
 from compactor.core.attempts import Attempts, RetryRules, due_at
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.layout import MANIFEST_ID, base_name, id_from_name, is_within
 from compactor.core.records import Accepted, Commit, DeadLetter, Redrive
 from compactor.ledger.ledger import is_done
@@ -77,10 +77,17 @@ class Histories:
         """The id inside an object of the watched prefix; if there is none, the id that its name gives."""
         try:
             document = orjson.loads(self.state.store.read(uri))
-        except (ObjectNotFound, orjson.JSONDecodeError):
+        except (AccessError, ObjectNotFound, orjson.JSONDecodeError):
             document = None
         inside = document.get("manifest_id") if isinstance(document, dict) else None
         return inside if isinstance(inside, str) and MANIFEST_ID.fullmatch(inside) else id_from_name(uri)
 
     def _first_there(self, uris: Sequence[str]) -> str:
-        return next((uri for uri in uris if self.state.store.stat(uri) is not None), "")
+        return next((uri for uri in uris if self.is_there(uri)), "")
+
+    def is_there(self, uri: str) -> bool:
+        """Whether there is an object, which may be one that may not be read."""
+        try:
+            return self.state.store.stat(uri) is not None
+        except AccessError:
+            return True

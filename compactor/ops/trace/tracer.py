@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from compactor.core.dates import possible_dates
-from compactor.core.errors import AccessError
+from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.layout import canonical, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
+from compactor.core.safe_text import quoted
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
@@ -63,12 +64,24 @@ class Tracer:
         manifest_id = self.histories.id_of_object(uri)
         if manifest_id is not None:
             trace = self.trace_manifest(manifest_id)
-            trace.uri, trace.exists = uri, self.state.store.stat(uri) is not None
+            trace.uri, trace.exists = uri, self.histories.is_there(uri)
             if trace.state is TraceState.UNKNOWN and trace.exists and is_within(uri, self.state.layout.manifests):
                 # It has no record yet, and its name is not its id.
                 trace.state, trace.manifest_id, trace.manifest_uri = TraceState.WAITING, manifest_id, uri
+            if trace.state is TraceState.WAITING:
+                trace.message = self._why_unreadable(uri)
             return trace
         return self._trace_input(uri, days)
+
+    def _why_unreadable(self, uri: str) -> str:
+        """Why a manifest that waits may not be read; empty if it may."""
+        try:
+            self.state.store.read_range(uri, 0, 1)
+        except AccessError as exc:
+            return str(exc)
+        except ObjectNotFound:  # done meanwhile
+            return ""
+        return ""
 
     def _trace_written(self, trace: Trace, manifest_id: str) -> Trace:
         trace.exists = self.state.store.stat(trace.uri) is not None
@@ -82,7 +95,7 @@ class Tracer:
             trace.searched = f"{by}; expected a commit that names it"
             return trace
         add_history(trace, history, self.histories.rules)
-        lost = [f"compactor rebuild {manifest_id}"] if history.is_done and not trace.exists else []
+        lost = [f"compactor rebuild {quoted(manifest_id)}"] if history.is_done and not trace.exists else []
         trace.next_moves = lost + moves_of_manifest(history)
         if isinstance(commit, Commit):
             of_rows = trace.kind == "output"

@@ -1,5 +1,6 @@
-"""Promises of commands whose stdin, stdout or stderr is closed or full."""
+"""Promises of commands whose stdin, stdout or stderr is closed or full, or has lost its reader."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,25 @@ def test_a_result_that_cannot_be_written_is_an_error(workspace: Workspace) -> No
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "compactor: cannot write to stdout: No space left on device"
     assert len(done.stderr.splitlines()) == 2
+
+
+def without_reader(workspace: Workspace, *arguments: str) -> int:
+    """The exit code of a command whose stdout and stderr go to a pipe that no one reads any more, as after `| head`."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    words = [sys.executable, "-m", "compactor", "--config", str(workspace.config), *arguments]
+    try:
+        return subprocess.run(words, stdout=writes, stderr=writes, check=False, timeout=60).returncode
+    finally:
+        os.close(writes)
+
+
+def test_a_reader_that_is_gone_changes_nothing(workspace: Workspace) -> None:
+    """The exit code is that of the work, which is done to its end, and what is endless ends."""
+    assert without_reader(workspace, "plan", workspace.raw("")) == 0
+    assert len(list((workspace.root / "m").glob("*.json"))) == 1
+    assert without_reader(workspace, "status", "--watch", "0.01") == 0
+    (workspace.root / "m" / "broken.json").write_text("{")
+    workspace.compact()
+    assert without_reader(workspace, "verify", "--json") == 3
+    assert without_reader(workspace, "verify", "--no-such-option") == 2

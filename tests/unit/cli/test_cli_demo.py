@@ -9,6 +9,8 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -29,6 +31,7 @@ from compactor.ndjson.inspection import REASONS, inspect_lines
 from compactor.ndjson.lines import Limits
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.settings import parse_settings
+from tests.support.hostile_names import check_shown, passed
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
@@ -180,3 +183,41 @@ def test_folder_must_be_empty(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "expected a new or empty folder" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+class FakeCommand:
+    """A command that does nothing, and ends well."""
+
+    called: ClassVar[list[list[bytes]]] = []
+
+    def __init__(self, words: list[str], **_: object) -> None:
+        self.called.append([b"compactor", *map(os.fsencode, words[3:])])
+
+    def wait(self, *_: object) -> int:
+        return 0
+
+    def poll(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    "name", ["two  $(touch pwned) 'x\"", "[red]x[/] *", "\x1b[2J\u202e", "line\nfeed; touch pwned"]
+)
+def test_what_the_demo_prints_is_safe(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the user keeps the files, nothing that is shown acts, and each command can be pasted."""
+    monkeypatch.setattr("compactor.demo.run.subprocess", SimpleNamespace(Popen=FakeCommand))
+    monkeypatch.setattr(FakeCommand, "called", [])
+    folder = tmp_path / name
+    result = CliRunner().invoke(command, ["demo", "--size", "1mb", "--local", str(folder)])
+    shown = check_shown(result.stdout_bytes)
+    check_shown(result.stderr_bytes)
+    if result.exit_code == 2:  # settings cannot have such a name
+        assert "without control characters" in result.stderr
+        return
+    told = [line[2:] for line in shown.split("\n") if line.startswith("$ ")]
+    assert [passed(line, tmp_path / "told") for line in told] == FakeCommand.called
+    assert FakeCommand.called[0] == [b"compactor", b"plan", os.fsencode(folder / "raw") + b"/"]
+    query, status = (passed(line.strip(), tmp_path / "moves") for line in shown.split("\n")[-3:-1])
+    glob = f"{folder}/lake/events/*/*.parquet".replace("'", "''")
+    assert query == [b"duckdb", b"-c", f"FROM '{glob}' LIMIT 5".encode()]
+    assert status == [b"compactor", b"--config", os.fsencode(folder / "demo.toml"), b"status"]

@@ -301,7 +301,7 @@ def test_the_first_signal_asks_to_stop(number: signal.Signals, when: str) -> Non
         assert process.stdout.readline() == "stopped\n"
         _, told = process.communicate(timeout=60)
         assert process.returncode == 0
-        assert "stopping after the batch in flight" in told
+        assert "stopping after the manifests in flight" in told
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])

@@ -11,14 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
-from compactor.core.errors import ScratchFull, StoreUnavailable
+from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
+from compactor.core.layout import base_name
 from compactor.core.manifest import ManifestFile
 from compactor.core.records import FileStatus
 from compactor.engines.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson import object_reading
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.object_reading import RANGE_BYTES
+from compactor.ndjson.patient_reads import MOST_PAUSED_SECONDS
 from compactor.ndjson.rejects import REJECTS_SCHEMA
+from tests.support.fakes import FaultyStore
 
 STAGING = "s3://state/staging/m-1/1/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)
@@ -430,3 +433,70 @@ def test_rows_of_a_file_with_too_many_rejects_are_kept_if_set(store):
     assert bad.rejects == {"line_too_long": 3, "invalid_json": 5}
     assert bad.unkept_rejects == {"line_too_long": 1, "invalid_json": 5}
     assert (bad.reject_rows, good.unkept_rejects) == (6, {})
+
+
+def test_lines_that_only_spark_refuses_are_never_only_counted(store):
+    """No other reading of the input would find them again, so that without their bytes the file is quarantined."""
+    uris = put(store, late=b'bad\n{"a":1}\n{"b":2}\n', early=b'{"b":2}\n{"a":1}\nbad\n')
+    limits = replace(LIMITS, rejects=RejectLimits(max_lines=1, on_excess="keep_rows"))
+    refused = dict.fromkeys((0, 1), frozenset({b'{"b":2}'}))
+    late, early = (file.report for file in run(store, *uris, limits=limits, refused=refused).files)
+    assert (late.status, late.records) == (FileStatus.TOO_MANY_REJECTS, 0)
+    assert late.detail.startswith("line 3: 2 lines of 10 bytes are rejected up to here (parsers_disagree)")
+    assert (early.status, early.records, early.unkept_rejects) == (FileStatus.COMPACTED, 1, {"invalid_json": 1})
+
+
+class Refusing(FaultyStore):
+    """Refuses the first reads of each object whose name says so."""
+
+    def __init__(self, store, error):
+        super().__init__(store)
+        self.tries = Counter()
+        self._error = error
+
+    def read_range(self, uri, start, length, *, etag=None):
+        self.tries[uri] += 1
+        if self.tries[uri] <= int(base_name(uri).partition("-")[2] or 0):
+            raise self._error(f"{uri}: refused")
+        return super().read_range(uri, start, length, etag=etag)
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The pauses that were made, in seconds; none of them takes time."""
+    made = []
+    monkeypatch.setattr("compactor.ndjson.patient_reads.time.sleep", made.append)
+    return made
+
+
+def test_a_refusal_that_does_not_last_is_no_trouble(store, pauses):
+    """A file is only quarantined if the store refuses it again and again; the others do not wait for it to be read."""
+    uris = put(store, **{"soon-1": GOOD, "late-3": GOOD, "never-99": GOOD, "good": GOOD})
+    refusing = Refusing(store, AccessError)
+    files = run(refusing, *uris).files
+    assert [file.report.status for file in files] == ["compacted", "compacted", "forbidden", "compacted"]
+    assert refusing.tries == {uris[0]: 2, uris[1]: 4, uris[2]: 4, uris[3]: 1}
+    assert sorted(pauses) == sorted([0.2, *[0.2, 0.4, 0.8] * 2])
+
+
+def test_many_refusals_take_no_longer_than_some(store, pauses):
+    """The pauses of a task are bounded, however many of its files are refused."""
+    uris = put(store, **{f"{number}-99": GOOD for number in range(40)}, good=GOOD)
+    files = run(Refusing(store, AccessError), *uris).files
+    assert [file.report.status for file in files] == ["forbidden"] * 40 + ["compacted"]
+    assert 4 < sum(pauses) <= MOST_PAUSED_SECONDS
+
+
+def test_links_that_lead_out_are_refused_at_once(store, pauses):
+    """Another try would not help."""
+    uris = put(store, **{"link-1": GOOD})
+    assert [file.report.status for file in run(Refusing(store, LinkRefused), *uris).files] == ["forbidden"]
+    assert pauses == []
+
+
+def test_no_file_is_to_blame_for_credentials(store, pauses):
+    """Where they have expired, the attempt fails, and no file is quarantined."""
+    uris = put(store, **{"good": GOOD, "refused-9": GOOD})
+    with pytest.raises(StoreUnavailable, match="refused-9: refused"):
+        run(Refusing(store, CredentialsRefused), *uris)
+    assert pauses == []

@@ -2,22 +2,29 @@
 
 import threading
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_parsing import parse_manifest
+from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from tests.support.harness import DAY, DiedError, Harness
+from tests.support.rebuilding import NEVER, WatchedStore
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 600.0
+DAYS = ("2026-01-02", "2026-01-03", "2026-01-04")
+WRITES = 18
+"""An entry of the journal, a manifest and the record that binds it, for each of six manifests."""
 
 
 @pytest.fixture
@@ -134,6 +141,37 @@ def test_planner_that_dies(harness: Harness, step: CrashPoint, occurrence: int) 
     assert planned(harness) == all_inputs(harness)
     harness.run_once()
     harness.check_exact()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["dead", "late"])
+def test_planners_with_a_journal(late: bool) -> None:
+    """One dies, or stops until another has planned, at any write for some date: each file is planned once."""
+    for change in range(WRITES):
+        _plan_with_trouble_at(change, late=late)
+
+
+def _plan_with_trouble_at(change: int, *, late: bool) -> None:
+    harness = Harness(builder={"target_manifest_bytes": 2 * len(ROW), "claim_lease_seconds": LEASE_SECONDS})
+    for number in range(9):
+        harness.file(f"{DAYS[number // 3]}-{number}.ndjson", b'{"id": "%d"}\n' % number)
+
+    def plan_by(store: ObjectStore) -> None:
+        harness.claims = JournalClaims(store, harness.layout.claims_folder)
+        replace(harness.app(store=store).planner, groups_at_once=1).plan("/w/raw")
+
+    def overtake() -> None:
+        if store.changes == change + 1:
+            harness.clock.advance(LEASE_SECONDS + 1)
+            plan_by(harness.store)
+
+    store = WatchedStore(harness.store, NEVER if late else change, overtake if late else lambda: None)
+    with nullcontext() if late else pytest.raises(DiedError):
+        plan_by(store)
+    harness.clock.advance(LEASE_SECONDS + 1)
+    plan_by(harness.store)
+    assert planned(harness) == all_inputs(harness)
+    harness.run_once()
+    assert committed(harness) == all_inputs(harness)
 
 
 def test_late_manifest_is_refused(harness: Harness) -> None:

@@ -54,12 +54,14 @@ def test_figures_of_a_batch() -> None:
     harness = Harness()
     uris = [harness.deliver("m1", GOOD, FLAWED), harness.deliver("m2", GOOD), harness.put_manifest("bad.json", b"{")]
     harness.store.delete(["/w/raw/m2-0.ndjson"])
+    uris.append(harness.deliver("m3", GOOD))
+    harness.store.put("/w/raw/m3-0.ndjson", FLAWED)  # changed, which no operator need fix
     results = harness.runner().run(uris).results
     values = batch_metrics(results, failed=1, stuck=2, retrying=0, seconds=2.0, target_file_bytes=TARGET)
     assert set(values) <= set(CATALOGUE)
     output_bytes = sum(info.size_bytes for info in harness.store.list("/w/output/"))
     expected = {
-        "ManifestsCommitted": 2,
+        "ManifestsCommitted": 3,
         "ManifestsDeadLettered": 1,
         "BatchDurationSeconds": 2.0,
         "RecordsIn": 6,
@@ -71,7 +73,7 @@ def test_figures_of_a_batch() -> None:
         "BytesOut": output_bytes,
         "OutputFiles": 2,
         "NewColumns": 3,
-        "Attempts": 3,
+        "Attempts": 4,
         "Heartbeat": 1,
     }
     assert {name: values[name] for name in expected} == expected

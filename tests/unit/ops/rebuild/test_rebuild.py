@@ -15,7 +15,7 @@ from compactor.job import service
 from compactor.job.publication import Publisher
 from tests.support.fakes import PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
-from tests.support.rebuilding import WatchedStore, rebuild, visible_rows
+from tests.support.rebuilding import WatchedStore, most_read, rebuild, visible_files, visible_rows
 
 M1 = ManifestKey(DAY, "m1")
 LEAST_CHANGES = 15
@@ -70,6 +70,16 @@ def two_replaced(harness: Harness, commit: Commit) -> None:
     harness.store.copy(commit.outputs[3].final, commit.outputs[2].final)
 
 
+def truncated_and_replaced(harness: Harness, commit: Commit) -> None:
+    truncated(harness, commit)
+    replaced(harness, commit)
+
+
+def truncated_and_two_replaced(harness: Harness, commit: Commit) -> None:
+    truncated(harness, commit)
+    two_replaced(harness, commit)
+
+
 DAMAGES: dict[str, Damage] = {
     "one missing": missing(2),
     "two missing": missing(0, 3),
@@ -77,6 +87,8 @@ DAMAGES: dict[str, Damage] = {
     "replaced": replaced,
     "moved": moved,
     "two replaced": two_replaced,
+    "truncated and replaced": truncated_and_replaced,
+    "truncated and two replaced": truncated_and_two_replaced,
     "rejects": without_rejects,
     "all": all_gone,
 }
@@ -132,7 +144,22 @@ def test_same_names_where_possible(harness: Harness, damage: Damage) -> None:
     damage(harness, before)
     rebuild(harness)
     names = {file.final for file in harness.commit("m1").outputs}
-    assert (names == {file.final for file in before.outputs}) == (damage is not two_replaced)
+    keeps = damage not in {two_replaced, truncated_and_replaced, truncated_and_two_replaced}
+    assert (names == {file.final for file in before.outputs}) == keeps
+
+
+@each_damage
+@pytest.mark.parametrize("rows_per_file", [2, 1, 3, 10])
+def test_a_query_across_a_rebuild(harness: Harness, damage: Damage, rows_per_file: int) -> None:
+    """A query that lists the files at any moment, and reads each of them at any later one, finds no row twice."""
+    before = visible_rows(harness)
+    damage(harness, harness.commit("m1"))
+    states = [visible_files(harness)]
+    doubled = visible_rows(harness) - before  # what the damage itself has doubled
+    store = WatchedStore(harness.store, on_change=lambda: states.append(visible_files(harness)))
+    rebuild(harness, store=store, engine=regrouped(harness, rows_per_file))
+    for listed in range(len(states)):
+        assert most_read(states[listed:]) - before <= doubled
 
 
 @pytest.mark.parametrize("damage", [missing(0, 3), truncated, two_replaced], ids=["missing", "truncated", "replaced"])

@@ -6,10 +6,11 @@ from datetime import date, timedelta
 import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
-from compactor.core.errors import StoreUnavailable
+from compactor.core.errors import StoreUnavailable, StuckError
 from compactor.core.layout import redriven_id
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted
+from compactor.ledger.backlog import read_backlog
 from compactor.ledger.ledger import FOLD_AT
 from compactor.manifests.claiming import claim_key
 from compactor.ops.redrive.scan import find_redrivable
@@ -324,6 +325,24 @@ def test_a_record_that_cannot_be_read(harness: Harness) -> None:
     harness.run_once()
     harness.store.put(harness.layout.outcome(ManifestKey(DAY, "m2")), b"{")
     assert trace(harness, "/w/raw/m1-0.ndjson").state is TraceState.DONE
+
+
+def test_a_waiting_manifest_that_may_not_be_read(harness: Harness) -> None:
+    """It keeps no file from being found, nor the backlog from being read; its own trace says why it waits."""
+    denied = FaultyStore(harness.store)
+    denied.deny(harness.deliver("m1", GOOD))
+    harness.deliver("m2", GOOD)
+    app = harness.app(store=denied)
+    assert app.tracer.trace("/w/raw/m2-0.ndjson").manifest_id == "m2"
+    assert app.tracer.trace("/w/raw/m1-0.ndjson").state is TraceState.UNKNOWN
+    found = app.tracer.trace(harness.layout.manifest("m1"))
+    assert (found.manifest_id, found.state, found.exists) == ("m1", TraceState.WAITING, True)
+    assert found.message == "/w/manifests/m1.json: access denied"
+    backlog = app.status_reader.read().backlog
+    assert (backlog.manifests, backlog.manifests_read) == (2, 1)
+    assert read_backlog(app.state, allowed_prefixes=["/w/raw"]).manifests == 2
+    with pytest.raises(StuckError, match=r"m1.json: access denied; expected to be allowed to read each manifest"):
+        app.planner.plan("/w/raw")
 
 
 def test_another_version(harness: Harness) -> None:
