@@ -71,6 +71,7 @@ class FileReport(Document):
         detail: What was found and what was expected; empty if compacted.
         size_bytes: The stored size.
         etag: The version that was read.
+        digest: Of its stored bytes, if it was compacted from a local disk; else empty.
         codec: Its compression, one of `CODECS`; `none` if it was not compressed.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
@@ -88,6 +89,7 @@ class FileReport(Document):
     detail: str = ""
     size_bytes: int = 0
     etag: str = ""
+    digest: str = ""
     codec: str = "none"
     decoded_bytes: int = 0
     lines: int = 0

@@ -1,0 +1,192 @@
+"""One call of `compact`: plans its sources, processes what waits, and verifies."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+
+from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.threads import usable_threads
+from compactor.adapters.source_listing import SourceListing
+from compactor.cli.commands.run import check_java
+from compactor.cli.commands.verify import counter
+from compactor.cli.failures import say
+from compactor.cli.ui.compact_report import Closing
+from compactor.cli.ui.console import SafeConsole
+from compactor.cli.ui.progress import CompactProgress
+from compactor.cli.ui.signals import StopSignals
+from compactor.core.errors import SettingsError
+from compactor.core.formatting import count, duration
+from compactor.core.layout import is_s3
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.job.compaction import CompactionResult
+from compactor.job.run_report import RunReport
+from compactor.job.service import Service
+from compactor.ledger.backlog import Backlog, read_backlog
+from compactor.manifests.claiming import claim_key
+from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
+from compactor.manifests.planning import LeftOut, Plan
+from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from compactor.ops.verify.report import VerifyReport
+from compactor.wiring.app import App
+from compactor.wiring.compact_folder import FolderSettings, check_folders, check_rows_are_known
+
+
+@dataclass
+class FolderRun:
+    """One call.
+
+    Attributes:
+        folder: Its places and settings.
+        progress: Shows it.
+        deep: Whether to compare every value.
+        dry_run: Whether to write nothing.
+        on_replaced: What to do with a file whose earlier version has rows.
+        with_hidden: Whether to take hidden files.
+        signals: The signals of a command that runs longer than this call; None to have some for the work alone.
+        sleep: Waits for a number of seconds.
+        may_be_empty: Whether the sources may hold no data yet.
+        verifies_all: Whether to verify everything, or only the manifests of this call.
+    """
+
+    folder: FolderSettings
+    progress: CompactProgress
+    deep: bool = False
+    dry_run: bool = False
+    on_replaced: OnReplaced = "quarantine"
+    with_hidden: bool = False
+    signals: StopSignals | None = None
+    sleep: Callable[[float], None] = field(default_factory=lambda: time.sleep)
+    may_be_empty: bool = False
+    verifies_all: bool = True
+    _changed: list[tuple[Commit, FileReport]] = field(default_factory=list, init=False)
+    _ended: list[ManifestKey] = field(default_factory=list, init=False)
+
+    def run(self) -> Closing:
+        """Do it.
+
+        Raises:
+            SettingsError: There is nothing to compact, and never was; or the places cannot be used.
+        """
+        started = time.monotonic()
+        app = self._app()
+        closing = self._closing(app)
+        closing.seconds = time.monotonic() - started
+        return closing
+
+    def source_planner(self, app: App) -> SourcePlanner:
+        """Make what plans the sources."""
+        state, confined = app.layout.state, app.store_spec.confined
+        return SourcePlanner(
+            planner=app.planner,
+            listing=SourceListing(app.store, confined),
+            sources=self.folder.paths.sources,
+            seen=LocalSeenFiles(app.store, "" if is_s3(state) else app.layout.seen_file),
+            on_replaced=self.on_replaced,
+            with_hidden=self.with_hidden,
+        )
+
+    def _closing(self, app: App) -> Closing:
+        paths = self.folder.paths
+        check_folders(paths)
+        planner = PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=_tell_of_wait)
+        survey = planner.scan()
+        if not survey.has_data and self.folder.kept is None and not self.may_be_empty:
+            raise SettingsError([_no_data(paths.source, survey)])
+        if self.folder.kept is None:
+            check_rows_are_known(paths, app.layout, app.store)
+        if not self.dry_run:
+            self.folder.keep(app.store, app.runs)
+        plan = planner.plan(survey, dry_run=self.dry_run)
+        closing = Closing(paths, app.layout, plan, dry_run=self.dry_run, is_deep=self.deep)
+        if self.dry_run:
+            return closing
+        closing.left = backlog = _backlog(app)
+        closing.resumed = max(0, max(backlog.manifests, backlog.begun_manifests) - len(plan.manifests))
+        if not backlog.is_empty:
+            closing.run, closing.is_interrupted = self._work(app, backlog)
+            closing.left = _backlog(app)
+            self._note_changed(app, plan)
+        if not closing.is_unfinished:
+            closing.verification = self._verified(app)
+        return closing
+
+    def _app(self) -> App:
+        """Make the components, and check that the engine can run."""
+        folder = self.folder
+        app = App(folder.settings)
+        is_native = app.engine_name == "native"
+        settings = folder.with_threads(usable_threads()) if is_native else folder.settings
+        if not is_native:
+            check_java()
+        store = self.progress.store(app.store_spec, folder.paths.prefixes)
+        # A call for another source of the same DST may run at the same time; neither may refuse the manifests of the
+        # other.
+        return App(settings, store=store, on_result=self._on_result, leave_others=True)
+
+    def _on_result(self, result: CompactionResult) -> None:
+        self.progress.on_result(result)
+        commit = result.outcome
+        if commit is not None:
+            self._ended.append(commit.key)
+        if isinstance(commit, Commit):
+            changed = (file for file in commit.files if file.status is FileStatus.CHANGED)
+            self._changed += [(commit, file) for file in changed]
+
+    def _note_changed(self, app: App, plan: Plan) -> None:
+        """Tell of the files that changed before they were read, and let a later call plan the versions of before."""
+        for _, file in self._changed:
+            detail = f"it changed after it was listed: {file.detail or 'expected the version that was listed'}"
+            plan.left_out.append(LeftOut(file.uri, "changed", detail))
+        for commit in {commit.manifest_id: commit for commit, _ in self._changed}.values():
+            accepted = app.ledger.accepted(commit.manifest_id)
+            named = {file.uri: file for file in accepted.manifest.files} if accepted and accepted.manifest else {}
+            uris = [file.uri for of, file in self._changed if of is commit]
+            app.claimer.release([claim_key(named.get(uri, ManifestFile(uri=uri))) for uri in uris])
+
+    def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
+        """Process the backlog; returns the report, and whether a signal stopped the work."""
+        with ExitStack() as stack:
+            signals = stack.enter_context(nullcontext(self.signals) if self.signals else StopSignals())
+            service = _service(app, stack)
+            stack.enter_context(self.progress.shown(backlog.input_bytes or 0))
+            signals.attach(service.stop)
+            return service.run(once=True), signals.requested
+
+    def _verified(self, app: App) -> VerifyReport:
+        with SafeConsole(stderr=True).status("verifying") as status:
+            verifier = app.verifier(deep=self.deep, on_manifest=counter(status.update))
+            return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
+
+
+def _service(app: App, stack: ExitStack) -> Service:
+    if app.engine_name == "native":
+        return app.threaded_service(app.settings.stream.manifests_in_flight)
+    from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+    say("starting Spark ...")
+    stack.callback(close_session)
+    return app.service()
+
+
+def _no_data(source: str, survey: SourceSurvey) -> str:
+    met = survey.met
+    links = [each for each in met.left_out if each.reason in {"linked_folder", "outside_link"}]
+    found = [f"{count(len(links), 'symbolic link')} not followed"] if links else []
+    found += [f"{count(hidden, 'hidden file')}: --hidden takes them"] if (hidden := met.skipped.get("hidden")) else []
+    denied = [each.detail for each in met.left_out if each.reason == "forbidden"]
+    said = f" ({'; '.join([*found, *denied[:1]])})" if found or denied else ""
+    return f"SRC: {source} holds no files with data{said} -> expected NDJSON files, compressed or not"
+
+
+def _tell_of_wait(what: str, seconds: float) -> None:
+    if what == SETTLING:
+        say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
+    else:
+        say(f"waiting {duration(seconds)} for {what}")
+
+
+def _backlog(app: App) -> Backlog:
+    return read_backlog(app.state, allowed_prefixes=app.settings.input.allowed_prefixes)
