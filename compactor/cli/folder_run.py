@@ -28,8 +28,9 @@ from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
 from compactor.manifests.planning import LeftOut, Plan
-from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
 from compactor.ops.verify.report import VerifyReport
+from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
 from compactor.wiring.compact_folder import FolderSettings, check_folders, check_rows_are_known
 
@@ -109,6 +110,8 @@ class FolderRun:
             closing.run, closing.is_interrupted = self._work(app, backlog)
             closing.left = _backlog(app)
             self._note_changed(app, plan)
+        if plan.replacements and not closing.is_unfinished:
+            self._replace(plan, closing)
         if not closing.is_unfinished:
             closing.verification = self._verified(app)
         return closing
@@ -145,6 +148,21 @@ class FolderRun:
             named = {file.uri: file for file in accepted.manifest.files} if accepted and accepted.manifest else {}
             uris = [file.uri for of, file in self._changed if of is commit]
             app.claimer.release([claim_key(named.get(uri, ManifestFile(uri=uri))) for uri in uris])
+
+    def _replace(self, plan: Plan, closing: Closing) -> None:
+        """Make the rows of replaced files again; those that cannot be are quarantined."""
+        app = App(self.folder.settings)
+        with ExitStack() as stack:
+            if app.engine_name != "native":
+                from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+                say("starting Spark ...")
+                stack.callback(close_session)
+            stack.enter_context(run_in_log(app.run_id))
+            stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
+            replaced = app.replacer(LocalSeenFiles(app.store, "").digest).replace(plan.replacements)
+        closing.rebuilt = replaced.report.rebuilt
+        plan.left_out += [left_out(each, why) for each, why in replaced.refused]
 
     def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
         """Process the backlog; returns the report, and whether a signal stopped the work."""

@@ -207,17 +207,21 @@ class StagedFile(Document):
 
 
 class Rebuild(Document):
-    """Why a commit takes the place of an earlier one of the same manifest, with the same rows.
+    """Why a commit takes the place of an earlier one of the same manifest.
+
+    It has the same rows, except those of replaced input files.
 
     Attributes:
         supersedes: The name of the earlier commit's record.
         reason: What was wrong with the files of that commit.
         removes: Final names of earlier commits that are not used again. They are deleted before any file is published.
+        replaced: Input files of which it has another version than the earlier commit.
     """
 
     supersedes: str
     reason: str
     removes: list[str]
+    replaced: list[str] = Field(default_factory=list)
 
 
 class Commit(Document):

@@ -95,6 +95,14 @@ class Claimer:
             held = [key for key, claim in claims.items() if claim.holder == holder]
             self._take_over(held, holder, released, now)
 
+    def hand_over(self, keys: Sequence[str], holder: str, manifest_id: str) -> None:
+        """Give the claims of one id to a manifest that has their files by now."""
+        self._take_over(keys, holder, manifest_id, self.state.clock.now())
+
+    def revoke(self, holder: str) -> None:
+        """Revoke an id of this caller, so that others need not wait for its lease."""
+        self._revoke(holder, self.state.clock.now())
+
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
         """The state of each claimed key, with the end of its lease."""
         claims = self.claims.get_many(keys)

@@ -170,10 +170,8 @@ def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]
 
 def _source(text: str, faults: list[str]) -> SourcePlace | None:
     """One SRC. A place that exists is taken literally, also if its name has the signs of a pattern."""
-    if not layout.is_s3(text) and places.exists(text):
-        found = None
-    else:
-        found = split_pattern(text)
+    is_literal = not layout.is_s3(text) and places.exists(text)
+    found = None if is_literal else split_pattern(text)
     if found is not None:
         return _pattern(text, *found, faults)
     place = _parsed("SRC", text, places.parse_place, faults)

@@ -28,10 +28,11 @@ MAX_WAIT_SECONDS = 60.0
 @click.option("--hidden", is_flag=True, help="Take files and folders whose names begin with . or _, too.")
 @click.option(
     "--on-replaced",
-    type=click.Choice(("quarantine", "append")),
+    type=click.Choice(("quarantine", "rebuild", "append")),
     default="quarantine",
     show_default=True,
-    help="What to do with a new version of a file that has rows. append: take all its lines, keep the earlier rows.",
+    help="What to do if a file with rows was replaced or appended to. rebuild: make its rows again from the new "
+    "version. append: take all lines of the new version, keep the earlier rows.",
 )
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C: compact files as they come. Needs no Spark.")
 @click.option(

@@ -6,6 +6,7 @@ from compactor.cli.documents.common import Document, Time
 from compactor.cli.documents.verify import Verification
 from compactor.job.run_report import RunReport
 from compactor.manifests.planning import LeftOut
+from compactor.ops.rebuild.rebuild_report import Rebuilt
 
 
 class Work(Document, of=RunReport):
@@ -22,6 +23,10 @@ class Backlog(Document):
 
 class NotTaken(Document, of=LeftOut):
     """A file or folder that was not taken, and that a person has to know of."""
+
+
+class RebuiltManifest(Document, of=Rebuilt):
+    """One manifest whose rows were made again."""
 
 
 class Compaction(Document):
@@ -49,6 +54,9 @@ class Compaction(Document):
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
     resumed_manifests: int | None = Field(
         description="Manifests that waited before this call planned any; null in a dry run."
+    )
+    rebuilt: list[RebuiltManifest] | None = Field(
+        description="Manifests whose rows were made again with replaced files; null in a dry run."
     )
     run: Work | None = Field(description="What this call did; null in a dry run.")
     backlog: Backlog | None = Field(description="Work that is left; null in a dry run.")

@@ -14,6 +14,7 @@ from compactor.core.safe_text import quoted
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
+from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
 
@@ -30,6 +31,7 @@ class Closing:
     dry_run: bool
     is_deep: bool
     resumed: int = 0  # how many manifests of earlier calls it found waiting
+    rebuilt: list[Rebuilt] = field(default_factory=list)  # manifests that were made again with replaced files
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False  # a signal stopped it
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
@@ -78,6 +80,7 @@ class Closing:
             **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
             **picked(plan, "left_out", "held", "held_until"),
             "resumed_manifests": None if self.dry_run else self.resumed,
+            "rebuilt": None if self.dry_run else self.rebuilt,
             "run": None if self.dry_run else self.run,
             "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
             **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
@@ -104,6 +107,10 @@ def show(closing: Closing) -> None:
     fields += _skipped(closing)
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
+    if closing.rebuilt:
+        files = count(closing.plan.replaced, "replaced file")
+        rows = count(sum(each.rows for each in closing.rebuilt), "row")
+        fields.append(("rebuilt", f"{count(len(closing.rebuilt), 'manifest')} with {rows}, for {files}"))
     run = closing.run
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
@@ -176,7 +183,8 @@ def _next_moves(closing: Closing) -> None:
     plan, paths = closing.plan, closing.paths
     for line in unfinished_lines(closing):
         say(line)
-    if appended := plan.replaced - sum(each.reason == "replaced" for each in plan.left_out):
+    others = sum(each.reason == "replaced" for each in plan.left_out) + len(plan.replacements)
+    if appended := max(0, plan.replaced - others):
         files = count(appended, "file")
         say(f"{files} replaced since an earlier call: all their lines were taken again; the earlier rows stay")
     if plan.held:

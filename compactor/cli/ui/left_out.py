@@ -16,7 +16,7 @@ _WORDS = {
 }
 _QUARANTINED = ("replaced", "forbidden", "changed")
 _NEXT = {
-    "replaced": "add --on-replaced append to take all lines of the new version and keep the earlier rows",
+    "replaced": "add --on-replaced rebuild to make the rows again from the new version, or append to have both",
     "changed": "run the command again; it takes the version of now",
     "unsettled": "run the command again once they are complete",
     "forbidden": "get the right to read it, then run the command again",
@@ -58,7 +58,7 @@ def left_out_moves(left_out: Sequence[LeftOut]) -> list[str]:
 
 def _by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[LeftOut]]:
     found: dict[str, list[LeftOut]] = {}
-    for each in left_out:
+    for each in sorted(left_out, key=lambda each: each.uri):
         found.setdefault(each.reason, []).append(each)
     return found
 
