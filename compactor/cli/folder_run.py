@@ -18,16 +18,15 @@ from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError
 from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
-from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog, read_backlog
-from compactor.manifests.claiming import claim_key
+from compactor.manifests.changed_files import changed_files
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner, SourceSurvey
-from compactor.manifests.planning import LeftOut, Plan
+from compactor.manifests.planning import Plan
 from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
 from compactor.ops.verify.report import VerifyReport
 from compactor.telemetry.logs import run_in_log
@@ -62,7 +61,7 @@ class FolderRun:
     sleep: Callable[[float], None] = field(default_factory=lambda: time.sleep)
     may_be_empty: bool = False
     verifies_all: bool = True
-    _changed: list[tuple[Commit, FileReport]] = field(default_factory=list, init=False)
+    _commits: list[Commit] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
 
     def run(self) -> Closing:
@@ -109,7 +108,7 @@ class FolderRun:
         if not backlog.is_empty:
             closing.run, closing.is_interrupted = self._work(app, backlog)
             closing.left = _backlog(app)
-            self._note_changed(app, plan)
+            plan.left_out += changed_files(self._commits, app.claimer)
         if plan.replacements and not closing.is_unfinished:
             self._replace(plan, closing)
         if not closing.is_unfinished:
@@ -131,23 +130,10 @@ class FolderRun:
 
     def _on_result(self, result: CompactionResult) -> None:
         self.progress.on_result(result)
-        commit = result.outcome
-        if commit is not None:
-            self._ended.append(commit.key)
-        if isinstance(commit, Commit):
-            changed = (file for file in commit.files if file.status is FileStatus.CHANGED)
-            self._changed += [(commit, file) for file in changed]
-
-    def _note_changed(self, app: App, plan: Plan) -> None:
-        """Tell of the files that changed before they were read, and let a later call plan the versions of before."""
-        for _, file in self._changed:
-            detail = f"it changed after it was listed: {file.detail or 'expected the version that was listed'}"
-            plan.left_out.append(LeftOut(file.uri, "changed", detail))
-        for commit in {commit.manifest_id: commit for commit, _ in self._changed}.values():
-            accepted = app.ledger.accepted(commit.manifest_id)
-            named = {file.uri: file for file in accepted.manifest.files} if accepted and accepted.manifest else {}
-            uris = [file.uri for of, file in self._changed if of is commit]
-            app.claimer.release([claim_key(named.get(uri, ManifestFile(uri=uri))) for uri in uris])
+        if result.outcome is not None:
+            self._ended.append(result.outcome.key)
+        if isinstance(result.outcome, Commit):
+            self._commits.append(result.outcome)
 
     def _replace(self, plan: Plan, closing: Closing) -> None:
         """Make the rows of replaced files again; those that cannot be are quarantined."""
