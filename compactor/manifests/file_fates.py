@@ -28,12 +28,12 @@ class Replacement:
     Attributes:
         file: Its version of now.
         earlier: The manifest that has the last version of it.
-        manifests: How many manifests have rows of one of its versions.
+        hindrance: Why its rows cannot be made again; empty if they may be.
     """
 
     file: ManifestFile
     earlier: Naming
-    manifests: int
+    hindrance: str = ""
 
     @property
     def detail(self) -> str:
@@ -78,34 +78,51 @@ def fates(
         version_at: Tells what is at the place of another name.
         suspects: Files whose bytes may be others although length and time are the same.
     """
-    by_uri: dict[str, list[Naming]] = {}
-    by_version: dict[str, list[Naming]] = {}
-    for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
-        by_uri.setdefault(naming.uri, []).append(naming)
-        if naming.state == "compacted" and naming.digest:
-            by_version.setdefault(version_of(naming.etag or ""), []).append(naming)
+    by_uri, by_version = _indexed(namings)
     found = Fates()
     used: set[Naming] = set()  # each version is that of one file: a second one is a copy
+    others: set[str] = set()  # the suspects that have other bytes
     left: dict[str, list[Naming]] = {}
     for uri, file in files.items():
         own = by_uri.get(uri, [])
         rows = [each for each in own if each.may_have(each.etag)]
-        if any(each.has_had(file.etag) for each in own) and not (uri in suspects and _is_other(file, rows, digest_of)):
+        if uri in suspects and _is_other(file, rows, digest_of):
+            others.add(uri)
+            left[uri] = rows
+        elif any(each.has_had(file.etag) for each in own):
             found.known.add(uri)
         elif (same := _of_same_bytes(file, rows, digest_of)) is not None:
             found.touched.add(uri)
             used.add(same)
         else:
             left[uri] = rows
-    for uri in sorted(left):
-        if (naming := _moved(files[uri], by_version, used, digest_of, version_at)) is not None:
+    there = lambda name: None if name in others else version_at(name)  # noqa: E731
+    for uri in sorted(left.keys() - others):
+        if (naming := _moved(files[uri], by_version, used, digest_of, there)) is not None:
             found.renamed[uri] = naming.uri
             used.add(naming)
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
-        if uri not in found.renamed and rows and rows[-1] not in used:
-            found.replaced[uri] = Replacement(files[uri], rows[-1], len({each.manifest_id for each in rows}))
+        if uri not in found.renamed and rows and (rows[-1] not in used or uri in others):
+            found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(rows, used))
     return found
+
+
+def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[str, list[Naming]]]:
+    """The namings by URI, the earliest first, and those that a renamed file may be, by version."""
+    by_uri: dict[str, list[Naming]] = {}
+    by_version: dict[str, list[Naming]] = {}
+    for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
+        by_uri.setdefault(naming.uri, []).append(naming)
+        if naming.state == "compacted" and naming.digest:
+            by_version.setdefault(version_of(naming.etag or ""), []).append(naming)
+    return by_uri, by_version
+
+
+def _hindrance(rows: Sequence[Naming], used: Container[Naming]) -> str:
+    if len({each.manifest_id for each in rows}) > 1:
+        return "several manifests have rows of it, so none can be made again alone"
+    return "its earlier version is there under another name" if rows[-1] in used else ""
 
 
 def _of_same_bytes(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> Naming | None:

@@ -109,8 +109,8 @@ class Replacer:
         """
         if any(each.earlier.state != "compacted" for each in those):
             raise InputError(f"manifest {key.id} is not done yet; run the command again")
-        if any(each.manifests > 1 for each in those):
-            raise InputError("several manifests have rows of it, so none can be made again alone")
+        if hindrance := next((each.hindrance for each in those if each.hindrance), ""):
+            raise InputError(hindrance)
         found, accepted = self.state.ledger.state(key), self.state.ledger.accepted(key.id)
         commit = found.outcome
         if not isinstance(commit, Commit) or not found.is_done or accepted is None or accepted.manifest is None:

@@ -1,7 +1,7 @@
 """A folder whose files are restored, touched, appended to, replaced, renamed and removed between calls, in any order.
 
-Each line that is ever written has an id of its own. After each call, no id is in two rows, and each id of a file that is
-there is in a row, unless the call has named the file.
+Each line that is ever written has an id of its own. After each call, no id is in two rows, and each id of a file that
+is there is in a row, unless the call has named the file.
 """
 
 import itertools
@@ -105,7 +105,7 @@ class FolderLife(RuleBasedStateMachine):
         path = self.raw / name
         if path.exists():
             shutil.copy2(path, self.top / "copy")
-            os.replace(self.top / "copy", path)
+            (self.top / "copy").replace(path)
 
     @rule(name=names, back=st.integers(0, 3))
     def restore_earlier(self, name: str, back: int) -> None:
