@@ -71,8 +71,7 @@ class FolderRun:
             SettingsError: There is nothing to compact, and never was; or the places cannot be used.
         """
         started = time.monotonic()
-        app = self._app()
-        closing = self._closing(app)
+        closing = self._closing(self._app())
         closing.seconds = time.monotonic() - started
         return closing
 
@@ -91,29 +90,50 @@ class FolderRun:
     def _closing(self, app: App) -> Closing:
         paths = self.folder.paths
         check_folders(paths)
-        planner = PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=_tell_of_wait)
+        planner = self._planner(app)
         survey = planner.scan()
-        if not survey.has_data and self.folder.kept is None and not self.may_be_empty:
-            raise SettingsError([_no_data(paths.source, survey)])
         if self.folder.kept is None:
+            if not survey.has_data and not self.may_be_empty:
+                raise SettingsError([_no_data(paths.source, survey)])
             check_rows_are_known(paths, app.layout, app.store)
-        if not self.dry_run:
-            self.folder.keep(app.store, app.runs)
-        plan = planner.plan(survey, dry_run=self.dry_run)
-        closing = Closing(paths, app.layout, plan, dry_run=self.dry_run, is_deep=self.deep)
+        closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
         if self.dry_run:
+            closing.plan = planner.plan(survey, dry_run=True)
             return closing
-        closing.left = backlog = _backlog(app)
-        closing.resumed = max(0, max(backlog.manifests, backlog.begun_manifests) - len(plan.manifests))
-        if not backlog.is_empty:
-            closing.run, closing.is_interrupted = self._work(app, backlog)
-            closing.left = _backlog(app)
-            plan.left_out += changed_files(self._commits, app.claimer)
-        if plan.replacements and not closing.is_unfinished:
-            self._replace(plan, closing)
+        self.folder.keep(app.store, app.runs)
+        app = self._resumed(app, closing)
+        if not closing.is_interrupted:
+            closing.plan = self._planner(app).plan(survey)
+            self._work_on(app, closing)
+        if closing.plan.replacements and not closing.is_unfinished:
+            self._replace(closing.plan, closing)
         if not closing.is_unfinished:
             closing.verification = self._verified(app)
         return closing
+
+    def _planner(self, app: App) -> PatientPlanner:
+        return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=_tell_of_wait)
+
+    def _resumed(self, app: App, closing: Closing) -> App:
+        """Finish what earlier calls left, so that all rows are known; returns components to go on with."""
+        backlog = _backlog(app)
+        if backlog.is_empty:
+            return app
+        closing.resumed = max(backlog.manifests, backlog.begun_manifests)
+        self._work_on(app, closing)
+        if not closing.is_interrupted:
+            changed_files(self._commits, app.claimer)
+            self._commits.clear()  # what changed is planned by this call
+        return self._app()
+
+    def _work_on(self, app: App, closing: Closing) -> None:
+        backlog = _backlog(app)
+        if not backlog.is_empty:
+            run, closing.is_interrupted = self._work(app, backlog)
+            closing.run.merge(run)
+            backlog = _backlog(app)
+            closing.plan.left_out += changed_files(self._commits, app.claimer)
+        closing.left = backlog
 
     def _app(self) -> App:
         """Make the components, and check that the engine can run."""

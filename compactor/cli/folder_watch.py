@@ -25,7 +25,7 @@ POLL_S3_SECONDS = 10.0  # each listing is paid for
 _LISTING_SHARE = 10  # a listing may take a tenth of the time
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
-_COMES_LATER = frozenset({"unsettled", "changed"})
+_COMES_LATER = frozenset({"unsettled", "undecided", "changed"})
 
 
 @dataclass
@@ -66,29 +66,34 @@ class FolderWatch:
         return code
 
     def _batches(self, planner: SourcePlanner, target_bytes: Callable[[], float], signals: StopSignals) -> ExitCode:
-        code, failures, known = ExitCode.DONE, 0, dict[str, str]()
+        code, failures = ExitCode.DONE, 0
         while not self._stopped.is_set():
-            self.run = replace(self.run)
-            listed = {info.uri: info.etag for info in planner.data(Plan())}
             try:
-                closing = self.run.run()
+                code, known = self._batch(planner, signals)
+                failures = 0
+                self._wait_for_batch(planner, known, target_bytes())
             except OperatorError:
                 raise
             except CompactorError as exc:
                 failures += 1
                 self._tell([f"{exc}; trying again"])
                 self._pause(min(_FIRST_PAUSE_SECONDS * 2 ** min(failures, 16), _LONGEST_PAUSE_SECONDS))
-                continue
-            finally:
-                signals.attach(self._stopped.set)
-            failures = 0
-            self._show(closing)
-            code = closing.exit_code
-            later = {each.uri for each in closing.plan.left_out if each.reason in _COMES_LATER}
-            known = {uri: etag for uri, etag in listed.items() if uri not in later} if not closing.plan.held else {}
-            self.run = replace(self.run, verifies_all=False)
-            self._wait_for_batch(planner, known, target_bytes())
         return code
+
+    def _batch(self, planner: SourcePlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
+        """Compact what is there; returns how it ended, and the versions of files that need no further batch."""
+        listed = {info.uri: info.etag for info in planner.data(Plan())}
+        try:
+            closing = self.run.run()
+        finally:
+            signals.attach(self._stopped.set)
+            self.run = replace(self.run)
+        self._show(closing)
+        self.run = replace(self.run, verifies_all=False)
+        if closing.plan.held:
+            return closing.exit_code, {}
+        later = {each.uri for each in closing.plan.left_out if each.reason in _COMES_LATER}
+        return closing.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
 
     def _wait_for_batch(self, planner: SourcePlanner, known: dict[str, str], target_bytes: float) -> None:
         """Wait until new files are enough for a manifest, or the first of them has waited long enough."""

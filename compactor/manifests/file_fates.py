@@ -18,6 +18,7 @@ DigestOf = Callable[[ManifestFile], str]
 VersionAt = Callable[[str], str | None]
 """The version that is at a URI now; None if there is no file."""
 
+_NOT_DONE = frozenset({"in_work", "waiting"})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -53,12 +54,18 @@ class Fates:
         touched: In a manifest with the same bytes and another time.
         renamed: In a manifest under another name, which is gone; with that name.
         replaced: Rows of another version are there.
+        undecided: A manifest that is not done may have it under another name, which is gone.
     """
 
     known: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
     replaced: dict[str, Replacement] = field(default_factory=dict)
+    undecided: dict[str, Naming] = field(default_factory=dict)
+
+    def has(self, uri: str) -> bool:
+        """Return whether a file is not new."""
+        return any(uri in those for those in (self.known, self.touched, self.renamed, self.replaced, self.undecided))
 
 
 def fates(
@@ -99,11 +106,14 @@ def fates(
     there = lambda name: None if name in others else version_at(name)  # noqa: E731
     for uri in sorted(left.keys() - others):
         if (naming := _moved(files[uri], by_version, used, digest_of, there)) is not None:
-            found.renamed[uri] = naming.uri
             used.add(naming)
+            if naming.digest:
+                found.renamed[uri] = naming.uri
+            else:
+                found.undecided[uri] = naming
     for uri, rows in left.items():
         # A version that moved away was replaced by nothing: log files are rotated so.
-        if uri not in found.renamed and rows and (rows[-1] not in used or uri in others):
+        if uri not in found.renamed and uri not in found.undecided and rows and (rows[-1] not in used or uri in others):
             found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(rows, used))
     return found
 
@@ -114,7 +124,7 @@ def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[s
     by_version: dict[str, list[Naming]] = {}
     for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
         by_uri.setdefault(naming.uri, []).append(naming)
-        if naming.state == "compacted" and naming.digest:
+        if (naming.state == "compacted" and naming.digest) or naming.state in _NOT_DONE:
             by_version.setdefault(version_of(naming.etag or ""), []).append(naming)
     return by_uri, by_version
 
@@ -152,10 +162,10 @@ def _moved(
 ) -> Naming | None:
     """The version of another name that a file is, if that name has it no more."""
     for naming in by_version.get(version_of(file.etag or ""), ()):
-        if naming in used or naming.uri == canonical(file.uri) or not _may_be(file, naming):
+        if naming in used or naming.uri == canonical(file.uri):
             continue
         there = version_at(naming.uri)
         is_gone = there is None or not is_same_version(there, naming.etag or "")
-        if is_gone and digest_of(file) == naming.digest:
+        if is_gone and (not naming.digest or (_may_be(file, naming) and digest_of(file) == naming.digest)):
             return naming
     return None

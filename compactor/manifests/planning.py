@@ -38,7 +38,7 @@ class LeftOut:
     """A file or folder that was not taken, and that a person has to know of."""
 
     uri: str
-    reason: str  # replaced, forbidden, unsettled, linked_folder, outside_link or changed
+    reason: str  # replaced, forbidden, unsettled, undecided, linked_folder, outside_link or changed
     detail: str  # what was found, and what was expected
 
 

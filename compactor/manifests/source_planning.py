@@ -79,9 +79,7 @@ class SourcePlanner:
         taken = self._sorted(plan, found, suspects)
         by_date: dict[str, list[ManifestFile]] = {}
         for uri, each in open_ones.items():
-            if uri in taken or not (
-                uri in found.known | found.touched or uri in found.renamed or uri in found.replaced
-            ):
+            if uri in taken or not found.has(uri):
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
@@ -167,6 +165,9 @@ class SourcePlanner:
     def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
         """Sort the replaced files by what is done with them; returns those to take with all their lines."""
         plan.replaced = len(found.replaced)
+        for uri, naming in found.undecided.items():
+            detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
+            plan.left_out.append(LeftOut(uri, "undecided", detail))
         taken: set[str] = set()
         for uri, each in found.replaced.items():
             if self.on_replaced == "append" and uri not in suspects:

@@ -176,7 +176,7 @@ def _source(text: str, faults: list[str]) -> SourcePlace | None:
         return _pattern(text, *found, faults)
     place = _parsed("SRC", text, places.parse_place, faults)
     if place is None or layout.is_s3(place) or not places.is_file(place):
-        return place and SourcePlace(place)
+        return SourcePlace(place) if place else None
     folder, _, name = place.rpartition("/")
     return SourcePlace(folder or "/", names=(name,))
 
@@ -188,7 +188,7 @@ def _pattern(text: str, folder: str, pattern: str, faults: list[str]) -> SourceP
         faults.append(f"SRC: {text!r} -> expected a pattern of the shell, such as logs/*.gz ({exc})")
         return None
     place = _parsed("SRC", folder, places.parse_place, faults)
-    return place and SourcePlace(place, pattern)
+    return SourcePlace(place, pattern) if place else None
 
 
 def _reached(place: SourcePlace) -> list[str]:

@@ -18,6 +18,7 @@ _QUARANTINED = ("replaced", "forbidden", "changed")
 _NEXT = {
     "replaced": "add --on-replaced rebuild to make the rows again from the new version, or append to have both",
     "changed": "run the command again; it takes the version of now",
+    "undecided": "run the command again once that manifest is done",
     "unsettled": "run the command again once they are complete",
     "forbidden": "get the right to read it, then run the command again",
     "linked_folder": "name the folder that the link leads to as one more SRC",

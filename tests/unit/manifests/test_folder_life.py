@@ -32,6 +32,8 @@ from tests.support.harness import DiedError, Harness, dying_at
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
 FIRST_NS = 1_767_000_000 * 10**9
 
+DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
+
 names = st.sampled_from(NAMES)
 policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
 
@@ -131,9 +133,9 @@ class FolderLife(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         (self.raw / name).unlink(missing_ok=True)
 
-    @rule(policy=policies, dies=st.none() | st.sampled_from((CrashPoint.CLAIMED, CrashPoint.PLANNED)))
+    @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
     def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
-        """A call; it may be killed in planning, so that the next one goes on."""
+        """A call; it may be killed, so that the next one goes on."""
         self.harness.clock.advance(3600)
         if dies is not None:
             try:
@@ -147,6 +149,7 @@ class FolderLife(RuleBasedStateMachine):
         harness = self.harness
         app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
         seen = LocalSeenFiles(app.store, str(self.top / "seen.sqlite"))
+        changed_files(self._work(None), app.claimer)
         plan = SourcePlanner(
             planner=app.planner,
             listing=SourceListing(app.store, [str(self.raw)]),
@@ -154,7 +157,17 @@ class FolderLife(RuleBasedStateMachine):
             seen=seen,
             on_replaced=policy,
         ).plan()
-        commits: list[Commit] = []
+        left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
+        if plan.replacements:
+            replaced = app.replacer(seen.digest, lambda _: harness.engine()).replace(plan.replacements)
+            left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
+        return left_out
+
+    def _work(self, dies: CrashPoint | None) -> list[Commit]:
+        """Process what waits; returns what was committed."""
+        harness, commits = self.harness, list[Commit]()
+        if dies is not None:
+            harness.runner(on_crash_point=dying_at(dies)).run(harness.waiting())
 
         def on_result(result: CompactionResult) -> None:
             if isinstance(result.outcome, Commit):
@@ -164,11 +177,7 @@ class FolderLife(RuleBasedStateMachine):
         job.on_result = on_result
         source = ListedManifests(harness.store, harness.layout.manifests_folder)
         job.service_on(harness.engine(), source).run(once=True)
-        left_out = [*plan.left_out, *changed_files(commits, app.claimer)]
-        if plan.replacements:
-            replaced = app.replacer(seen.digest, lambda _: harness.engine()).replace(plan.replacements)
-            left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
-        return left_out
+        return commits
 
     def _check(self, left_out: list[LeftOut]) -> None:
         rows = [row for info in self.harness.store.list("/w/output/") for row in self.harness.table(info.uri)]
