@@ -61,7 +61,7 @@ FOLDERS = (
         "ops/rebuild/replacing.py",
         "            self.claimer.release([key for key in old_keys if key not in new_keys])\n",
         "",
-        (_REPLACING + "::test_the_earlier_version_can_come_back",),
+        (_FOLDER + "::test_ten_calls",),
     ),
     Guard(
         "other files of a rebuilt manifest are there as they were",

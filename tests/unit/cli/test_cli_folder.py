@@ -82,6 +82,9 @@ def test_ten_calls(raw: Path, out: Path) -> None:
     step(3)
     expected[5] = 1
     assert "rebuilt   1 manifest with 2 rows, for 1 replaced file" in step(0, "--on-replaced", "rebuild")
+    write(raw / "2026-01-02-c.ndjson", 3)
+    step(3)  # the rows of this version are gone
+    write(raw / "2026-01-02-c.ndjson", 3, 5, ago=-60)
     write(raw / "b.ndjson", 6, 7, ago=-60)
     expected += Counter({6: 1, 7: 1})
     step(0, "--on-replaced", "append")
