@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from compactor.adapters.local.seen_files import LocalSeenFiles
@@ -21,7 +21,7 @@ from compactor.core.layout import is_s3
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
-from compactor.job.run_report import RunReport
+from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog, read_backlog
 from compactor.manifests.changed_files import changed_files
@@ -102,7 +102,8 @@ class FolderRun:
             return closing
         self.folder.keep(app.store, app.runs)
         app = self._resumed(app, closing)
-        if not closing.is_interrupted:
+        closing.is_planned = not closing.is_interrupted
+        if closing.is_planned:
             closing.plan = self._planner(app).plan(survey)
             self._work_on(app, closing)
         if closing.plan.replacements and not closing.is_unfinished:
@@ -120,7 +121,8 @@ class FolderRun:
         if backlog.is_empty:
             return app
         closing.resumed = max(backlog.manifests, backlog.begun_manifests)
-        self._work_on(app, closing)
+        with suppress(ManifestsUnfinished):  # new files need not wait for them; the work on those tells of them
+            self._work_on(app, closing)
         if not closing.is_interrupted:
             changed_files(self._commits, app.claimer)
             self._commits.clear()  # what changed is planned by this call

@@ -34,6 +34,7 @@ class Closing:
     rebuilt: list[Rebuilt] = field(default_factory=list)  # manifests that were made again with replaced files
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False  # a signal stopped it
+    is_planned: bool = True  # whether it got as far as new files
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
     verification: VerifyReport | None = None  # what it verified; None if work is left
     seconds: float = 0.0  # from beginning to end
@@ -46,6 +47,8 @@ class Closing:
     def is_unfinished(self) -> bool:
         """Whether a second call has work to continue. A stuck manifest is none: it waits for an operator."""
         is_left = self.left is not None and not self.left.is_empty
+        if not self.is_planned:
+            return True
         return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
 
     @property

@@ -219,3 +219,35 @@ def test_other_bytes_behind_the_same_time(raw: Path, out: Path) -> None:
     assert "with other contents" in result.stdout
     assert call(raw, out, "--on-replaced", "rebuild").exit_code == 0
     assert ids(out) == {2: 1}
+
+
+def killed_after_planning(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that plans, and dies before it works."""
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderRun, "_work", lambda *_: (_ for _ in ()).throw(SystemExit(9)))
+        call(raw, out)
+
+
+def test_a_file_renamed_after_a_kill(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a dead call has planned is done before the folder is planned again, so that no line is taken twice."""
+    write(raw / "a.ndjson", 1)
+    call(raw, out)
+    write(raw / "b.ndjson", 2)
+    killed_after_planning(raw, out, monkeypatch)
+    (raw / "b.ndjson").rename(raw / "c.ndjson")
+    call(raw, out)
+    assert ids(out) == {1: 1, 2: 1}
+
+
+def test_ctrl_c_before_new_files_were_planned(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is stopped while it does the work of an earlier one does not end with 0."""
+    write(raw / "a.ndjson", 1)
+    killed_after_planning(raw, out, monkeypatch)
+    write(raw / "b.ndjson", 2)
+    real = FolderRun._work
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderRun, "_work", lambda *arguments: (real(*arguments)[0], True))
+        result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (130, {1: 1})
+    assert call(raw, out).exit_code == 0
+    assert ids(out) == {1: 1, 2: 1}
