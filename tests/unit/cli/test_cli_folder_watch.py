@@ -42,9 +42,9 @@ def write(path: Path, *ids: int) -> None:
 
 
 def ids(out: Path) -> Counter[int]:
-    if not out.exists():
-        return Counter()
-    return Counter(int(each) for each in ds.dataset(out, format="parquet").to_table().column("id").to_pylist())
+    files = [str(path) for path in out.rglob("*.parquet") if not path.name.startswith(".")]
+    rows = ds.dataset(files, format="parquet").to_table().column("id").to_pylist() if files else []
+    return Counter(map(int, rows))
 
 
 def wait_for(out: Path, expected: dict[int, int]) -> None:
