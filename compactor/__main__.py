@@ -1,6 +1,33 @@
-"""`python -m compactor` is the command `compactor`."""
+"""The command `compactor`, also as `python -m compactor`. From its first moment, Ctrl-C ends it without a traceback."""
 
-from compactor.cli import main
+import os
+import signal
+import sys
+from types import FrameType
+
+_INTERRUPTED = 130
+_SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
+
+
+def end_at_once(_number: int = 0, _frame: FrameType | None = None) -> None:
+    """End the process, as a handler of a signal. Nothing is lost: every step of the compactor may be its last."""
+    try:
+        os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}\ncompactor: interrupted\n".lstrip("\n").encode())
+    except OSError:  # nothing reads stderr any more
+        pass
+    finally:
+        os._exit(_INTERRUPTED)
+
+
+def main() -> None:
+    """Run the command. Its modules take some tenths of a second to load."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it, as nohup does
+        signal.signal(signal.SIGINT, end_at_once)
+    from compactor.cli import main as run  # noqa: PLC0415 - the handler comes first
+
+    run()
+
 
 if __name__ == "__main__":
+    sys.modules["compactor.__main__"] = sys.modules["__main__"]  # one handler, whichever name it has
     main()

@@ -1,6 +1,6 @@
 """A store that reports how much of the input was read, for the progress bar."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from compactor.adapters.stores import RoutedStore, StoreSpec
@@ -11,18 +11,18 @@ OnRead = Callable[[int], None]
 
 
 class WatchedReads(RoutedStore):
-    """A `RoutedStore` that counts bytes of input read below a prefix. Input that is read again counts once."""
+    """A `RoutedStore` that counts bytes of input read below some prefixes. Input that is read again counts once."""
 
-    def __init__(self, spec: StoreSpec, prefix: str, on_read: OnRead) -> None:
+    def __init__(self, spec: StoreSpec, prefixes: Sequence[str], on_read: OnRead) -> None:
         super().__init__(spec)
-        self._prefix = prefix
+        self._prefixes = prefixes
         self._on_read = on_read
         self._ends: dict[str, int] = {}
         self._ends_lock = Lock()
 
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
         data = super().read_range(uri, start, length, etag=etag)
-        if is_within(uri, self._prefix):
+        if any(is_within(uri, each) for each in self._prefixes):
             self.note(uri, start + len(data))
         return data
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 import click
 
 from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
 from compactor.core.errors import SettingsError
 from compactor.telemetry.log_events import Level
@@ -85,7 +86,9 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)
-        context.exit(exit_code_of(lambda: function(invocation, **options) or ExitCode.DONE))
+        with interruptible():
+            code = exit_code_of(lambda: function(invocation, **options) or ExitCode.DONE)
+        context.exit(code)
 
     return cast("Callable[..., None]", run)
 

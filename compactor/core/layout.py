@@ -416,6 +416,11 @@ class Layout:
         return f"{folder(self.state)}claims.sqlite"
 
     @property
+    def seen_file(self) -> str:
+        """What local input files were when `compact` saw them last: a cache, in SQLite."""
+        return f"{folder(self.state)}seen.sqlite"
+
+    @property
     def claims_folder(self) -> str:
         """The claims, if kept in a journal."""
         return f"{folder(self.state)}claims/"

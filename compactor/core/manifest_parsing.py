@@ -216,8 +216,9 @@ def _named_date(uris: Iterable[str], manifest_uri: str) -> str | None:
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:
-    """Return whether a manifest may name a file: in an allowed prefix, or its own or predecessors' redriven lines."""
-    if any(layout.is_within(uri, prefix) for prefix in allowed_prefixes):
+    """Return whether a manifest may name a file: an allowed prefix or within one, or redriven lines of its lineage."""
+    path = layout.canonical(uri)
+    if any(layout.is_within(uri, prefix) or path == layout.canonical(prefix) for prefix in allowed_prefixes):
         return True
     owner = layout.redriven_owner(uri, redriven_folder) if redriven_folder else None
     return owner is not None and layout.root_id(owner) == layout.root_id(manifest_id)

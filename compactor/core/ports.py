@@ -22,12 +22,14 @@ class ObjectInfo:
         size_bytes: Its length.
         etag: An opaque version: it differs whenever the content was replaced. Without quotes.
         modified_at: Time of the last write, UTC.
+        stamp: On a local disk, changes with each write, also with one that keeps length and time; else empty.
     """
 
     uri: str
     size_bytes: int
     etag: str
     modified_at: datetime
+    stamp: str = ""
 
 
 class ObjectWriter(Protocol):

@@ -71,6 +71,7 @@ class FileReport(Document):
         detail: What was found and what was expected; empty if compacted.
         size_bytes: The stored size.
         etag: The version that was read.
+        digest: Of its stored bytes, if it was compacted from a local disk; else empty.
         codec: Its compression, one of `CODECS`; `none` if it was not compressed.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
@@ -88,6 +89,7 @@ class FileReport(Document):
     detail: str = ""
     size_bytes: int = 0
     etag: str = ""
+    digest: str = ""
     codec: str = "none"
     decoded_bytes: int = 0
     lines: int = 0
@@ -205,17 +207,21 @@ class StagedFile(Document):
 
 
 class Rebuild(Document):
-    """Why a commit takes the place of an earlier one of the same manifest, with the same rows.
+    """Why a commit takes the place of an earlier one of the same manifest.
+
+    It has the same rows, except those of replaced input files.
 
     Attributes:
         supersedes: The name of the earlier commit's record.
         reason: What was wrong with the files of that commit.
         removes: Final names of earlier commits that are not used again. They are deleted before any file is published.
+        replaced: Input files of which it has another version than the earlier commit.
     """
 
     supersedes: str
     reason: str
     removes: list[str]
+    replaced: list[str] = Field(default_factory=list)
 
 
 class Commit(Document):

@@ -24,6 +24,18 @@ class ManifestsUnfinished(TryAgainError):
         super().__init__(f"{len(failures)} manifests are not done; manifest {manifest_id}: {error}")
 
 
+_FIGURES = (
+    "committed",
+    "dead_lettered",
+    "quarantined_files",
+    "records",
+    "rejected_lines",
+    "input_bytes",
+    "output_bytes",
+    "output_files",
+)
+
+
 @dataclass(slots=True)
 class RunReport:
     """What a run did.
@@ -70,6 +82,12 @@ class RunReport:
         self._unreceived.update(batch.unreceived)
         self.failures.update({manifest_id: described(error) for manifest_id, error in batch.failures.items()})
         self.stuck.update({manifest_id: described(error) for manifest_id, error in batch.stuck.items()})
+
+    def merge(self, other: "RunReport") -> None:
+        """Add what a later run did."""
+        for name in _FIGURES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.failures, self.stuck = other.failures, other.stuck
 
     def _add_result(self, result: CompactionResult) -> None:
         if not isinstance(result.outcome, Commit):

@@ -21,6 +21,7 @@ from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim, ClaimTable
 from compactor.core.records import Accepted, read_record
+from compactor.core.versions import version_of
 from compactor.ledger.state import State
 
 Fate = Literal["exists", "revoked", "unwritten"]
@@ -28,6 +29,8 @@ Kind = Literal["manifest", "part"]
 KINDS: tuple[Kind, ...] = ("manifest", "part")
 ClaimState = Literal["free", "taken", "held"]
 """`free` may be taken over, `taken` is bound for good, `held` may still become either."""
+
+_HOLDER_CHARACTERS = 180  # leaves room for more in an id
 
 
 @dataclass(slots=True)
@@ -81,6 +84,24 @@ class Claimer:
         rest = others.keys() - claimed.taken - claimed.won
         claimed.held = {key: max(others[key].lease_until, now) for key in rest}
         return claimed
+
+    def release(self, keys: Sequence[str]) -> None:
+        """Give up the claims of files that their manifests have no rows of, so that they can be planned again."""
+        now = self.state.clock.now()
+        claims = self.claims.get_many(keys)
+        for holder in {claim.holder for claim in claims.values()}:
+            released = f"{holder[:_HOLDER_CHARACTERS]}-released"
+            self._revoke(released, now)
+            held = [key for key, claim in claims.items() if claim.holder == holder]
+            self._take_over(held, holder, released, now)
+
+    def hand_over(self, keys: Sequence[str], holder: str, manifest_id: str) -> None:
+        """Give the claims of one id to a manifest that has their files by now."""
+        self._take_over(keys, holder, manifest_id, self.state.clock.now())
+
+    def revoke(self, holder: str) -> None:
+        """Revoke an id of this caller, so that others need not wait for its lease."""
+        self._revoke(holder, self.state.clock.now())
 
     def states(self, keys: Sequence[str]) -> dict[str, tuple[ClaimState, datetime]]:
         """The state of each claimed key, with the end of its lease."""
@@ -165,7 +186,7 @@ def _state(claim: Claim, fates: Mapping[str, Fate], now: datetime) -> ClaimState
 
 def claim_key(file: ManifestFile) -> str:
     """The key of a file version. A new version of the same object has another key."""
-    return f"{canonical(file.uri)}#{file.etag}"
+    return f"{canonical(file.uri)}#{version_of(file.etag) if file.etag else file.etag}"
 
 
 def part_key(part_id: str) -> str:

@@ -25,9 +25,11 @@ def not_data_reason(uri: str, size_bytes: int, allowed_prefixes: Sequence[str]) 
     Args:
         uri: The object.
         size_bytes: Its length.
-        allowed_prefixes: Folders that input may be in.
+        allowed_prefixes: Folders that input may be in, and single files.
     """
     path = canonical(uri)
+    if any(path == canonical(each) for each in allowed_prefixes):  # a single file
+        return None if size_bytes else "empty"
     prefix = next((each for each in allowed_prefixes if path.startswith(folder(canonical(each)))), None)
     if prefix is None:
         return "outside_allowed_prefixes"

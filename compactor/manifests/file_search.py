@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Literal
 
@@ -12,6 +13,7 @@ from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit, DeadLetter, FileReport, FileStatus
+from compactor.core.versions import is_same_version, version_of
 from compactor.ledger.state import State
 from compactor.ledger.waiting_manifests import read_waiting_manifest
 
@@ -28,12 +30,20 @@ class Naming:
         uri: The file, in its canonical spelling.
         etag: The version that it names or has read; None if unknown.
         state: The file's state in that manifest.
+        date: Of the manifest; empty if it waits.
+        size_bytes: The length of that version; 0 if unknown.
+        digest: Of its stored bytes; empty if unknown.
+        named_at: When the manifest was decided, else when it was made; None if unknown.
     """
 
     manifest_id: str
     uri: str
     etag: str | None
     state: FileState
+    date: str = ""
+    size_bytes: int = 0
+    digest: str = ""
+    named_at: datetime | None = None
 
     def may_have(self, etag: str | None) -> bool:
         """Return whether this manifest made rows of a version of the file, or still may."""
@@ -45,7 +55,7 @@ class Naming:
         return was_there and self._is_version(etag)
 
     def _is_version(self, etag: str | None) -> bool:
-        return etag is None or self.etag is None or self.etag == etag
+        return etag is None or self.etag is None or is_same_version(self.etag, etag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +65,13 @@ class FileSearch:
     Attributes:
         allowed_prefixes: Folders that input may be in.
         skip_unreadable: Pass over records and manifests that cannot be read. Only safe where a missed one does no harm.
+        versions: Versions of local files that are wanted under any name, as `version_of` spells them.
     """
 
     state: State
     allowed_prefixes: Sequence[str]
     skip_unreadable: bool = False
+    versions: Collection[str] = ()
 
     def on_date(self, date: str, uris: Collection[str]) -> Iterator[Naming]:
         """Yield the manifests of a date that name one of the files, the last ones first; `uris` are canonical."""
@@ -73,6 +85,12 @@ class FileSearch:
         manifests = (key for of_date in listed for key in of_date)
         for found in map_ordered(lambda key: self._on_record(key, uris=uris_by_date[key.date]), manifests):
             yield from found
+
+    def everywhere(self, uris: Collection[str]) -> Iterator[Naming]:
+        """Yield all manifests that name one of the files or versions, those that wait included."""
+        # Prefix first: a manifest that a job accepts meanwhile moves from the prefix to the records.
+        yield from self.waiting(uris)
+        yield from self.on_dates(dict.fromkeys(self.state.ledger.dates(), uris))
 
     def waiting(self, uris: Collection[str]) -> Iterator[Naming]:
         """Yield the manifests of the watched prefix that name one of the files; `uris` are canonical."""
@@ -95,10 +113,13 @@ class FileSearch:
         except ObjectNotFound:
             outcome = None
         if isinstance(outcome, Commit):
-            return list(_namings(key.id, outcome.files, uris, "compacted"))
+            return self._namings(key, outcome.files, uris, "compacted", outcome.decided_at)
         accepted = self.state.ledger.accepted(key.id)
-        files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
-        return list(_namings(key.id, files, uris, "in_work" if outcome is None else "dead_lettered"))
+        manifest = accepted.manifest if accepted is not None else None
+        if manifest is None:
+            return []
+        state: FileState = "in_work" if outcome is None else "dead_lettered"
+        return self._namings(key, manifest.files, uris, state, manifest.created_at)
 
     def _delivered(self, info: ObjectInfo, *, uris: Collection[str]) -> list[Naming]:
         try:
@@ -109,17 +130,29 @@ class FileSearch:
             if self.skip_unreadable:
                 return []
             raise
-        found = list(_namings(manifest.manifest_id, manifest.files, uris, "waiting"))
+        found = self._namings(manifest.key, manifest.files, uris, "waiting", manifest.created_at)
         accepted = self.state.ledger.accepted(manifest.manifest_id) if found else None
         # The records know more than the object that is still in the prefix.
         return found if accepted is None else self._on_record(accepted.key, uris=uris)
 
+    def _namings(
+        self,
+        key: ManifestKey,
+        files: Iterable[ManifestFile | FileReport],
+        uris: Collection[str],
+        state: FileState,
+        named_at: datetime,
+    ) -> list[Naming]:
+        wanted = (file for file in files if canonical(file.uri) in uris or self._is_wanted(file.etag))
+        return [_naming(key, file, state, named_at) for file in wanted]
 
-def _namings(
-    manifest_id: str, files: Iterable[ManifestFile | FileReport], uris: Collection[str], state: FileState
-) -> Iterator[Naming]:
-    for file in files:
-        uri = canonical(file.uri)
-        if uri in uris:
-            is_quarantined = isinstance(file, FileReport) and file.status is not FileStatus.COMPACTED
-            yield Naming(manifest_id, uri, file.etag or None, "quarantined" if is_quarantined else state)
+    def _is_wanted(self, etag: str | None) -> bool:
+        return bool(self.versions and etag) and version_of(etag or "") in self.versions
+
+
+def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState, named_at: datetime) -> Naming:
+    size_bytes, digest = file.size_bytes or 0, ""
+    if isinstance(file, FileReport):
+        digest = file.digest
+        state = state if file.status is FileStatus.COMPACTED else "quarantined"
+    return Naming(key.id, canonical(file.uri), file.etag or None, state, key.date, size_bytes, digest, named_at)

@@ -16,6 +16,7 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
 from compactor.manifests.claiming import Claimer, ClaimState, claim_key
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
+from compactor.manifests.file_fates import Replacement
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.partitioning import Group, grouped, largest_first, new_manifest_id
 from compactor.telemetry.logs import log_event
@@ -27,8 +28,18 @@ SKIP_REASONS = {
     "linked_folder": "a symbolic link to a folder, which is not followed",
     "outside_link": "a symbolic link that leads out of input.allowed_prefixes",
     "unsettled": "written within the last seconds, so it may be incomplete",
+    "hidden": "its name, or that of a folder, begins with _ or .",
 }
 """Objects that are not planned, each reason with its meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file or folder that was not taken, and that a person has to know of."""
+
+    uri: str
+    reason: str  # replaced, forbidden, unsettled, undecided, linked_folder, outside_link or changed
+    detail: str  # what was found, and what was expected
 
 
 @dataclass(slots=True)
@@ -46,6 +57,11 @@ class Plan:
         first_misdated: The URI of one of them; empty if there is none.
         left_manifests: Manifests beyond the bound, which the next plan writes.
         left_files: Files in these.
+        touched: Files of another time that have the bytes of a version in a manifest.
+        renamed: Files that are in a manifest under another name, which is gone.
+        examples: By reason, the first object of `skipped`.
+        left_out: Files and folders that were not taken, and that a person has to know of.
+        replacements: The files of `replaced` whose rows can be made again.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -58,6 +74,16 @@ class Plan:
     first_misdated: str = ""
     left_manifests: int = 0
     left_files: int = 0
+    touched: int = 0
+    renamed: int = 0
+    examples: dict[str, str] = field(default_factory=dict)
+    left_out: list["LeftOut"] = field(default_factory=list)
+    replacements: list[Replacement] = field(default_factory=list)
+
+    def skip(self, uri: str, reason: str) -> None:
+        """Count an object that is no input."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        self.examples.setdefault(reason, uri)
 
     def count_others(self, claimed: Mapping[str, tuple[ClaimState, datetime]]) -> None:
         """Count the files that are claimed already."""
@@ -136,7 +162,20 @@ class Planner:
         plan.count_others(claimed)
         named, replaced = self._named(_without(by_date, claimed), plan)
         others = named.union(key for key, (state, _) in claimed.items() if state != "free")
-        groups = self._bounded(_without(by_date, others), plan, max_manifests)
+        self.take(_without(by_date, others), plan, max_manifests=max_manifests, dry_run=dry_run)
+        plan.replaced = len(replaced | self._of_other_dates(plan) if look_back else replaced)
+        return plan
+
+    def take(
+        self,
+        by_date: Mapping[str, Sequence[ManifestFile]],
+        plan: Plan,
+        *,
+        max_manifests: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Write manifests for files that are in none, by date, and add them to a plan."""
+        groups = self._bounded(by_date, plan, max_manifests)
         if dry_run:
             plan.manifests = [self._manifest(date, group.files) for date, group in groups]
         else:
@@ -144,8 +183,6 @@ class Planner:
                 plan.count_others(planned.others)
                 plan.manifests += [planned.manifest] if planned.manifest is not None else []
         self._note_misdated(plan, dry_run=dry_run)
-        plan.replaced = len(replaced | self._of_other_dates(plan) if look_back else replaced)
-        return plan
 
     def _check(self, prefix: str) -> None:
         if not any(is_within(folder(prefix), each) for each in self.allowed_prefixes):
@@ -162,9 +199,9 @@ class Planner:
             date = self.state.rules.dates.of_file(info.uri, info.modified_at).date
             reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(info, date, now, scope)
             if reason:
-                plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
+                plan.skip(info.uri, reason)
             else:
-                by_date.setdefault(date, []).append(_file(info))
+                by_date.setdefault(date, []).append(listed_file(info))
         return dict(sorted(by_date.items()))
 
     def _named(self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan) -> tuple[set[str], set[str]]:
@@ -259,7 +296,8 @@ class Planner:
         return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
 
 
-def _file(info: ObjectInfo) -> ManifestFile:
+def listed_file(info: ObjectInfo) -> ManifestFile:
+    """A listed file as manifests name it."""
     return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
 
 
@@ -277,6 +315,10 @@ def _left_out(info: ObjectInfo, date: str, now: datetime, scope: PlanScope) -> s
     # S3 gives times in whole seconds
     if since is not None and info.modified_at < since - timedelta(microseconds=since.microsecond):
         return "too_old"
+    return None if is_settled(info, now, scope.get("settle_seconds", 0)) else "unsettled"
+
+
+def is_settled(info: ObjectInfo, now: datetime, settle_seconds: float) -> bool:
+    """Return whether a file was last written long enough ago."""
     # A time in the future only means that clocks differ, so the file need not wait.
-    is_settled = abs((now - info.modified_at).total_seconds()) >= scope.get("settle_seconds", 0)
-    return None if is_settled else "unsettled"
+    return abs((now - info.modified_at).total_seconds()) >= settle_seconds

@@ -9,11 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Generic, Literal, Self, TypeVar
 
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.layout import is_s3
 from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport, FileStatus
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
+from compactor.ndjson.content_digest import ContentDigest
 from compactor.ndjson.lines import Limits, LineCounts, Reject
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
 from compactor.ndjson.patient_reads import PatientReads
@@ -37,12 +39,14 @@ class OpenedFile:
         index: Its position in the manifest.
         uri: Its URI as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
+        digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
     """
 
     index: int
     uri: str
     opened: Opened
     codec: str
+    digest: ContentDigest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,8 @@ class FileWalk:
     def decoded(self, file: OpenedFile) -> Generator[bytes, None, None]:
         """Decode a file. May be called again for a second pass."""
         with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
-            yield from decode(file.codec, self._counted(self._permitted(stored)))
+            pieces = self._permitted(stored)
+            yield from decode(file.codec, self._counted(file.digest.passing(pieces) if file.digest else pieces))
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -169,9 +174,10 @@ class FileWalk:
         self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         codec = sniff(opened.first[:SNIFF_BYTES])
+        digest = None if is_s3(file.uri) else ContentDigest()
         spool = RejectSpool(self._manifest_id, file.uri, self._reject_limits, self.scratch)
         try:
-            counts, found = read(OpenedFile(index, file.uri, opened, codec), spool.add)
+            counts, found = read(OpenedFile(index, file.uri, opened, codec, digest), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -179,19 +185,23 @@ class FileWalk:
                 index, file, exc, size_bytes=opened.size_bytes, etag=opened.etag, codec=codec, samples=samples
             )
         else:
-            walked = WalkedFile(index, _report(file, opened, codec, counts, spool), found)
+            of_whole = digest.of_whole(opened.size_bytes) if digest else ""
+            walked = WalkedFile(index, _report(file, opened, codec, counts, spool, of_whole), found)
         finally:
             spool.close()
         self.scratch.kept_bytes = rejects.size_bytes
         return walked
 
 
-def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
+def _report(
+    file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool, digest: str
+) -> FileReport:
     return FileReport(
         uri=file.uri,
         status=FileStatus.COMPACTED,
         size_bytes=opened.size_bytes,
         etag=opened.etag,
+        digest=digest,
         codec=codec,
         decoded_bytes=counts.decoded_bytes,
         lines=counts.lines,

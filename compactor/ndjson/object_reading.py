@@ -11,6 +11,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import FileStatus
+from compactor.core.versions import is_same_version
 
 RANGE_BYTES = 8 * 1024 * 1024
 """The length of one read. Most files are a single range."""
@@ -81,7 +82,7 @@ def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
     if len(first) < RANGE_BYTES:
         return Opened(uri, len(first), etag, first)
     found = _stat(store, uri)
-    return Opened(uri, found.size_bytes, etag, first) if found.etag == etag else None
+    return Opened(uri, found.size_bytes, etag, first) if is_same_version(found.etag, etag) else None
 
 
 def _open_found(store: InputStore, found: ObjectInfo) -> Opened:
@@ -98,7 +99,7 @@ def _stat(store: InputStore, uri: str) -> ObjectInfo:
 
 def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
     if file.etag is not None:
-        if found.etag != file.etag:
+        if not is_same_version(found.etag, file.etag):
             raise FileError(FileStatus.CHANGED, f"found ETag {found.etag}, expected {file.etag}")
     elif file.size_bytes is not None and found.size_bytes != file.size_bytes:
         raise FileError(FileStatus.CHANGED, f"found {found.size_bytes} bytes, expected {file.size_bytes}")

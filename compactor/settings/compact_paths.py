@@ -1,11 +1,13 @@
 """The places and settings of `compactor compact`, which turns one folder into another. No I/O."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
+from compactor.core.source_places import SourcePlace, merged, pattern_expression, split_pattern
 from compactor.settings import places
 from compactor.settings.types import JOURNAL_CLAIMS
 
@@ -20,11 +22,32 @@ Document = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CompactPaths:
-    """The three places of a call, each a local folder or an S3 prefix; `home` has state, manifests and settings."""
+    """The places of a call; `home` has state, manifests and settings.
+
+    Attributes:
+        source: What the user named as SRC, in one text.
+        output: A local folder or an S3 prefix.
+        home: The same.
+        places: The sources; if empty, `source` is one folder.
+    """
 
     source: str
     output: str
     home: str
+    places: tuple[SourcePlace, ...] = ()
+
+    @property
+    def sources(self) -> tuple[SourcePlace, ...]:
+        return self.places or (SourcePlace(self.source),)
+
+    @property
+    def prefixes(self) -> list[str]:
+        """What input may be in: the folders of all sources. A file beside DST is a prefix of its own."""
+        found: list[str] = []
+        for place in self.sources:
+            is_beside = any(places.overlap(place.folder, each) for each in (self.output, self.home))
+            found += place.texts if place.names and is_beside else [place.folder]
+        return list(dict.fromkeys(found))
 
     @property
     def settings_file(self) -> str:
@@ -57,14 +80,16 @@ class Options:
         return {name: table for name, table in given.items() if table}
 
 
-def parse_compact_paths(source: str, destination: str, home: str | None = None) -> CompactPaths:
+def parse_compact_paths(source: str | Sequence[str], destination: str, home: str | None = None) -> CompactPaths:
     """Read SRC, DST and --state as the user typed them. Symbolic links in local places are resolved.
+
+    Each SRC is a folder, a file, or a pattern such as `logs/*.gz`.
 
     Raises:
         SettingsError: With every fault.
     """
     faults: list[str] = []
-    from_place = _parsed("SRC", source, places.parse_place, faults)
+    sources = [_source(text, faults) for text in ([source] if isinstance(source, str) else source)]
     to_place = _parsed("DST", destination, places.parse_own_place, faults)
     if to_place and _is_root(to_place):
         faults.append(f"DST: {to_place} is not a folder -> expected one in it: {layout.folder(to_place)}parquet")
@@ -72,13 +97,17 @@ def parse_compact_paths(source: str, destination: str, home: str | None = None) 
     home_place = _parsed("--state", home, places.parse_own_place, faults) if home is not None else None
     if to_place and home is None:
         home_place = to_place + HOME_SUFFIX
-    if from_place and to_place and places.overlap(from_place, to_place):
-        faults.append(_overlapping(from_place, to_place))
-    elif from_place and to_place and home_place:
-        faults += _faults_of_home(CompactPaths(from_place, to_place, home_place))
-    if faults or not (from_place and to_place and home_place):
+    found = merged([place for place in sources if place is not None])
+    if to_place:
+        inside = [text for place in found for text in _reached(place) if places.overlap(text, to_place)]
+        faults += [_overlapping(text, to_place) for text in inside]
+        if home_place and not inside:
+            faults += _faults_of_home(found, to_place, home_place)
+    if faults or not (found and to_place and home_place):
         raise SettingsError(faults)
-    return CompactPaths(from_place, to_place, home_place)
+    if len(found) == 1 and not (found[0].names or found[0].pattern):
+        return CompactPaths(found[0].folder, to_place, home_place)
+    return CompactPaths(" ".join(text for place in found for text in place.texts), to_place, home_place, found)
 
 
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
@@ -93,8 +122,8 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     sources = document.get("input", {}).get("allowed_prefixes", [])
     # Otherwise the settings name the fault.
     is_readable = isinstance(sources, list) and all(isinstance(each, str) for each in sources)
-    if is_readable and not any(layout.is_within(layout.folder(paths.source), each) for each in sources):
-        sources = [*sources, paths.source]
+    if is_readable:
+        sources = [*sources, *(each for each in paths.prefixes if not is_known(each, sources))]
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
@@ -109,10 +138,15 @@ def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]
     return {name: value for name, value in env.items() if name not in names}
 
 
-def is_new_source(source: str, kept: Mapping[str, Any] | None) -> bool:
-    """Whether no earlier call for the same output read from this source."""
+def has_new_source(paths: CompactPaths, kept: Mapping[str, Any] | None) -> bool:
+    """Whether no earlier call for the same output read from one of the sources."""
     known = (kept or {}).get("input", {}).get("allowed_prefixes", [])
-    return bool(known) and not any(layout.is_within(layout.folder(source), each) for each in known)
+    return bool(known) and not all(is_known(each, known) for each in paths.prefixes)
+
+
+def is_known(prefix: str, known: Sequence[str]) -> bool:
+    """Whether a prefix is one of those that are known, or within one."""
+    return any(layout.is_within(layout.folder(prefix), each) for each in known)
 
 
 def _defaults(paths: CompactPaths) -> Document:
@@ -134,6 +168,33 @@ def _parsed(name: str, text: str, parse: Callable[[str], str], faults: list[str]
         return None
 
 
+def _source(text: str, faults: list[str]) -> SourcePlace | None:
+    """One SRC. A place that exists is taken literally, also if its name has the signs of a pattern."""
+    is_literal = not layout.is_s3(text) and places.exists(text)
+    found = None if is_literal else split_pattern(text)
+    if found is not None:
+        return _pattern(text, *found, faults)
+    place = _parsed("SRC", text, places.parse_place, faults)
+    if place is None or layout.is_s3(place) or not places.is_file(place):
+        return SourcePlace(place) if place else None
+    folder, _, name = place.rpartition("/")
+    return SourcePlace(folder or "/", names=(name,))
+
+
+def _pattern(text: str, folder: str, pattern: str, faults: list[str]) -> SourcePlace | None:
+    try:
+        re.compile(pattern_expression(pattern))
+    except re.error as exc:
+        faults.append(f"SRC: {text!r} -> expected a pattern of the shell, such as logs/*.gz ({exc})")
+        return None
+    place = _parsed("SRC", folder, places.parse_place, faults)
+    return SourcePlace(place, pattern) if place else None
+
+
+def _reached(place: SourcePlace) -> list[str]:
+    return place.texts if place.names else [place.folder]
+
+
 def _is_root(place: str) -> bool:
     return place == "/" or (layout.is_s3(place) and "/" not in place.removeprefix("s3://"))
 
@@ -145,12 +206,12 @@ def _overlapping(source: str, output: str) -> str:
     return f"DST: {output} and SRC ({source}) overlap -> expected {apart}"
 
 
-def _faults_of_home(paths: CompactPaths) -> list[str]:
+def _faults_of_home(sources: Sequence[SourcePlace], output: str, home: str) -> list[str]:
     faults = [
-        f"--state: {paths.home} and {name} ({place}) overlap -> expected a place outside both"
-        for name, place in (("SRC", paths.source), ("DST", paths.output))
-        if places.overlap(paths.home, place)
+        f"--state: {home} and {name} ({place}) overlap -> expected a place outside both"
+        for name, place in (*(("SRC", text) for each in sources for text in _reached(each)), ("DST", output))
+        if places.overlap(home, place)
     ]
-    if layout.is_s3(paths.home) != layout.is_s3(paths.output):
-        faults.append(f"--state: {paths.home} -> expected a place on the same kind of store as DST ({paths.output})")
+    if layout.is_s3(home) != layout.is_s3(output):
+        faults.append(f"--state: {home} -> expected a place on the same kind of store as DST ({output})")
     return faults

@@ -66,6 +66,16 @@ def real_place(place: str) -> str:
     return place if layout.is_s3(place) else os.path.realpath(place)
 
 
+def exists(text: str) -> bool:
+    """Whether something is at a local path that a user typed."""
+    return os.path.lexists(layout.canonical(text))
+
+
+def is_file(place: str) -> bool:
+    """Whether a local place is a file, and no folder."""
+    return os.path.isfile(place)  # noqa: PTH113 - names are used literally
+
+
 def _s3_place(uri: str) -> str:
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     key = key.removesuffix("/")

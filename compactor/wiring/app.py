@@ -10,6 +10,7 @@ from typing import Unpack
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native_engine import BinWorkers
@@ -29,6 +30,7 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
 from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.ops.rebuild.replacing import Replacer
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
@@ -132,6 +134,18 @@ class App(EngineComponents):
             verifier=self.verifier(),
             threads=self.settings.stream.manifests_in_flight,
             on_crash_point=self.on_crash_point,
+        )
+
+    def replacer(
+        self, digest_of: Callable[[ObjectInfo], str], new_engine: Callable[[EngineRules], Engine] | None = None
+    ) -> Replacer:
+        """Make what makes manifests again with new versions of their files; see `rebuilder`."""
+        return Replacer(
+            state=self.state,
+            rebuilder=self.rebuilder(new_engine),
+            claimer=self.claimer,
+            redrive_log=self.redrive_log,
+            digest_of=digest_of,
         )
 
     def _engine_here(self, rules: EngineRules) -> Engine:

@@ -54,7 +54,7 @@ class FolderSettings:
         if document == kept:
             return
         # A running job refuses manifests with files outside the sources that it knows of.
-        if compact_paths.is_new_source(self.paths.source, kept) and (living := runs.living()):
+        if compact_paths.has_new_source(self.paths, kept) and (living := runs.living()):
             raise CompactorError(
                 f"{self.paths.output}: run {living[0].run_id} is compacting other sources; wait until it has ended"
             )
@@ -99,14 +99,15 @@ def _toml(document: Document) -> bytes:
 
 
 def check_folders(paths: CompactPaths) -> None:
-    """Check that the source is a folder and that the others can be written; a `SettingsError` has the first fault.
+    """Check that the sources are there and that the others can be written; a `SettingsError` has the first fault.
 
     S3 is checked by using it.
     """
-    source = paths.source
-    if not is_s3(source) and not Path(source).is_dir():
-        found = "is a file" if Path(source).exists() else "does not exist"
-        raise SettingsError([f"SRC: {source} {found} -> expected a folder with NDJSON files"])
+    for place in paths.sources:
+        if not is_s3(place.folder) and not Path(place.folder).is_dir():
+            raise SettingsError(
+                [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
+            )
     _check_writable("DST", paths.output)
     _check_writable("--state", paths.home)
 

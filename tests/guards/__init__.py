@@ -4,6 +4,7 @@ from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.control import CONTROL
 from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
+from tests.guards.folders import FOLDERS
 from tests.guards.guard import Guard
 from tests.guards.intake import ATTEMPTS, PLACES
 from tests.guards.measurements import MEASUREMENTS
@@ -32,4 +33,5 @@ GUARDS = (
     *NAMES,
     *LINKS,
     *REBUILDING,
+    *FOLDERS,
 )

@@ -87,15 +87,15 @@ REBUILDING = (
     Guard(
         "other rows than there were are refused",
         "ops/rebuild/rebuilder.py",
-        "            _check_same(old, new)\n",
+        "            _check_same(old, new, damaged)\n",
         "            pass\n",
         (_REFUSED + "::test_lines_read_otherwise",),
     ),
     Guard(
         "another version of the input is refused",
         "ops/rebuild/damage.py",
-        'if info.etag != file.etag else ""',
-        'if False else ""',
+        "        if is_same_version(info.etag, file.etag):\n",
+        "        if True:\n",
         (_REFUSED + "::test_input_changed",),
     ),
     Guard(

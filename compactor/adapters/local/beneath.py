@@ -43,7 +43,7 @@ def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
 
     Args:
         path: An absolute path in one of `roots`.
-        roots: Absolute paths of folders; the way to them may have links.
+        roots: Absolute paths of folders, or of single files; the way to them may have links.
         last: What to do with the last name of the path.
 
     Raises:
@@ -56,6 +56,9 @@ def beneath(path: str, roots: Sequence[str], last: Last[T]) -> T:
         if root is None:
             raise LinkRefused(f"cannot read {path}: a symbolic link leads out of {root_of(path, roots)}")
         try:
+            if target == root and not os.path.isdir(root):  # noqa: PTH112
+                above, _, name = root.rpartition("/")
+                return _walk(above or "/", [name], last)
             return _walk(root, _names(target[len(root) :]), last)
         except _Leads as link:
             target = link.path

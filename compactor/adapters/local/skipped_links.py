@@ -19,11 +19,17 @@ def skipped_links(source: str, allowed_prefixes: Sequence[str]) -> dict[str, int
         source: The folder that is planned.
         allowed_prefixes: Folders that links may lead to.
     """
+    return dict(Counter(reason for _, reason in links_left_out(source, allowed_prefixes)))
+
+
+def links_left_out(source: str, allowed_prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The links below a folder that no listing follows, each with its reason; see `skipped_links`."""
     roots = [canonical(each) for each in allowed_prefixes if not is_s3(each)]
     if is_s3(source) or root_of(canonical(source).rstrip("/"), roots) is None:
-        return {}
-    found = (_reason(entry, roots) for entry in _links(canonical(source)))
-    return dict(Counter(reason for reason in found if reason))
+        return
+    for entry in _links(canonical(source)):
+        if reason := _reason(entry, roots):
+            yield entry.path, reason
 
 
 def _reason(entry: os.DirEntry[str], roots: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,10 @@ from compactor.adapters.local.beneath import beneath, root_of, status_of
 from compactor.core.errors import AccessError, LinkRefused, ObjectChanged, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, holds_raw_lines
 from compactor.core.ports import ObjectInfo
+from compactor.core.versions import is_same_version, local_version
+
+OnDenied = Callable[[str, str], None]
+"""Takes a folder that may not be read, with the error."""
 
 _TRIES = 5  # for an object that others create and delete meanwhile
 _EMPTY_FOLDERS = 3  # staging: the folder of an attempt, of its manifest, and of all
@@ -56,13 +60,22 @@ class LocalStore:
     def read_range(self, uri: str, start: int, length: int, *, etag: str | None = None) -> bytes:
         return self._read(uri, start, max(length, 0), etag)
 
-    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, *, start_after: str | None = None, on_denied: OnDenied | None = None
+    ) -> Iterator[ObjectInfo]:
+        """List a folder; see `ObjectStore`.
+
+        Args:
+            prefix: The folder.
+            start_after: Only files whose name sorts behind this one.
+            on_denied: Called with each folder below it that may not be read, in place of the error.
+        """
         after = start_within(prefix, start_after)
         if after is not None:
             if self._is_confined(_path(prefix)):
                 with suppress(ObjectNotFound), durable.translated(prefix):
                     self._status(_path(prefix))  # a link may lead to it
-            yield from self._walk(prefix, sort_key(after))
+            yield from self._walk(prefix, sort_key(after), on_denied)
 
     def create(self, uri: str, data: bytes) -> bool:
         path = _path(uri)
@@ -159,7 +172,7 @@ class LocalStore:
             return beneath(path, self._confined, durable.open_file)
         return durable.open_file(path)
 
-    def _walk(self, prefix: str, after: bytes) -> Iterator[ObjectInfo]:
+    def _walk(self, prefix: str, after: bytes, on_denied: OnDenied | None) -> Iterator[ObjectInfo]:
         """All files below a folder whose relative name sorts after `after`."""
         # A stack of iterators, because folders may be deeper than Python's recursion limit.
         stack = [_entries(prefix, "")]
@@ -168,19 +181,24 @@ class LocalStore:
                 key = sort_key(name)
                 if name.endswith("/"):
                     if key >= after or after.startswith(key):
-                        stack.append(_entries(prefix, name))
+                        stack.append(_entries(prefix, name, on_denied))
                         break
-                elif key > after and (info := self._entry_info(prefix + name, entry)):
+                elif key > after and (info := self._entry_info(prefix + name, entry, on_denied)):
                     yield info
             else:
                 stack.pop()
 
-    def _entry_info(self, uri: str, entry: os.DirEntry[str]) -> ObjectInfo | None:
+    def _entry_info(self, uri: str, entry: os.DirEntry[str], on_denied: OnDenied | None) -> ObjectInfo | None:
         """The file of an entry; None for other kinds, deleted files and links that may not be followed."""
-        with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
-            status = self._status(_path(uri)) if entry.is_symlink() else entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                return _info(uri, status)
+        try:
+            with suppress(ObjectNotFound, LinkRefused), durable.translated(uri):
+                status = self._status(_path(uri)) if entry.is_symlink() else entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    return _info(uri, status)
+        except AccessError as exc:
+            if on_denied is None:
+                raise
+            on_denied(f"{os.path.dirname(uri)}/", str(exc))  # a folder that may be listed, and not entered
         return None
 
 
@@ -219,15 +237,18 @@ def _path(uri: str) -> str:
 
 
 def _etag(status: os.stat_result) -> str:
-    return f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
+    return local_version(status.st_mtime_ns, status.st_size)
 
 
 def _info(uri: str, status: os.stat_result) -> ObjectInfo:
-    return ObjectInfo(uri, status.st_size, _etag(status), datetime.fromtimestamp(status.st_mtime, UTC))
+    modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+    # No program can set the time of the last change of the status.
+    stamp = f"{status.st_ino:x}-{status.st_ctime_ns:x}"
+    return ObjectInfo(uri, status.st_size, _etag(status), modified_at, stamp)
 
 
 def _check(uri: str, status: os.stat_result, etag: str | None) -> None:
-    if etag is not None and _etag(status) != etag:
+    if etag is not None and not is_same_version(_etag(status), etag):
         raise ObjectChanged(f"{uri}: expected version {etag}, found {_etag(status)}")
 
 
@@ -259,15 +280,20 @@ def _link_or_copy(source: str, target: str, mode: int) -> None:
         durable.sync(target)
 
 
-def _entries(prefix: str, below: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _entries(prefix: str, below: str, on_denied: OnDenied | None = None) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """The sorted entries of a folder by their name relative to the prefix; names of folders end with `/`."""
     found = []
-    with suppress(ObjectNotFound), durable.translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
-        for entry in entries:
-            if durable.is_temporary(entry.name):
-                durable.remove_leftover(entry)
-            else:
-                folder = entry.is_dir(follow_symlinks=False)
-                found.append((below + entry.name + ("/" if folder else ""), entry))
+    try:
+        with suppress(ObjectNotFound), durable.translated(prefix + below), os.scandir(_path(prefix) + below) as entries:
+            for entry in entries:
+                if durable.is_temporary(entry.name):
+                    durable.remove_leftover(entry)
+                else:
+                    folder = entry.is_dir(follow_symlinks=False)
+                    found.append((below + entry.name + ("/" if folder else ""), entry))
+    except AccessError as exc:
+        if on_denied is None:
+            raise
+        on_denied(prefix + below, str(exc))
     found.sort(key=lambda item: sort_key(item[0]))
     return iter(found)

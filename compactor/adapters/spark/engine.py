@@ -14,6 +14,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import LinkRefused, StagingError
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.records import FileReport
+from compactor.core.versions import is_same_version
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
 from compactor.engines.input_files import InspectedFile
 from compactor.ledger.sizing import partitioning, planned_files
@@ -207,7 +208,7 @@ class SparkEngine:
             info = self.store.stat(report.uri)
         except LinkRefused:
             return False
-        return info is not None and info.etag == report.etag
+        return info is not None and is_same_version(info.etag, report.etag)
 
     def _disagreements(
         self, conversion: _Conversion, refused: Mapping[int, frozenset[bytes]]

@@ -5,6 +5,8 @@ from pydantic import Field
 from compactor.cli.documents.common import Document, Time
 from compactor.cli.documents.verify import Verification
 from compactor.job.run_report import RunReport
+from compactor.manifests.planning import LeftOut
+from compactor.ops.rebuild.rebuild_report import Rebuilt
 
 
 class Work(Document, of=RunReport):
@@ -19,10 +21,19 @@ class Backlog(Document):
     input_bytes: int = Field(description="Stored bytes that the waiting manifests name.")
 
 
+class NotTaken(Document, of=LeftOut):
+    """A file or folder that was not taken, and that a person has to know of."""
+
+
+class RebuiltManifest(Document, of=Rebuilt):
+    """One manifest whose rows were made again."""
+
+
 class Compaction(Document):
     """What one call of `compact` did. With `--dry-run` nothing is written."""
 
-    source: str = Field(description="SRC.")
+    source: str = Field(description="SRC, all of them in one text.")
+    sources: list[str] = Field(description="Each SRC.")
     output: str = Field(description="DST, which holds rows only.")
     settings_file: str = Field(description="Settings file with which all other commands work.")
     rejects_folder: str = Field(description="Folder of the rejects.")
@@ -31,15 +42,21 @@ class Compaction(Document):
     new_files: int = Field(description="Number of files that this call planned, or would plan.")
     new_bytes: int = Field(description="Their stored size.")
     planned_before: int = Field(description="Number of files that are in a manifest already.")
-    replaced: int = Field(description="New files that had another version before. Its rows stay.")
+    touched: int = Field(description="Those of them whose time changed, and whose bytes did not.")
+    renamed: int = Field(description="Those of them that had another name, which is gone.")
+    replaced: int = Field(description="Files of which another version has rows.")
     misdated: int = Field(
         description="New files whose names give a date outside the window; they have the day of their arrival."
     )
     skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
+    left_out: list[NotTaken] = Field(description="Files and folders that were not taken, and need a person.")
     held: int = Field(description="Number of files that another planner has claimed.")
     held_until: Time | None = Field(description="End of the last of those leases; null if nothing is held.")
     resumed_manifests: int | None = Field(
         description="Manifests that waited before this call planned any; null in a dry run."
+    )
+    rebuilt: list[RebuiltManifest] | None = Field(
+        description="Manifests whose rows were made again with replaced files; null in a dry run."
     )
     run: Work | None = Field(description="What this call did; null in a dry run.")
     backlog: Backlog | None = Field(description="Work that is left; null in a dry run.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.cli.failures import ExitCode, say
+from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
@@ -12,7 +13,8 @@ from compactor.core.layout import Layout, folder
 from compactor.core.safe_text import quoted
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
-from compactor.manifests.planning import SKIP_REASONS, Plan
+from compactor.manifests.planning import Plan
+from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
 
@@ -29,8 +31,10 @@ class Closing:
     dry_run: bool
     is_deep: bool
     resumed: int = 0  # how many manifests of earlier calls it found waiting
+    rebuilt: list[Rebuilt] = field(default_factory=list)  # manifests that were made again with replaced files
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False  # a signal stopped it
+    is_planned: bool = True  # whether it got as far as new files
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
     verification: VerifyReport | None = None  # what it verified; None if work is left
     seconds: float = 0.0  # from beginning to end
@@ -43,12 +47,16 @@ class Closing:
     def is_unfinished(self) -> bool:
         """Whether a second call has work to continue. A stuck manifest is none: it waits for an operator."""
         is_left = self.left is not None and not self.left.is_empty
+        if not self.is_planned:
+            return True
         return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
 
     @property
     def needs_operator(self) -> bool:
-        """Whether an operator has to act: a manifest is stuck, input was quarantined, or counts do not add up."""
-        return bool(self.run.stuck) or (self.verification is not None and self.verification.needs_operator)
+        """Whether an operator has to act: a manifest is stuck, input was left out, or counts do not add up."""
+        if self.run.stuck or self.plan.left_out:
+            return True
+        return self.verification is not None and self.verification.needs_operator
 
     @property
     def exit_code(self) -> ExitCode:
@@ -64,6 +72,7 @@ class Closing:
         left, plan = self.left, self.plan
         return {
             "source": self.paths.source,
+            "sources": [text for place in self.paths.sources for text in place.texts],
             "output": self.paths.output,
             "settings_file": self.paths.settings_file,
             "rejects_folder": self.layout.rejects_folder,
@@ -71,8 +80,10 @@ class Closing:
             "deep": self.is_deep,
             "new_files": self.new_files,
             "new_bytes": _planned_bytes(plan),
-            **picked(plan, "planned_before", "replaced", "misdated", "skipped", "held", "held_until"),
+            **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
+            **picked(plan, "left_out", "held", "held_until"),
             "resumed_manifests": None if self.dry_run else self.resumed,
+            "rebuilt": None if self.dry_run else self.rebuilt,
             "run": None if self.dry_run else self.run,
             "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
             **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
@@ -81,15 +92,28 @@ class Closing:
         }
 
 
+def unfinished_lines(closing: Closing) -> list[str]:
+    """What is not done, one line a manifest."""
+    run = closing.run
+    failed = [f"manifest {manifest_id} is not done: {error}" for manifest_id, error in run.failures.items()]
+    return failed + [
+        f"manifest {manifest_id} waits for an operator: {fault}" for manifest_id, fault in run.stuck.items()
+    ]
+
+
 def show(closing: Closing) -> None:
     """Print how the call ended."""
     if closing.dry_run:
-        print_fields([("would take", _new(closing)), *_skipped(closing.plan), ("to", closing.paths.output)])
+        print_fields([("would take", _new(closing)), *_skipped(closing), ("to", closing.paths.output)])
         return
     fields: list[Field] = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
-    fields += _skipped(closing.plan)
+    fields += _skipped(closing)
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
+    if closing.rebuilt:
+        files = count(closing.plan.replaced, "replaced file")
+        rows = count(sum(each.rows for each in closing.rebuilt), "row")
+        fields.append(("rebuilt", f"{count(len(closing.rebuilt), 'manifest')} with {rows}, for {files}"))
     run = closing.run
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
@@ -104,17 +128,20 @@ def show(closing: Closing) -> None:
 def _new(closing: Closing) -> str:
     plan = closing.plan
     new = f"{count(closing.new_files, 'file')}, {size(_planned_bytes(plan))}" if closing.new_files else "nothing"
-    is_first = closing.new_files and not plan.planned_before
-    return new if is_first else f"{new}; {count(plan.planned_before, 'file')} taken before"
+    if closing.new_files and not plan.planned_before:
+        return new
+    moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]
+    also = f" ({', '.join(moved)})" if moved else ""
+    return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"
 
 
 def _planned_bytes(plan: Plan) -> int:
     return sum(file.size_bytes or 0 for manifest in plan.manifests for file in manifest.files)
 
 
-def _skipped(plan: Plan) -> list[Field]:
-    found = [f"{count(number, 'object')}: {SKIP_REASONS[reason]}" for reason, number in sorted(plan.skipped.items())]
-    fields: list[Field] = [("skipped", found)] if found else []
+def _skipped(closing: Closing) -> list[Field]:
+    plan = closing.plan
+    fields = [*skipped_fields(plan, closing.paths), *left_out_fields(plan.left_out)]
     if plan.misdated:
         files = f"{count(plan.misdated, 'file')} named after dates that cannot be right, such as {plan.first_misdated}"
         fields.append(("wrong dates", [f"{files};", "the day of the last change counts"]))
@@ -133,6 +160,12 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
+    return fields + quarantined_fields(verification)
+
+
+def quarantined_fields(verification: VerifyReport) -> list[Field]:
+    """What an operator has to act on: the first of each kind."""
+    fields: list[Field] = []
     if files := [each for each in verification.quarantined_files if not each.redriven]:
         fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:
@@ -150,13 +183,12 @@ def _and_more(found: Sequence[object]) -> str:
 
 
 def _next_moves(closing: Closing) -> None:
-    run, plan, paths = closing.run, closing.plan, closing.paths
-    for manifest_id, error in run.failures.items():
-        say(f"manifest {manifest_id} is not done: {error}")
-    for manifest_id, fault in run.stuck.items():
-        say(f"manifest {manifest_id} waits for an operator: {fault}")
-    if plan.replaced:
-        files = count(plan.replaced, "file")
+    plan, paths = closing.plan, closing.paths
+    for line in unfinished_lines(closing):
+        say(line)
+    others = sum(each.reason == "replaced" for each in plan.left_out) + len(plan.replacements)
+    if appended := max(0, plan.replaced - others):
+        files = count(appended, "file")
         say(f"{files} replaced since an earlier call: all their lines were taken again; the earlier rows stay")
     if plan.held:
         say(f"{count(plan.held, 'file')} held by another planner: run this command again later to take them")
@@ -167,9 +199,13 @@ def _next_moves(closing: Closing) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     command = f"compactor --config {quoted(paths.settings_file)}"
-    if closing.exit_code is ExitCode.NEEDS_OPERATOR:
+    if plan.left_out:
+        echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
+    if closing.run.stuck or (closing.verification is not None and closing.verification.needs_operator):
         echo("", f"see why     {command} verify")
         echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
+        return
+    if plan.left_out:
         return
     glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -123,9 +124,9 @@ class CompactProgress:
         self._store: WatchedReads | None = None
         self._rows = 0
 
-    def store(self, spec: StoreSpec, source: str) -> WatchedReads:
-        """Open the store. Reads of the source advance the bar."""
-        self._store = WatchedReads(spec, source, self._on_read)
+    def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> WatchedReads:
+        """Open the store. Reads below the prefixes advance the bar."""
+        self._store = WatchedReads(spec, prefixes, self._on_read)
         return self._store
 
     def shown(self, total_bytes: int) -> AbstractContextManager[object]:

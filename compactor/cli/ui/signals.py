@@ -4,10 +4,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Self
+
+from compactor.__main__ import end_at_once
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
@@ -49,6 +51,39 @@ class StopSignals:
         if self._stop is not None:
             # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()
+
+
+class EndsAtOnce:
+    """Lets SIGTERM and SIGINT end the process at once, without a traceback. A context manager.
+
+    For work in which every step may be the last. It changes nothing outside the main thread, or if SIGINT is ignored.
+    """
+
+    def __init__(self) -> None:
+        self._previous: dict[int, object] = {}
+
+    def __enter__(self) -> Self:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            self._previous = {number: signal.signal(number, end_at_once) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have Ctrl-C raise `KeyboardInterrupt` within the block, if it would end the process at once."""
+    if signal.getsignal(signal.SIGINT) is not end_at_once:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, end_at_once)
 
 
 def _write(line: str) -> None:

@@ -7,6 +7,7 @@ from compactor.core.errors import AccessError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, FileReport, FileStatus, StagedFile
+from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
 from compactor.ops.verify.commit_files import CommitFiles
 
@@ -57,7 +58,9 @@ def input_fault(store: ObjectStore, commit: Commit) -> str:
             return f"{file.uri}: {exc}"
         if info is None:
             return f"{file.uri}: it is gone; {expected}"
-        return f"{file.uri}: it is version {info.etag!r} now; {expected}" if info.etag != file.etag else ""
+        if is_same_version(info.etag, file.etag):
+            return ""
+        return f"{file.uri}: it is version {info.etag!r} now; {expected}"
 
     files = compacted(commit)
     return _first_of([found for found in map_ordered(fault, files) if found], len(files), "input files changed or gone")

@@ -23,6 +23,7 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
 _NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in other pieces
+_OF_THE_VERSION = {"etag", "digest"}  # a touched file has another version, and earlier releases kept no digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +128,15 @@ class Rebuilder:
         commit = damaged.commit
         # The rows keep the time at which they were first processed.
         first = attempt.model_copy(update={"started_at": commit.started_at})
-        staged, _ = stager.stage(_of_compacted(damaged.accepted, commit), first)
+        staged, _ = stager.stage(_of_compacted(damaged, commit), first)
         for old, new in zip(compacted(commit), staged.files, strict=True):
-            _check_same(old, new)
-        return successor(self.state.layout, commit, staged, damaged.why, partial(found_at, self.state.store))
+            _check_same(old, new, damaged)
+        damaged.check()
+        made = successor(self.state.layout, commit, staged, damaged.why, partial(found_at, self.state.store))
+        if made.rebuild is None or not damaged.replaced:
+            return made
+        replaced = [file.uri for file in made.files if file.uri in damaged.replaced]
+        return made.model_copy(update={"rebuild": made.rebuild.model_copy(update={"replaced": replaced})})
 
     def _record_failure(self, attempt: Attempt, commit: Commit, error: Exception) -> None:
         failure = AttemptFailure(
@@ -144,23 +150,28 @@ class Rebuilder:
             self.state.ledger.fail(commit.key, failure)
 
 
-def _of_compacted(accepted: Accepted, commit: Commit) -> Accepted:
-    """A manifest with only the files that were compacted, each in the version that was."""
+def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
+    """A manifest with only the files that were compacted, each in the version that was, or in its new one."""
+    accepted = damaged.accepted
     if accepted.manifest is None:
         return accepted
     times = {file.uri: file.event_time for file in accepted.manifest.files}
     files = tuple(
-        ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
+        damaged.inputs.get(file.uri)
+        or ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
         for file in compacted(commit)
     )
     return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})
 
 
-def _check_same(old: FileReport, new: FileReport) -> None:
+def _check_same(old: FileReport, new: FileReport, damaged: Damaged) -> None:
     """Raise an `InputError` if a file has other lines, rows or rejects than it had: lines may have been redriven."""
     if new.status is not FileStatus.COMPACTED:
         raise InputError(f"{old.uri}: {new.status}: {new.detail}")
-    before, now = (report.model_dump(exclude=_NOT_COMPARED) for report in (old, new))
+    if old.uri in damaged.replaced:
+        return
+    other = _OF_THE_VERSION if old.uri in damaged.inputs or not old.digest else set()
+    before, now = (report.model_dump(exclude=_NOT_COMPARED | other) for report in (old, new))
     different = [f"{name} {now[name]!r} instead of {value!r}" for name, value in before.items() if now[name] != value]
     if different:
         raise InputError(

@@ -1,9 +1,10 @@
 """Finds the manifests to rebuild, before anything is written."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compactor.core.errors import StuckError
+from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Accepted, Commit
@@ -30,6 +31,9 @@ class Damaged:
     accepted: Accepted
     commit: Commit  # the valid one
     why: str  # what is wrong with its files; empty for a rebuild that is decided and not published
+    inputs: Mapping[str, ManifestFile] = field(default_factory=dict)  # other versions to read, by URI
+    replaced: frozenset[str] = frozenset()  # those of them whose lines are others
+    check: Callable[[], None] = lambda: None  # called before the decision; an `InputError` refuses it
 
 
 @dataclass(slots=True)

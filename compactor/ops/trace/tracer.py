@@ -11,6 +11,7 @@ from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
 from compactor.core.safe_text import quoted
+from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
@@ -216,7 +217,7 @@ class Tracer:
         trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []
         if report.rejected_lines:
             trace.next_moves = moves_of_manifest(history, ["rejects"])
-        if info is not None and report.etag and info.etag != report.etag:
+        if info is not None and report.etag and not is_same_version(info.etag, report.etag):
             trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
 
 
@@ -224,7 +225,7 @@ def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:
     """The most specific naming; one of the current version comes first."""
 
     def rank(naming: Naming) -> tuple[bool, int]:
-        is_other = info is not None and naming.etag is not None and naming.etag != info.etag
+        is_other = info is not None and naming.etag is not None and not is_same_version(naming.etag, info.etag)
         return is_other, _BEST_FIRST.index(naming.state)
 
     return min(namings, key=rank, default=None)

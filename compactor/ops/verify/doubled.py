@@ -18,6 +18,7 @@ from compactor.core.layout import canonical
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, FileReport, FileStatus
+from compactor.core.versions import version_of
 from compactor.ledger.state import State
 from compactor.ops.verify.report import Discrepancy
 
@@ -117,5 +118,5 @@ def _digest(file: FileReport) -> bytes:
     """The digest of a file version that has rows; empty for any other file."""
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
-    text = f"{canonical(file.uri)}#{file.etag}"
+    text = f"{canonical(file.uri)}#{version_of(file.etag)}"
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()

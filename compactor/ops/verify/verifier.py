@@ -1,6 +1,6 @@
 """Proves from what is stored that every line of a manifest is where the ledger says: `compactor verify`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,8 +33,13 @@ class Verifier:
 
     def verify_manifest(self, key: ManifestKey) -> VerifyReport:
         """Verify one manifest, and that no file that is named after it is surplus."""
-        report = self._verified_manifests([key])
-        report.discrepancies += surplus_of_manifest(self.state, key)
+        return self.verify_manifests([key])
+
+    def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
+        """Verify some manifests, and that no file that is named after one of them is surplus."""
+        report = self._verified_manifests(keys)
+        for key in keys:
+            report.discrepancies += surplus_of_manifest(self.state, key)
         return report
 
     def verify_date(self, date: str) -> VerifyReport:

@@ -79,7 +79,7 @@ def test_a_folder_becomes_rows(raw: Path, out: Path) -> None:
     assert result.exit_code == 0, result.output
     assert ids(out) == {"1": 1, "2": 1, "3": 1}
     assert "new       2 files" in result.stdout
-    assert "skipped   1 object: Spark marker (such as _SUCCESS" in result.stdout
+    assert "skipped   _SUCCESS (Spark marker)" in result.stdout
     assert "5 lines = 3 rows + 1 rejects + 1 blank" in result.stdout
     assert f"1 invalid_json\n          {out}.compactor/state/rejects/" in result.stdout
     rejects = ds.dataset(f"{out}.compactor/state/rejects", format="parquet").to_table().to_pylist()
@@ -99,25 +99,45 @@ def test_a_second_call_takes_what_is_new(raw: Path, out: Path) -> None:
     assert ids(out) == {"1": 1, "2": 1}
 
 
-def test_a_replaced_file_is_taken_and_told(raw: Path, out: Path) -> None:
-    """All of its lines are taken once more, and the call says so."""
+def test_a_replaced_file_is_quarantined(raw: Path, out: Path) -> None:
+    """Its new version is not taken before a person decides; both versions are named, and the restored one is fine."""
+    write(raw / "2025-12-01.ndjson", lines(1))
+    call(raw, out)
+    shutil.copy2(raw / "2025-12-01.ndjson", raw.parent / "kept")
+    write(raw / "2025-12-01.ndjson", lines(1, 2))
+    for _ in range(2):
+        result = call(raw, out)
+        assert (result.exit_code, ids(out)) == (3, {"1": 1})
+        assert f"quarantined  {raw}/2025-12-01.ndjson (replaced)" in result.stdout
+        assert "has compacted 10 bytes of 20" in result.stdout
+        assert "now it is 20 bytes of 20" in result.stdout
+    [told] = document(raw, out)[0]["left_out"]
+    assert (told["uri"], told["reason"]) == (str(raw / "2025-12-01.ndjson"), "replaced")
+    (raw.parent / "kept").rename(raw / "2025-12-01.ndjson")
+    assert call(raw, out).exit_code == 0
+
+
+def test_a_replaced_file_is_appended_by_choice(raw: Path, out: Path) -> None:
+    """With --on-replaced append all of its lines are taken once more, and the call says so."""
     write(raw / "2025-12-01.ndjson", lines(1))
     call(raw, out)
     write(raw / "2025-12-01.ndjson", lines(1, 2))
-    result = call(raw, out)
+    result = call(raw, out, "--on-replaced", "append")
+    assert result.exit_code == 0
     assert ids(out) == {"1": 2, "2": 1}
     assert "1 file replaced since an earlier call: all their lines were taken again" in result.stderr
 
 
 def test_a_file_that_grows_from_day_to_day_is_told(raw: Path, out: Path) -> None:
-    """Without a date in its name its lines count for another day each time; the call says that they come again."""
+    """Without a date in its name its lines would count for another day; the call says that it was replaced."""
     write(raw / "app.log", lines(1))
     os.utime(raw / "app.log", (1_700_000_000, 1_700_000_000))
     call(raw, out)
     write(raw / "app.log", lines(1, 2))
-    for words, code in [((raw, out, "--dry-run"), 0), ((raw, out), 0)]:
-        again, found = document(*words)
-        assert (again["new_files"], again["replaced"], found) == (1, 1, code)
+    append = ("--on-replaced", "append")
+    for words, files, code in [((), 0, 3), ((*append, "--dry-run"), 1, 0), (append, 1, 0)]:
+        again, found = document(raw, out, *words)
+        assert (again["new_files"], again["replaced"], found) == (files, 1, code)
     assert document(raw, out)[0]["replaced"] == 0
 
 
@@ -150,9 +170,11 @@ def test_links_are_reported(raw: Path, out: Path) -> None:
     (raw / "sub").mkdir()
     (raw / "sub" / "more").symlink_to(elsewhere)
     (raw / "sub" / "up").symlink_to(raw)
-    for words in (call(raw, out, "--dry-run").stdout, call(raw, out).stdout):
-        assert "2 objects: a symbolic link to a folder, which is not followed" in words
-        assert "1 object: a symbolic link that leads out of input.allowed_prefixes" in words
+    for result in (call(raw, out, "--dry-run"), call(raw, out)):
+        words = result.stdout
+        assert result.exit_code == 3
+        assert f"{raw}/sub/more (a symbolic link to a folder, which is not followed) and 1 more" in words
+        assert f"{raw}/b (a symbolic link that leads out of input.allowed_prefixes)" in words
     assert ids(out) == {"1": 2}
 
 
@@ -239,7 +261,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     assert info is not None
     claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
     claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
-    monkeypatch.setattr("compactor.cli.commands.compact.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("compactor.cli.folder_run.time.sleep", lambda _seconds: None)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
     assert "1 file held by another planner: run this command again later to take them" in result.stderr
@@ -277,9 +299,10 @@ def test_wrong_usage(raw: Path, out: Path) -> None:
     empty = raw.parent / "empty"
     empty.mkdir()
     for arguments, fault in [
-        ((raw.parent / "none", out), "does not exist -> expected a folder"),
+        ((raw.parent / "none", out), "does not exist -> expected a file, or a folder"),
         ((empty, out), "holds no files with data"),
-        ((raw / "a.ndjson", out), "is a file -> expected a folder with NDJSON files"),
+        ((f"{raw}/[z-a]", out), "expected a pattern of the shell"),
+        ((raw, out, "--max-wait", "1"), "--max-wait needs --watch"),
         ((raw, raw), "is SRC itself"),
         ((raw, raw / "out"), "overlap"),
         ((raw, raw / "a.ndjson" / "x"), "overlap"),

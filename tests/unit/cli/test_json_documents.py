@@ -18,7 +18,8 @@ from jsonschema import Draft202012Validator, ValidationError
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
-from compactor.cli.commands import compact, control, status, stop
+from compactor.cli import folder_run
+from compactor.cli.commands import control, status, stop
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
@@ -37,7 +38,8 @@ from compactor.job.service import Service
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.planning import Plan
+from compactor.manifests.planning import LeftOut, Plan
+from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
@@ -264,8 +266,8 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         source = ListedManifests(app.store, app.layout.manifests_folder)
         return app.service_on(PlainEngine(app.store), source)
 
-    monkeypatch.setattr(compact, "check_java", lambda: None)
-    monkeypatch.setattr(compact, "_service", service)
+    monkeypatch.setattr(folder_run, "check_java", lambda: None)
+    monkeypatch.setattr(folder_run, "_service", service)
     words = ("compact", raw, rows, "--engine", "spark", "--json")
     found = [json.loads(CliRunner().invoke(command, [*words, *more]).stdout) for more in (["--dry-run"], [], [])]
     (workspace.root / "rows.compactor" / "manifests" / "torn.json").write_text("{")
@@ -275,9 +277,10 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     held = Closing(
         parse_compact_paths(raw, rows),
         workspace.app.layout,
-        Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at),
+        Plan(skipped={"empty": 1}, held=2, held_until=COMMITS[0].decided_at, left_out=[LeftOut("/a", "changed", "b")]),
         dry_run=False,
         is_deep=False,
+        rebuilt=[Rebuilt("m1", "a file was replaced", 2, 1, 1, 3, 0)],
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
         left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
     )

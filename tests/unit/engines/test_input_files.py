@@ -93,6 +93,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "detail": "",
         "size_bytes": len(GOOD),
         "etag": store.stat(uri).etag,
+        "digest": "",  # of local files only
         "codec": "none",
         "decoded_bytes": len(GOOD),
         "lines": 2,

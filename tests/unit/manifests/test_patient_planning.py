@@ -9,6 +9,7 @@ from compactor.core.crash_points import CrashPoint
 from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.manifests.planning import Plan
 from tests.support.harness import DAY, DiedError, Harness
+from tests.support.sources import source_planner
 
 ROW = b'{"id": "1"}\n'
 LEASE_SECONDS = 20.0
@@ -26,14 +27,14 @@ class Waits:
         self.seconds.append(seconds)
         self.harness.clock.advance(seconds)
 
-    def planner(self) -> PatientPlanner:
+    def planner(self, place: str = "/w/raw") -> PatientPlanner:
         app = self.harness.app()
         on_wait = lambda what, _seconds: self.told.append(what)  # noqa: E731
-        return PatientPlanner(app.planner, app.store, app.clock, self.sleep, on_wait)
+        return PatientPlanner(source_planner(self.harness, place), app.clock, self.sleep, on_wait)
 
     def plan(self) -> Plan:
         planner = self.planner()
-        return planner.plan("/w/raw", planner.scan("/w/raw"))
+        return planner.plan(planner.scan())
 
 
 @pytest.fixture
@@ -127,15 +128,14 @@ def test_files_of_a_living_planner_are_left_to_it(harness: Harness, waits: Waits
 
 def test_a_survey_tells_empty_from_full(harness: Harness, waits: Waits) -> None:
     """Markers and empty objects are no data."""
-    planner = waits.planner()
-    assert planner.scan("/w/raw").has_data
+    assert waits.planner().scan().has_data
     harness.store.put("/w/other/_SUCCESS", b"x")
     harness.store.put("/w/other/empty.ndjson", b"")
-    assert not planner.scan("/w/other").has_data
-    assert not planner.scan("/w/none").has_data
+    assert not waits.planner("/w/other").scan().has_data
+    assert not waits.planner("/w/none").scan().has_data
 
 
 def test_objects_on_s3_need_no_moment(harness: Harness, waits: Waits) -> None:
     """They appear whole."""
     harness.store.put("s3://lake/raw/a.ndjson", ROW)
-    assert not waits.planner().scan("s3://lake/raw").is_fresh
+    assert not waits.planner("s3://lake/raw").scan().is_fresh

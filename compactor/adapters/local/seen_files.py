@@ -1,0 +1,95 @@
+"""Remembers in a SQLite file what files of a local disk were when they were seen. A cache, which may be lost."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compactor.core.errors import ObjectChanged
+from compactor.core.layout import canonical, is_s3, is_text
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.ndjson.content_digest import ContentDigest
+from compactor.ndjson.object_reading import RANGE_BYTES
+
+_WAIT_SECONDS = 10.0
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
+)
+
+
+@dataclass
+class LocalSeenFiles:
+    """A `compactor.manifests.source_planning.SeenFiles`.
+
+    Attributes:
+        store: Has the files.
+        path: The SQLite file; empty to remember nothing.
+    """
+
+    store: ObjectStore
+    path: str
+    _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since, although length and time are the same."""
+        found: set[str] = set()
+        if not self.path or not Path(self.path).exists():
+            return found
+        with suppress(sqlite3.Error, OSError), self._rows() as rows:
+            for info in files:
+                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (info.uri,)).fetchone()
+                if info.stamp and seen is not None and seen[0] == info.etag and seen[1] != info.stamp:
+                    found.add(canonical(info.uri))
+        return found
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, which is read unless it was and did not change since."""
+        if is_s3(file.uri):
+            return ""
+        known = self._fresh.get(file.uri) or self._known(file)
+        if known is None:
+            known = (file.uri, file.etag, file.stamp, self._read(file))
+            self._fresh[file.uri] = known
+        return known[3]
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now, and the digests that were read."""
+        seen = [(info.uri, info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
+        if not self.path or not (seen or self._fresh):
+            return
+        with suppress(sqlite3.Error, OSError), self._rows() as rows:
+            rows.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
+            rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
+
+    def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
+        found = None
+        if self.path and Path(self.path).exists():
+            with suppress(sqlite3.Error, OSError), self._rows() as rows:
+                found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
+        return found if found is not None and found[1:3] == (file.etag, file.stamp) else None
+
+    def _read(self, file: ObjectInfo) -> str:
+        digest = ContentDigest()
+        for _ in digest.passing(self._pieces(file)):
+            pass
+        return digest.of_whole(file.size_bytes)
+
+    def _pieces(self, file: ObjectInfo) -> Iterator[bytes]:
+        for start in range(0, file.size_bytes, RANGE_BYTES):
+            piece = self.store.read_range(file.uri, start, RANGE_BYTES, etag=file.etag)
+            if not piece:
+                raise ObjectChanged(f"{file.uri}: ends before byte {start}; expected {file.size_bytes} bytes")
+            yield piece
+
+    @contextmanager
+    def _rows(self) -> Iterator[sqlite3.Connection]:
+        """A connection with a transaction. Callers pass over its errors: without the cache, files are read again."""
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for table in _TABLES:
+                connection.execute(table)
+            yield connection
+            connection.execute("COMMIT")

@@ -1,0 +1,141 @@
+"""`compact --watch`: compacts files as they come, until a signal. Polls the sources; needs no Spark."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+from compactor.cli.failures import ExitCode, say
+from compactor.cli.folder_run import FolderRun
+from compactor.cli.ui.compact_report import Closing, quarantined_fields, unfinished_lines
+from compactor.cli.ui.left_out import left_out_lines
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.signals import StopSignals
+from compactor.cli.ui.terminal import echo
+from compactor.core.errors import CompactorError, OperatorError, SettingsError
+from compactor.core.formatting import count, duration
+from compactor.core.layout import is_s3
+from compactor.manifests.planning import Plan
+from compactor.manifests.source_planning import SourcePlanner
+from compactor.wiring.app import App
+from compactor.wiring.compact_folder import check_folders
+
+POLL_SECONDS = 1.0
+POLL_S3_SECONDS = 10.0  # each listing is paid for
+_LISTING_SHARE = 10  # a listing may take a tenth of the time
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 60.0
+_COMES_LATER = frozenset({"unsettled", "undecided", "changed"})
+
+
+@dataclass
+class FolderWatch:
+    """Repeats a call of `compact` whenever there is a batch of new files.
+
+    Attributes:
+        run: The call.
+        max_wait_seconds: How long the first file of a batch waits for more.
+        as_json: Whether to print one JSON document a batch.
+    """
+
+    run: FolderRun
+    max_wait_seconds: float
+    as_json: bool = False
+    _stopped: Event = field(default_factory=Event, init=False)
+    _files: int = field(default=0, init=False)
+    _rows: int = field(default=0, init=False)
+    _told: set[str] = field(default_factory=set, init=False)
+
+    def watch(self) -> ExitCode:
+        """Watch until a signal; returns how it ended.
+
+        Raises:
+            OperatorError: A person must act.
+        """
+        app = App(self.run.folder.settings)
+        if app.engine_name != "native":
+            raise SettingsError(["--watch: the engine is spark -> expected the native one: install its wheel"])
+        check_folders(self.run.folder.paths)
+        planner = self.run.source_planner(app)
+        with StopSignals() as signals:
+            signals.attach(self._stopped.set)
+            self.run = replace(self.run, signals=signals, may_be_empty=True, sleep=self._pause)
+            say(f"watching {self.run.folder.paths.source}; Ctrl-C ends it")
+            code = self._batches(planner, app.manifest_bytes, signals)
+        echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
+        return code
+
+    def _batches(self, planner: SourcePlanner, target_bytes: Callable[[], float], signals: StopSignals) -> ExitCode:
+        code, failures = ExitCode.DONE, 0
+        while not self._stopped.is_set():
+            try:
+                code, known = self._batch(planner, signals)
+                failures = 0
+                self._wait_for_batch(planner, known, target_bytes())
+            except OperatorError:
+                raise
+            except CompactorError as exc:
+                failures += 1
+                self._tell([f"{exc}; trying again"])
+                self._pause(min(_FIRST_PAUSE_SECONDS * 2 ** min(failures, 16), _LONGEST_PAUSE_SECONDS))
+        return code
+
+    def _batch(self, planner: SourcePlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
+        """Compact what is there; returns how it ended, and the versions of files that need no further batch."""
+        listed = {info.uri: info.etag for info in planner.data(Plan())}
+        try:
+            closing = self.run.run()
+        finally:
+            signals.attach(self._stopped.set)
+            self.run = replace(self.run)
+        self._show(closing)
+        self.run = replace(self.run, verifies_all=False)
+        if closing.plan.held:
+            return closing.exit_code, {}
+        later = {each.uri for each in closing.plan.left_out if each.reason in _COMES_LATER}
+        return closing.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
+
+    def _wait_for_batch(self, planner: SourcePlanner, known: dict[str, str], target_bytes: float) -> None:
+        """Wait until new files are enough for a manifest, or the first of them has waited long enough."""
+        since: float | None = None
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            new_bytes = [info.size_bytes for info in planner.data(Plan()) if known.get(info.uri) != info.etag]
+            now = time.monotonic()
+            since = (since or now) if new_bytes else None
+            waited = now - since if since is not None else 0.0
+            if new_bytes and (sum(new_bytes) >= target_bytes or waited >= self.max_wait_seconds):
+                return
+            in_s3 = any(is_s3(source.folder) for source in planner.sources)
+            pause = max(POLL_S3_SECONDS if in_s3 else POLL_SECONDS, _LISTING_SHARE * (now - began))
+            self._pause(min(pause, self.max_wait_seconds - waited) if since is not None else pause)
+
+    def _pause(self, seconds: float) -> None:
+        self._stopped.wait(seconds)
+
+    def _show(self, closing: Closing) -> None:
+        """Print what a batch did, and each file that was left out once for each reason."""
+        self._files += closing.new_files
+        self._rows += closing.run.records
+        if self.as_json:
+            print_json(closing.document(), on_one_line=True)
+        elif closing.run.committed or closing.run.dead_lettered:
+            rejects = closing.run.rejected_lines
+            also = f", {count(rejects, 'rejected line')}" if rejects else ""
+            files = count(closing.new_files, "file")
+            echo(f"{files}, {count(closing.run.records, 'row')}{also} in {duration(closing.seconds)}")
+        self._tell([*left_out_lines(closing.plan.left_out), *unfinished_lines(closing), *_faults(closing)])
+
+    def _tell(self, lines: list[str]) -> None:
+        for line in lines:
+            if line not in self._told:
+                say(line)
+        self._told = set(lines)
+
+
+def _faults(closing: Closing) -> list[str]:
+    """What verification found that needs a person, one line each."""
+    if closing.verification is None:
+        return []
+    found = quarantined_fields(closing.verification)
+    return [f"{name}: {value if isinstance(value, str) else '; '.join(value)}" for name, value in found]

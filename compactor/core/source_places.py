@@ -1,0 +1,114 @@
+"""The places that `compact` takes files from: a folder, one file, or all files that a pattern matches. No I/O."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compactor.core import layout
+
+_MAGIC = re.compile(r"[*?\[]")
+_DEEP = "**"
+HIDING = ("_", ".")
+
+
+@dataclass(frozen=True)
+class SourcePlace:
+    """One SRC.
+
+    Attributes:
+        folder: The folder that all of its files are below, as `s3://bucket/prefix` or an absolute path.
+        pattern: Which of them, as a pattern of the shell relative to the folder; empty for all.
+        names: The names of its only files, taken literally; empty for a folder or a pattern.
+    """
+
+    folder: str
+    pattern: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The place as a user would type it, one text for each file."""
+        below = self.names or ((self.pattern,) if self.pattern else ())
+        return [layout.folder(self.folder) + each for each in below] or [self.folder]
+
+    def takes(self, uri: str) -> bool:
+        """Return whether a file below the folder is meant."""
+        relative = self._relative(uri)
+        if self.names:
+            return relative in self.names
+        return not self.pattern or self._regex.fullmatch(relative) is not None
+
+    def reaches(self, uri: str) -> bool:
+        """Return whether a file or folder is meant, or what is below it may be."""
+        relative = self._relative(uri).rstrip("/")
+        if self.names or not self.pattern:
+            return self.takes(uri)
+        asked, names = self.pattern.split("/"), relative.split("/")
+        if _DEEP in asked:
+            return True
+        return all(re.fullmatch(_segment(part), name) for part, name in zip(asked, names, strict=False))
+
+    def is_hidden(self, uri: str) -> bool:
+        """Return whether a file or a folder above it has a hidden name, one that the pattern does not ask for."""
+        if self.names:
+            return False
+        asked = self.pattern.split("/")
+        if _DEEP in asked:
+            asked = asked[: asked.index(_DEEP)]
+        names = self._relative(uri).split("/")
+        firsts = [each[:1] for each in asked] + [""] * len(names)
+        return any(name.startswith(HIDING) and name[0] != first for name, first in zip(names, firsts, strict=False))
+
+    def _relative(self, uri: str) -> str:
+        return layout.canonical(uri).removeprefix(layout.canonical(layout.folder(self.folder)))
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(pattern_expression(self.pattern), re.DOTALL)
+
+
+def split_pattern(text: str) -> tuple[str, str] | None:
+    """The folder before the first wildcard of a place, and the pattern below it; None for a place without wildcards."""
+    found = _MAGIC.search(text)
+    if found is None:
+        return None
+    before, slash, _ = text[: found.start()].rpartition("/")
+    return before or slash or ".", text[len(before + slash) :]
+
+
+def merged(places: Sequence[SourcePlace]) -> tuple[SourcePlace, ...]:
+    """The places without repetitions, the files of one folder as one place."""
+    names: dict[str, dict[str, None]] = {}
+    for place in places:
+        if place.names:
+            names.setdefault(place.folder, {}).update(dict.fromkeys(place.names))
+    files = [SourcePlace(folder, names=tuple(found)) for folder, found in names.items()]
+    return tuple(dict.fromkeys([*(place for place in places if not place.names), *files]))
+
+
+def pattern_expression(pattern: str) -> str:
+    """A pattern of the shell as a regular expression. What lies below a matching folder matches as well.
+
+    `*` and `?` match within one name, `**` any number of folders, and `[...]` one character.
+    """
+    parts = ["(?:[^/]+/)*" if part == _DEEP else _segment(part) + "/" for part in pattern.rstrip("/").split("/")]
+    if pattern.rstrip("/").endswith(_DEEP):
+        return "".join(parts) + ".*"
+    return "".join(parts)[:-1] + "(?:/.*)?"
+
+
+def _segment(part: str) -> str:
+    expression, at = "", 0
+    while at < len(part):
+        sign, end = part[at], part.find("]", at + 2)
+        if sign == "[" and end > 0:
+            inner = part[at + 1 : end]
+            negated = inner[:1] in {"!", "^"}
+            inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", inner[1:] if negated else inner)
+            expression += f"(?!/)[{'^' if negated else ''}{inner}]"
+            at = end
+        else:
+            expression += {"*": "[^/]*", "?": "[^/]"}.get(sign, re.escape(sign))
+        at += 1
+    return expression

@@ -1,0 +1,40 @@
+"""Versions of files: which etags stand for the same one, and what a person is told of them."""
+
+import re
+from datetime import UTC, datetime
+
+# Earlier releases added the inode to the version of a local file. An ETag of S3 never has three parts.
+_LOCAL = re.compile(r"(?P<version>(?P<ns>[0-9a-f]{1,20})-(?P<size>[0-9a-f]{1,16}))(-[0-9a-f]+)?")
+
+
+def local_version(written_ns: int, size_bytes: int) -> str:
+    """The version of a local file: its time and its length, so that a copy that keeps both is the same version.
+
+    Args:
+        written_ns: Time of the last write, in nanoseconds.
+        size_bytes: Its length.
+    """
+    return f"{written_ns & 0xFFFFFFFFFFFFFFFF:x}-{size_bytes:x}"
+
+
+def version_of(etag: str) -> str:
+    """An etag as this release writes it."""
+    found = _LOCAL.fullmatch(etag)
+    return found["version"] if found else etag
+
+
+def is_same_version(one: str, other: str) -> bool:
+    """Return whether two etags of one object stand for the same version."""
+    return one == other or version_of(one) == version_of(other)
+
+
+def described_version(uri: str, etag: str | None) -> str:
+    """A version in words: the length and the time of a local file, the ETag of an object on S3."""
+    found = _LOCAL.fullmatch(etag or "") if not uri.startswith("s3") else None
+    if found is None:
+        return f"version {etag}" if etag else "a version that is not on record"
+    try:
+        written = datetime.fromtimestamp(int(found["ns"], 16) / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):  # before 1970, or far in the future
+        return f"{int(found['size'], 16):,} bytes"
+    return f"{int(found['size'], 16):,} bytes of {written:%Y-%m-%d %H:%M:%S} UTC"

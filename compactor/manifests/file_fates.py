@@ -1,0 +1,171 @@
+"""Decides what became of listed files by what manifests have of them: known, touched, renamed, replaced or new. No I/O.
+
+A version of a file is its length and its time. Where the time moved, or the name, the digest of the bytes decides.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from compactor.core.layout import canonical
+from compactor.core.manifest import ManifestFile
+from compactor.core.versions import described_version, is_same_version, version_of
+from compactor.manifests.file_search import Naming
+
+DigestOf = Callable[[ManifestFile], str]
+"""The digest of the bytes of a file as it is now; empty if it cannot be read, or was not read whole."""
+
+VersionAt = Callable[[str], str | None]
+"""The version that is at a URI now; None if there is no file."""
+
+_NOT_DONE = frozenset({"in_work", "waiting"})
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A file whose earlier version has rows.
+
+    Attributes:
+        file: Its version of now.
+        earlier: The manifest that has the last version of it.
+        hindrance: Why its rows cannot be made again; empty if they may be.
+    """
+
+    file: ManifestFile
+    earlier: Naming
+    hindrance: str = ""
+
+    @property
+    def detail(self) -> str:
+        """Both versions in words."""
+        was, now = (described_version(self.file.uri, each.etag) for each in (self.earlier, self.file))
+        others = " with other contents" if was == now else ""
+        did = "compacted" if self.earlier.state == "compacted" else "planned"
+        return f"manifest {self.earlier.manifest_id} has {did} {was}; now it is {now}{others}"
+
+
+@dataclass(slots=True)
+class Fates:
+    """What became of files, by canonical URI. A file that is in none of these is new.
+
+    Attributes:
+        known: In a manifest, at this version.
+        touched: In a manifest with the same bytes and another time.
+        renamed: In a manifest under another name, which is gone; with that name.
+        replaced: Rows of another version are there.
+        undecided: A manifest that is not done may have it under another name, which is gone.
+    """
+
+    known: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
+    renamed: dict[str, str] = field(default_factory=dict)
+    replaced: dict[str, Replacement] = field(default_factory=dict)
+    undecided: dict[str, Naming] = field(default_factory=dict)
+
+    def has(self, uri: str) -> bool:
+        """Return whether a file is not new."""
+        return any(uri in those for those in (self.known, self.touched, self.renamed, self.replaced, self.undecided))
+
+
+def fates(
+    files: Mapping[str, ManifestFile],
+    namings: Iterable[Naming],
+    *,
+    digest_of: DigestOf,
+    version_at: VersionAt,
+    suspects: frozenset[str] = frozenset(),
+) -> Fates:
+    """Decide what became of files.
+
+    Args:
+        files: The files by canonical URI.
+        namings: The manifests that name them, or their versions under other names.
+        digest_of: Reads a file.
+        version_at: Tells what is at the place of another name.
+        suspects: Files whose bytes may be others although length and time are the same.
+    """
+    by_uri, by_version = _indexed(namings)
+    found = Fates()
+    used: set[Naming] = set()  # each version is that of one file: a second one is a copy
+    others: set[str] = set()  # the suspects that have other bytes
+    left: dict[str, list[Naming]] = {}
+    for uri, file in files.items():
+        own = by_uri.get(uri, [])
+        rows = [each for each in own if each.may_have(each.etag)]
+        if uri in suspects and _is_other(file, rows, digest_of):
+            others.add(uri)
+            left[uri] = rows
+        elif any(each.has_had(file.etag) for each in own):
+            found.known.add(uri)
+        elif (same := _of_same_bytes(file, rows, digest_of)) is not None:
+            found.touched.add(uri)
+            used.add(same)
+        else:
+            left[uri] = rows
+    there = lambda name: None if name in others else version_at(name)  # noqa: E731
+    for uri in sorted(left.keys() - others):
+        if (naming := _moved(files[uri], by_version, used, digest_of, there)) is not None:
+            used.add(naming)
+            if naming.digest:
+                found.renamed[uri] = naming.uri
+            else:
+                found.undecided[uri] = naming
+    for uri, rows in left.items():
+        # A version that moved away was replaced by nothing: log files are rotated so.
+        if uri not in found.renamed and uri not in found.undecided and rows and (rows[-1] not in used or uri in others):
+            found.replaced[uri] = Replacement(files[uri], rows[-1], _hindrance(rows, used))
+    return found
+
+
+def _indexed(namings: Iterable[Naming]) -> tuple[dict[str, list[Naming]], dict[str, list[Naming]]]:
+    """The namings by URI, the earliest first, and those that a renamed file may be, by version."""
+    by_uri: dict[str, list[Naming]] = {}
+    by_version: dict[str, list[Naming]] = {}
+    for naming in sorted(namings, key=lambda each: each.named_at or _EARLIEST):
+        by_uri.setdefault(naming.uri, []).append(naming)
+        if (naming.state == "compacted" and naming.digest) or naming.state in _NOT_DONE:
+            by_version.setdefault(version_of(naming.etag or ""), []).append(naming)
+    return by_uri, by_version
+
+
+def _hindrance(rows: Sequence[Naming], used: Container[Naming]) -> str:
+    if len({each.manifest_id for each in rows}) > 1:
+        return "several manifests have rows of it, so none can be made again alone"
+    return "its earlier version is there under another name" if rows[-1] in used else ""
+
+
+def _of_same_bytes(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> Naming | None:
+    """An earlier version that has rows and the same bytes."""
+    return next((each for each in reversed(rows) if _may_be(file, each) and digest_of(file) == each.digest), None)
+
+
+def _is_other(file: ManifestFile, rows: Sequence[Naming], digest_of: DigestOf) -> bool:
+    """Whether a file of the same length and time is known to have other bytes."""
+    same = [each for each in rows if each.etag and is_same_version(each.etag, file.etag or "") and each.digest]
+    if not same:
+        return False
+    digest = digest_of(file)
+    return bool(digest) and all(each.digest != digest for each in same)
+
+
+def _may_be(file: ManifestFile, naming: Naming) -> bool:
+    return bool(naming.digest) and naming.size_bytes == file.size_bytes
+
+
+def _moved(
+    file: ManifestFile,
+    by_version: Mapping[str, Sequence[Naming]],
+    used: Container[Naming],
+    digest_of: DigestOf,
+    version_at: VersionAt,
+) -> Naming | None:
+    """The version of another name that a file is, if that name has it no more."""
+    for naming in by_version.get(version_of(file.etag or ""), ()):
+        if naming in used or naming.uri == canonical(file.uri):
+            continue
+        there = version_at(naming.uri)
+        is_gone = there is None or not is_same_version(there, naming.etag or "")
+        if is_gone and (not naming.digest or (_may_be(file, naming) and digest_of(file) == naming.digest)):
+            return naming
+    return None

@@ -1,0 +1,191 @@
+"""Plans the files of sources: each version once, whatever happened to the files between two calls."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from compactor.core.errors import AccessError, TryAgainError
+from compactor.core.layout import canonical, is_s3
+from compactor.core.manifest import ManifestFile
+from compactor.core.ports import ObjectInfo
+from compactor.core.source_places import SourcePlace
+from compactor.core.versions import version_of
+from compactor.manifests.claiming import claim_key
+from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.file_fates import Fates, Replacement, fates
+from compactor.manifests.file_search import FileSearch
+from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+
+OnReplaced = Literal["quarantine", "rebuild", "append"]
+"""What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
+
+
+class SeenFiles(Protocol):
+    """Remembers files of a local disk: what their bytes were, and whether they were written without another time."""
+
+    def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
+        """The URIs of files that were written since they were remembered, although length and time are the same."""
+
+    def digest(self, file: ObjectInfo) -> str:
+        """The digest of the bytes of a file, as `FileReport.digest`; empty where the store has other means.
+
+        Raises:
+            TryAgainError: The file changed meanwhile, or the store failed.
+            AccessError: The file may not be read.
+        """
+
+    def remember(self, files: Sequence[ObjectInfo]) -> None:
+        """Remember the files as they are now."""
+
+
+Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
+"""Lists the files below a source, and what of it cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePlanner:
+    """Plans everything in some sources.
+
+    Attributes:
+        listing: Lists one of them.
+        with_hidden: Whether to take hidden files.
+    """
+
+    planner: Planner
+    listing: Listing
+    sources: Sequence[SourcePlace]
+    seen: SeenFiles
+    on_replaced: OnReplaced = "quarantine"
+    with_hidden: bool = False
+
+    def plan(self, *, settle_seconds: float = 0, dry_run: bool = False) -> Plan:
+        """Write manifests for all files that are in none.
+
+        Args:
+            settle_seconds: Take only files that were last written at least this long ago.
+            dry_run: Claim and write nothing.
+        """
+        plan = Plan()
+        listed = self._listed(plan, settle_seconds)
+        claimed = self.planner.claimer.states([claim_key(each.file) for each in listed.values()])
+        plan.count_others(claimed)
+        claims = {uri: claimed[key][0] for uri, each in listed.items() if (key := claim_key(each.file)) in claimed}
+        suspects = self.seen.rewritten([listed[uri].info for uri, state in claims.items() if state == "taken"])
+        open_ones = {uri: each for uri, each in listed.items() if claims.get(uri, "free") == "free" or uri in suspects}
+        found = self._fates(open_ones, frozenset(suspects), listed)
+        plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed)
+        plan.planned_before -= len(suspects & found.replaced.keys())
+        plan.touched, plan.renamed = len(found.touched), len(found.renamed)
+        taken = self._sorted(plan, found, suspects)
+        by_date: dict[str, list[ManifestFile]] = {}
+        for uri, each in open_ones.items():
+            if uri in taken or not found.has(uri):
+                by_date.setdefault(each.date, []).append(each.file)
+        self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
+        if not dry_run:
+            self.seen.remember(
+                [each.info for uri, each in listed.items() if uri not in suspects & found.replaced.keys()]
+            )
+        return plan
+
+    def _listed(self, plan: Plan, settle_seconds: float) -> dict[str, "_Listed"]:
+        """The files that may be planned, by canonical URI."""
+        rules, now = self.planner.state.rules, self.planner.state.clock.now()
+        listed: dict[str, _Listed] = {}
+        for info in self.data(plan):
+            if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
+                plan.skip(info.uri, "unsettled")
+                detail = f"written less than {settle_seconds:g} s ago; expected it to be complete"
+                plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
+                continue
+            date = rules.dates.of_file(info.uri, info.modified_at).date
+            listed[canonical(info.uri)] = _Listed(info, listed_file(info), date)
+        return listed
+
+    def data(self, plan: Plan) -> Iterator[ObjectInfo]:
+        """Yield the files that are input, planned or not; counts all others in a plan."""
+        met: set[str] = set()
+        for source in self.sources:
+            for found in self.listing(source):
+                is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
+                if found.uri in met or not is_meant(found.uri):
+                    continue
+                met.add(found.uri)
+                reason = self._reason(source, found)
+                if reason:
+                    plan.skip(found.uri, reason)
+                elif isinstance(found, ObjectInfo):
+                    yield found
+                else:
+                    plan.left_out.append(found)
+
+    def _reason(self, source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
+        """Why an object is skipped; empty for one that is input, or that a person has to know of."""
+        reason = ""
+        if isinstance(found, ObjectInfo):
+            reason = not_data_reason(found.uri, found.size_bytes, [source.folder]) or ""
+        if reason in {"job_marker", "folder_marker"}:
+            return reason
+        if not self.with_hidden and source.is_hidden(found.uri):
+            return "hidden"
+        return reason
+
+    def _fates(
+        self, files: Mapping[str, "_Listed"], suspects: frozenset[str], listed: Mapping[str, "_Listed"]
+    ) -> Fates:
+        if not files:
+            return Fates()
+        versions = {version_of(each.info.etag) for each in files.values() if each.info.stamp}
+        search = FileSearch(state=self.planner.state, allowed_prefixes=self.planner.allowed_prefixes, versions=versions)
+        store = self.planner.state.store
+
+        def digest_of(file: ManifestFile) -> str:
+            try:
+                return self.seen.digest(files[canonical(file.uri)].info)
+            except (TryAgainError, AccessError):
+                return ""
+
+        def version_at(uri: str) -> str | None:
+            if uri in listed:
+                return listed[uri].info.etag
+            try:
+                info = store.stat(uri)
+            except AccessError:
+                return None
+            return info.etag if info else None
+
+        return fates(
+            {uri: each.file for uri, each in files.items()},
+            search.everywhere(files),
+            digest_of=digest_of,
+            version_at=version_at,
+            suspects=suspects,
+        )
+
+    def _sorted(self, plan: Plan, found: Fates, suspects: set[str]) -> set[str]:
+        """Sort the replaced files by what is done with them; returns those to take with all their lines."""
+        plan.replaced = len(found.replaced)
+        for uri, naming in found.undecided.items():
+            detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
+            plan.left_out.append(LeftOut(uri, "undecided", detail))
+        taken: set[str] = set()
+        for uri, each in found.replaced.items():
+            if self.on_replaced == "append" and uri not in suspects:
+                taken.add(uri)
+            elif self.on_replaced == "rebuild":
+                plan.replacements.append(each)
+            else:
+                plan.left_out.append(left_out(each))
+        return taken
+
+
+def left_out(replacement: Replacement, why: str = "") -> LeftOut:
+    """A replaced file that was not taken; `why` says what is in the way of making its rows again."""
+    return LeftOut(replacement.file.uri, "replaced", f"{replacement.detail}{f'; {why}' if why else ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    info: ObjectInfo
+    file: ManifestFile
+    date: str

@@ -1,0 +1,147 @@
+"""Makes the manifests that hold earlier versions of replaced files again, with the versions of now.
+
+The new version is claimed under an id of its own while the rows are made, so that no planner takes it meanwhile. If
+this process dies, the lease of that claim runs out, and the file is as replaced as it was before.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from compactor.core.errors import AccessError, CompactorError, InputError, TryAgainError
+from compactor.core.manifest import ManifestFile
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.ports import ObjectInfo
+from compactor.core.records import Commit, FileReport
+from compactor.core.versions import is_same_version
+from compactor.ledger.state import State
+from compactor.manifests.claiming import Claimer, claim_key
+from compactor.manifests.file_fates import Replacement
+from compactor.ops.rebuild.damage import compacted
+from compactor.ops.rebuild.rebuild_report import RebuildReport
+from compactor.ops.rebuild.rebuilder import Rebuilder
+from compactor.ops.rebuild.scan import Damaged, RebuildScan
+from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
+
+_ID_CHARACTERS = 160  # leaves room for more in an id
+
+
+@dataclass(slots=True)
+class Replaced:
+    """The result.
+
+    Attributes:
+        report: What was made again.
+        refused: Files whose rows stay as they are, each with the reason.
+    """
+
+    report: RebuildReport = field(default_factory=RebuildReport)
+    refused: list[tuple[Replacement, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacer:
+    """Makes manifests again with other versions of some of their files. Safe beside jobs, planners and other rebuilds.
+
+    Attributes:
+        rebuilder: Makes the rows, and decides.
+        claimer: Claims the new versions.
+        redrive_log: Tells which rejected lines were redriven.
+        digest_of: The digest of the bytes of a file, as `FileReport.digest`; empty if it is unknown.
+    """
+
+    state: State
+    rebuilder: Rebuilder
+    claimer: Claimer
+    redrive_log: RedriveLog
+    digest_of: Callable[[ObjectInfo], str]
+
+    def replace(self, replacements: Sequence[Replacement]) -> Replaced:
+        """Make the rows of replaced files again. What stands in the way of one manifest does not stop the others."""
+        result = Replaced()
+        by_manifest: dict[ManifestKey, list[Replacement]] = {}
+        for each in replacements:
+            by_manifest.setdefault(ManifestKey(each.earlier.date, each.earlier.manifest_id), []).append(each)
+        for key, those in by_manifest.items():
+            try:
+                damaged = self._checked(key, those)
+            except InputError as exc:
+                result.refused += [(each, str(exc)) for each in those]
+                continue
+            self._replace(damaged, those, result)
+        return result
+
+    def _replace(self, damaged: Damaged, those: Sequence[Replacement], result: Replaced) -> None:
+        manifest_id = damaged.commit.manifest_id
+        holder = f"{manifest_id[:_ID_CHARACTERS]}-replacing-{secrets.token_hex(4)}"
+        new_keys = [claim_key(each.file) for each in those]
+        old_keys = [claim_key(each.file.model_copy(update={"etag": each.earlier.etag})) for each in those]
+        claimed = self.claimer.claim([key for key in new_keys if key not in old_keys], holder)
+        report = RebuildReport()
+        try:
+            if claimed.taken or claimed.held:
+                result.refused += [(each, "another planner has claimed the new version") for each in those]
+                return
+            self.claimer.release([key for key in old_keys if key not in new_keys])
+            check = damaged.check
+
+            def still_claimed() -> None:
+                check()
+                if self.state.ledger.accepted(holder) is not None:
+                    raise InputError("its new version was planned meanwhile")
+
+            report = self.rebuilder.rebuild(RebuildScan(damaged=[replace(damaged, check=still_claimed)]))
+        finally:
+            if report.rebuilt:
+                self.claimer.hand_over(new_keys, holder, manifest_id)
+            else:
+                self.claimer.revoke(holder)
+        result.report.add(report)
+        for each in (*report.refused, *report.failed):
+            result.refused += [(one, f"its rows cannot be made again: {each.why}") for one in those]
+
+    def _checked(self, key: ManifestKey, those: Sequence[Replacement]) -> Damaged:
+        """The manifest with the versions to read.
+
+        Raises:
+            InputError: Its rows cannot be made again exactly.
+        """
+        if any(each.earlier.state != "compacted" for each in those):
+            raise InputError(f"manifest {key.id} is not done yet; run the command again")
+        if hindrance := next((each.hindrance for each in those if each.hindrance), ""):
+            raise InputError(hindrance)
+        found, accepted = self.state.ledger.state(key), self.state.ledger.accepted(key.id)
+        commit = found.outcome
+        if not isinstance(commit, Commit) or not found.is_done or accepted is None or accepted.manifest is None:
+            raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
+        uris = {each.file.uri: each.file for each in those}
+        redriven = taken_from(key.id, self.redrive_log.entries_about(key.id))
+        if any(source.source_uri in uris for each in redriven for source in each.inputs):
+            raise InputError("rejected lines of it were redriven; their rows would be there twice")
+        inputs = {
+            uri: file for uri, file in map_ordered(lambda file: self._input(file, uris), compacted(commit)) if file
+        }
+        why = f"{len(those):,} of its input files replaced: {those[0].file.uri}"
+        return Damaged(accepted, commit, why, inputs, frozenset(uris))
+
+    def _input(self, file: FileReport, replaced: dict[str, ManifestFile]) -> tuple[str, ManifestFile | None]:
+        """The version of a file to read, None for that of the commit.
+
+        Raises:
+            InputError: A file that was not replaced is not there any more as it was.
+        """
+        if file.uri in replaced:
+            return file.uri, replaced[file.uri]
+        try:
+            info = self.state.store.stat(file.uri)
+            if info is not None and is_same_version(info.etag, file.etag):
+                return file.uri, None
+            if info is not None and file.digest and self.digest_of(info) == file.digest:
+                return file.uri, ManifestFile(uri=file.uri, size_bytes=info.size_bytes, etag=info.etag)
+        except (AccessError, TryAgainError) as exc:
+            raise InputError(f"its rows cannot be made again: {exc}") from exc
+        except CompactorError:
+            raise
+        found = "is gone" if info is None else "was replaced as well"
+        raise InputError(f"its rows cannot be made again, because {file.uri} of the same manifest {found}")

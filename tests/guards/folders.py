@@ -1,0 +1,73 @@
+"""A folder whose files change between calls has each line once, or the call names the file."""
+
+from tests.guards.guard import Guard
+
+_FATES = "tests/unit/manifests/test_file_fates.py"
+_REPLACING = "tests/unit/ops/rebuild/test_replacing.py"
+_FOLDER = "tests/unit/cli/test_cli_folder.py"
+
+FOLDERS = (
+    Guard(
+        "a version under two names is that of one file",
+        "manifests/file_fates.py",
+        "        if naming in used or naming.uri == canonical(file.uri):\n",
+        "        if naming.uri == canonical(file.uri):\n",
+        (_FATES,),
+    ),
+    Guard(
+        "a renamed file has the bytes of the earlier one",
+        "manifests/file_fates.py",
+        "(_may_be(file, naming) and digest_of(file) == naming.digest)",
+        "_may_be(file, naming)",
+        (_FATES,),
+    ),
+    Guard(
+        "a file that is there under its old name was not renamed",
+        "manifests/file_fates.py",
+        '        is_gone = there is None or not is_same_version(there, naming.etag or "")\n',
+        "        is_gone = True\n",
+        (_FATES,),
+    ),
+    Guard(
+        "versions of earlier releases are known",
+        "core/versions.py",
+        '    return found["version"] if found else etag\n',
+        "    return etag\n",
+        (_FATES, _FOLDER + "::test_a_destination_of_an_earlier_release"),
+    ),
+    Guard(
+        "claims of files that changed before they were read are given up",
+        "manifests/changed_files.py",
+        "            claimer.release(",
+        "            list(",
+        (_FOLDER + "::test_an_append_between_plan_and_read",),
+    ),
+    Guard(
+        "the rewritten bytes of a file of the same length and time are noticed",
+        "manifests/file_fates.py",
+        "        if uri in suspects and _is_other(file, rows, digest_of):\n",
+        "        if False:\n",
+        (_FATES, _FOLDER + "::test_other_bytes_behind_the_same_time"),
+    ),
+    Guard(
+        "a new version is claimed while its rows are made",
+        "ops/rebuild/replacing.py",
+        "        claimed = self.claimer.claim([key for key in new_keys if key not in old_keys], holder)\n",
+        "        claimed = self.claimer.claim([], holder)\n",
+        (_REPLACING + "::test_two_calls_at_once",),
+    ),
+    Guard(
+        "the claim of a version whose rows are gone is given up",
+        "ops/rebuild/replacing.py",
+        "            self.claimer.release([key for key in old_keys if key not in new_keys])\n",
+        "",
+        (_FOLDER + "::test_ten_calls",),
+    ),
+    Guard(
+        "other files of a rebuilt manifest are there as they were",
+        "ops/rebuild/replacing.py",
+        '        raise InputError(f"its rows cannot be made again, because {file.uri} of the same manifest {found}")\n',
+        "        return file.uri, None\n",
+        (_REPLACING + "::test_what_cannot_be_exact_is_refused",),
+    ),
+)

@@ -1,0 +1,22 @@
+"""Planners of sources on the store of a harness."""
+
+from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.core.layout import folder
+from compactor.core.source_places import SourcePlace
+from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from tests.support.harness import Harness
+
+
+def source_planner(
+    harness: Harness, place: str = "/w/raw", *, on_replaced: OnReplaced = "quarantine", with_hidden: bool = False
+) -> SourcePlanner:
+    """What plans one folder, of a fresh process that remembers nothing."""
+    app = harness.app()
+    return SourcePlanner(
+        planner=app.planner,
+        listing=lambda source: app.store.list(folder(source.folder)),
+        sources=[SourcePlace(place)],
+        seen=LocalSeenFiles(app.store, ""),
+        on_replaced=on_replaced,
+        with_hidden=with_hidden,
+    )

@@ -1,0 +1,253 @@
+"""Promises of `compactor compact` about what a folder holds: names, links, forbidden folders, and files that change."""
+
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.adapters.local import store as local_store
+from compactor.cli.entry import compactor as command
+from compactor.cli.folder_run import FolderRun
+from compactor.manifests import claiming
+from tests.support import extras
+
+pytestmark = extras.NATIVE.needed
+
+HOUR_AGO = time.time() - 3600
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "rows"
+
+
+def write(path: Path, *ids: int, ago: float = 0) -> Path:
+    """A file with a line for each id, from an hour ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(b'{"id": %d}\n' % each for each in ids))
+    os.utime(path, (HOUR_AGO - ago,) * 2)
+    return path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(command, ["compact", *map(str, arguments)])
+
+
+def ids(out: Path) -> Counter[int]:
+    return Counter(int(each) for each in ds.dataset(out, format="parquet").to_table().column("id").to_pylist())
+
+
+def verified(out: Path) -> int:
+    settings = f"{out}.compactor/compactor.toml"
+    return CliRunner().invoke(command, ["--config", settings, "verify", "--deep"]).exit_code
+
+
+def test_ten_calls(raw: Path, out: Path) -> None:
+    """Ten calls for one folder, with every change between them: the rows are those of the rules, and all adds up."""
+    for name, line in (("a.ndjson", 1), ("b.ndjson", 2), ("2026-01-02-c.ndjson", 3)):
+        write(raw / name, line)
+    expected = Counter({1: 1, 2: 1, 3: 1})
+
+    def step(code: int, *words: str) -> str:
+        result = call(raw, out, *words)
+        assert (result.exit_code, ids(out)) == (code, expected), result.output
+        return result.stdout
+
+    step(0)
+    shutil.copy2(raw / "a.ndjson", raw.parent / "backup")
+    (raw.parent / "backup").rename(raw / "a.ndjson")
+    step(0)
+    write(raw / "b.ndjson", 2, ago=60)
+    assert "3 files taken before (1 touched)" in step(0)
+    (raw / "a.ndjson").rename(raw / "a-1.ndjson")
+    assert "(1 touched, 1 renamed)" in step(0)
+    write(raw / "a.ndjson", 4, ago=-5)
+    expected[4] = 1
+    step(0)
+    write(raw / "2026-01-02-c.ndjson", 3, 5, ago=-60)
+    step(3)
+    expected[5] = 1
+    assert "rebuilt   1 manifest with 2 rows, for 1 replaced file" in step(0, "--on-replaced", "rebuild")
+    write(raw / "2026-01-02-c.ndjson", 3)
+    step(3)  # the rows of this version are gone
+    write(raw / "2026-01-02-c.ndjson", 3, 5, ago=-60)
+    write(raw / "b.ndjson", 6, 7, ago=-60)
+    expected += Counter({6: 1, 7: 1})
+    step(0, "--on-replaced", "append")
+    (raw / "b.ndjson").unlink()
+    write(raw / "d.ndjson", 8)
+    expected[8] = 1
+    step(0)
+    step(0)
+    assert verified(out) == 0
+
+
+def test_a_destination_of_an_earlier_release(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its versions had the inode of each file. They are known still, and a file that was replaced is named."""
+    write(raw / "a.ndjson", 1)
+    write(raw / "b.ndjson", 2)
+    with monkeypatch.context() as patched:
+        with_inode = lambda status: f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"  # noqa: E731
+        patched.setattr(local_store, "_etag", with_inode)
+        patched.setattr(local_store, "is_same_version", str.__eq__)
+        patched.setattr(claiming, "version_of", lambda etag: etag)
+        assert call(raw, out).exit_code == 0
+    Path(f"{out}.compactor/state/seen.sqlite").unlink()
+    shutil.copy2(raw / "a.ndjson", raw.parent / "backup")
+    (raw.parent / "backup").rename(raw / "a.ndjson")
+    write(raw / "c.ndjson", 3)
+    assert call(raw, out).exit_code == 0
+    assert ids(out) == {1: 1, 2: 1, 3: 1}
+    assert verified(out) == 0
+
+
+def test_files_and_patterns(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SRC is a folder, a file, a pattern, or several of them; a file may be beside DST."""
+    for name, line in (("x/a.ndjson", 1), ("x/b.log", 2), ("y/c.ndjson", 3), ("d.ndjson", 4), ("_e.ndjson", 5)):
+        write(raw / name, line)
+    monkeypatch.chdir(raw)
+    assert call("d.ndjson", "_e.ndjson", "rows").exit_code == 0
+    assert ids(raw / "rows") == {4: 1, 5: 1}
+    assert call("x", "*/*.ndjson", "out").exit_code == 2
+    shutil.rmtree(raw / "rows")
+    shutil.rmtree(raw / "rows.compactor")
+    assert call("?/*.ndjson", out).exit_code == 0
+    assert ids(out) == {1: 1, 3: 1}
+    result = call(raw / "x", raw / "x" / "a.ndjson", f"{raw}/[y]", out, "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["new_files"], ids(out)) == (0, 1, {1: 1, 2: 1, 3: 1})
+    assert told["sources"] == [str(raw / "x"), f"{raw}/[y]", str(raw / "x" / "a.ndjson")]
+
+
+def test_hidden_files(raw: Path, out: Path) -> None:
+    """They are skipped and counted, and --hidden takes them, apart from the markers of jobs."""
+    for name, line in (("a.ndjson", 1), (".DS_Store", 2), (".git/HEAD", 3), ("_tmp/b.ndjson", 4), ("_SUCCESS", 5)):
+        write(raw / name, line)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (0, {1: 1})
+    assert "skipped   3 objects, such as .DS_Store (hidden; --hidden takes them)" in result.stdout
+    assert "_SUCCESS (Spark marker)" in result.stdout
+    assert call(raw, out, "--hidden").exit_code == 0
+    assert ids(out) == {1: 1, 2: 1, 3: 1, 4: 1}
+
+
+def test_a_forbidden_folder(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one quarantined entry, and the rest goes on. A hidden one is only skipped."""
+    monkeypatch.setattr("compactor.adapters.local.store.os.scandir", denying("private", ".cache"))
+    write(raw / "a.ndjson", 1)
+    write(raw / "private/deep/b.ndjson", 2)
+    write(raw / ".cache/c.ndjson", 3)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (3, {1: 1})
+    assert f"quarantined  {raw}/private/ (forbidden)" in result.stdout
+    assert f"cannot read {raw}/private/: permission denied" in result.stdout
+    assert ".cache/ (hidden" in result.stdout
+    assert call(raw / "private", out).exit_code == 1
+
+
+def denying(*names: str) -> Any:
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if isinstance(path, str) and Path(path).name in names:
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    return scandir
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_an_append_between_plan_and_read(
+    raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch, is_restored: bool
+) -> None:
+    """The call names the file and does not end with 0; the next one has its lines, also if it is as it was listed."""
+    write(raw / "a.ndjson", 1)
+    write(raw / "b.ndjson", 2)
+    real = FolderRun._work
+
+    def append(*arguments: Any) -> Any:
+        write(raw / "a.ndjson", 1, 3, ago=60)
+        return real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderRun, "_work", append)
+        result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (3, {2: 1})
+    assert f"quarantined  {raw}/a.ndjson (changed)" in result.stdout
+    if is_restored:
+        write(raw / "a.ndjson", 1)
+    assert call(raw, out).exit_code == 0
+    assert ids(out) == ({1: 1, 2: 1} if is_restored else {1: 1, 2: 1, 3: 1})
+    assert verified(out) == 0
+
+
+def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is still being written after the wait is not taken, and the call says so."""
+    write(raw / "a.ndjson", 1)
+
+    def write_on(_seconds: float = 0) -> None:
+        write(raw / "b.ndjson", 2, ago=HOUR_AGO - time.time())
+
+    monkeypatch.setattr("compactor.cli.folder_run.time.sleep", write_on)
+    write_on()
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (3, {1: 1})
+    assert f"not taken  {raw}/b.ndjson (unsettled)" in result.stdout
+
+
+def test_other_bytes_behind_the_same_time(raw: Path, out: Path) -> None:
+    """A file that was rewritten with its length and its time kept is found by its status, and named."""
+    write(raw / "a.ndjson", 1)
+    call(raw, out)
+    write(raw / "a.ndjson", 2)
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (3, {1: 1})
+    assert "with other contents" in result.stdout
+    assert call(raw, out, "--on-replaced", "rebuild").exit_code == 0
+    assert ids(out) == {2: 1}
+
+
+def killed_after_planning(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that plans, and dies before it works."""
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderRun, "_work", lambda *_: (_ for _ in ()).throw(SystemExit(9)))
+        call(raw, out)
+
+
+def test_a_file_renamed_after_a_kill(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a dead call has planned is done before the folder is planned again, so that no line is taken twice."""
+    write(raw / "a.ndjson", 1)
+    call(raw, out)
+    write(raw / "b.ndjson", 2)
+    killed_after_planning(raw, out, monkeypatch)
+    (raw / "b.ndjson").rename(raw / "c.ndjson")
+    call(raw, out)
+    assert ids(out) == {1: 1, 2: 1}
+
+
+def test_ctrl_c_before_new_files_were_planned(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is stopped while it does the work of an earlier one does not end with 0."""
+    write(raw / "a.ndjson", 1)
+    killed_after_planning(raw, out, monkeypatch)
+    write(raw / "b.ndjson", 2)
+    real = FolderRun._work
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderRun, "_work", lambda *arguments: (real(*arguments)[0], True))
+        result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (130, {1: 1})
+    assert call(raw, out).exit_code == 0
+    assert ids(out) == {1: 1, 2: 1}

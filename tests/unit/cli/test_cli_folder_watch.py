@@ -1,0 +1,98 @@
+"""`compact --watch`: files become rows as they come, also after a kill; and Ctrl-C ends the command at any moment."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from click.testing import CliRunner
+
+from compactor.cli.entry import compactor as command
+from tests.support import extras
+
+WAIT_SECONDS = 120.0
+INTERRUPTED = 130
+
+INTERRUPTS_AT = """
+import builtins, os, signal, sys
+import compactor.__main__
+number, real = int(sys.argv.pop(1)), builtins.__import__
+def importing(*arguments, **options):
+    global number
+    number -= 1
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGINT)
+    return real(*arguments, **options)
+builtins.__import__ = importing
+compactor.__main__.main()
+"""
+
+
+def write(path: Path, *ids: int) -> None:
+    """A file that was moved here whole, written an hour ago."""
+    temporary = path.parent.parent / f"{path.name}.tmp"
+    temporary.write_bytes(b"".join(b'{"id": %d}\n' % each for each in ids))
+    os.utime(temporary, (time.time() - 3600,) * 2)
+    temporary.rename(path)
+
+
+def ids(out: Path) -> Counter[int]:
+    files = [str(path) for path in out.rglob("*.parquet") if not path.name.startswith(".")]
+    rows = ds.dataset(files, format="parquet").to_table().column("id").to_pylist() if files else []
+    return Counter(map(int, rows))
+
+
+def wait_for(out: Path, expected: dict[int, int]) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while ids(out) != expected:
+        assert time.monotonic() < until, f"{ids(out)} instead of {expected}"
+        time.sleep(0.1)
+
+
+def watching(raw: Path, out: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "compactor", "compact", "--watch", "--max-wait", "0.2", str(raw), str(out)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@extras.NATIVE.needed
+def test_files_become_rows_as_they_come(tmp_path: Path) -> None:
+    """In an empty folder at first, through a kill, and until Ctrl-C: each line is one row, and the end is clean."""
+    raw, out = tmp_path / "raw", tmp_path / "rows"
+    raw.mkdir()
+    killed = watching(raw, out)
+    write(raw / "a.ndjson", 1)
+    wait_for(out, {1: 1})
+    write(raw / "b.ndjson", 2, 3)
+    killed.kill()
+    killed.communicate()
+    again = watching(raw, out)
+    wait_for(out, {1: 1, 2: 1, 3: 1})
+    write(raw / "c.ndjson", 4)
+    wait_for(out, {1: 1, 2: 1, 3: 1, 4: 1})
+    again.send_signal(signal.SIGINT)
+    told, errors = again.communicate(timeout=WAIT_SECONDS)
+    assert again.returncode in {0, INTERRUPTED}, errors  # it was still verifying
+    assert b"1 file, 1 row in " in told
+    assert b"Traceback" not in errors
+    verified = CliRunner().invoke(command, ["--config", f"{out}.compactor/compactor.toml", "verify", "--deep"])
+    assert verified.exit_code == 0
+
+
+@pytest.mark.parametrize("number", [1, 300, 1500])
+def test_ctrl_c_while_the_command_loads(tmp_path: Path, number: int) -> None:
+    """It ends with 130 and one line, whatever is being imported."""
+    words = [sys.executable, "-c", INTERRUPTS_AT, str(number), "compact", str(tmp_path / "none"), str(tmp_path / "out")]
+    ended = subprocess.run(words, capture_output=True, timeout=WAIT_SECONDS, check=False)
+    assert (ended.returncode, ended.stderr) == (INTERRUPTED, b"compactor: interrupted\n")
+
+
+def test_wrong_usage_of_watch(tmp_path: Path) -> None:
+    """What cannot be combined is refused."""
+    for words, fault in [(["--watch", "--dry-run"], "not both"), (["--max-wait", "3"], "--max-wait needs --watch")]:
+        result = CliRunner().invoke(command, ["compact", str(tmp_path), str(tmp_path / "out"), *words])
+        assert (result.exit_code, fault in result.stderr) == (2, True)

@@ -1,0 +1,218 @@
+"""A folder whose files are restored, touched, appended to, replaced, renamed and removed between calls, in any order.
+
+Each line that is ever written has an id of its own. After each call, no id is in two rows, and each id of a file that
+is there is in a row, unless the call has named the file.
+"""
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.local.seen_files import LocalSeenFiles
+from compactor.adapters.local.store import LocalStore
+from compactor.adapters.memory.store import MemoryStore
+from compactor.adapters.source_listing import SourceListing
+from compactor.core.crash_points import CrashPoint, ignore_crash_point
+from compactor.core.records import Commit
+from compactor.core.source_places import SourcePlace
+from compactor.job.compaction import CompactionResult
+from compactor.manifests.changed_files import changed_files
+from compactor.manifests.planning import LeftOut
+from compactor.manifests.source_planning import OnReplaced, SourcePlanner
+from tests.support.harness import DiedError, Harness, dying_at
+
+NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
+FIRST_NS = 1_767_000_000 * 10**9
+
+DEATHS = (CrashPoint.CLAIMED, CrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
+
+names = st.sampled_from(NAMES)
+policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
+
+
+class DiskAndMemory(MemoryStore):
+    """Input on a disk, and everything else in memory, which is faster."""
+
+    def __init__(self, harness: Harness, root: str) -> None:
+        super().__init__(harness.clock)
+        self.disk, self.root = LocalStore(), root
+
+    def stat(self, uri):
+        return self.disk.stat(uri) if uri.startswith(self.root) else super().stat(uri)
+
+    def read_range(self, uri, start, length, *, etag=None):
+        store = self.disk if uri.startswith(self.root) else super()
+        return store.read_range(uri, start, length, etag=etag)
+
+    def read(self, uri, *, etag=None):
+        return self.disk.read(uri, etag=etag) if uri.startswith(self.root) else super().read(uri, etag=etag)
+
+
+class FolderLife(RuleBasedStateMachine):
+    """The folder, and the harness that compacts it."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.top = Path(tempfile.mkdtemp())
+        self.raw = self.top / "raw"
+        self.raw.mkdir()
+        self.harness = Harness(
+            reading={"allowed_prefixes": [str(self.raw)]}, schema={"metadata_columns": ["_source_file"]}
+        )
+        self.harness.store = DiskAndMemory(self.harness, str(self.raw))
+        self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
+        self.earlier: dict[str, list[tuple[bytes, int]]] = {}
+
+    def teardown(self) -> None:
+        if hasattr(self, "top"):
+            shutil.rmtree(self.top)
+
+    @rule(name=names, number=st.integers(1, 3))
+    def write(self, name: str, number: int) -> None:
+        """A new file, or one in the place of another."""
+        self._write(name, self._lines(number), next(self.times))
+
+    @rule(name=names)
+    def append(self, name: str) -> None:
+        path = self.raw / name
+        if path.exists():
+            self._write(name, path.read_bytes() + self._lines(1), next(self.times), in_place=True)
+
+    @rule(name=names)
+    def replace_unseen(self, name: str) -> None:
+        """Other bytes of the same length, and the time is set back."""
+        path = self.raw / name
+        if path.exists():
+            before = path.read_bytes()
+            lines = self._lines(before.count(b"\n"))
+            self._write(name, lines.rjust(len(before)), path.stat().st_mtime_ns)
+
+    @rule(name=names)
+    def touch(self, name: str) -> None:
+        if (self.raw / name).exists():
+            now = next(self.times)
+            os.utime(self.raw / name, ns=(now, now))
+
+    @rule(name=names)
+    def restore(self, name: str) -> None:
+        """The same file by a backup: only the inode is another one."""
+        path = self.raw / name
+        if path.exists():
+            shutil.copy2(path, self.top / "copy")
+            (self.top / "copy").replace(path)
+
+    @rule(name=names, back=st.integers(0, 3))
+    def restore_earlier(self, name: str, back: int) -> None:
+        """A version of before, with its time."""
+        versions = self.earlier.get(name, [])
+        content, time = versions[back % len(versions)] if versions else (b"", 0)
+        # A line that is in another file by now would be there twice by right.
+        if versions and not any(
+            set(content.split(b"\n")) & set(path.read_bytes().split(b"\n")) - {b""}
+            for path in self.raw.rglob("*.ndjson")
+            if path != self.raw / name
+        ):
+            self._write(name, content, time)
+
+    @rule(name=names, other=names)
+    def rename(self, name: str, other: str) -> None:
+        path, target = self.raw / name, self.raw / other
+        if path.exists() and path != target:
+            target.parent.mkdir(exist_ok=True)
+            path.rename(target)
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        (self.raw / name).unlink(missing_ok=True)
+
+    @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
+    def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
+        """A call; it may be killed, so that the next one goes on."""
+        self.harness.clock.advance(3600)
+        if dies is not None:
+            try:
+                self._call(policy, dies)
+            except DiedError:
+                return
+        else:
+            self._check(self._call(policy, None))
+
+    def _call(self, policy: OnReplaced, dies: CrashPoint | None) -> list[LeftOut]:
+        harness = self.harness
+        app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
+        seen = LocalSeenFiles(app.store, str(self.top / "seen.sqlite"))
+        changed_files(self._work(None), app.claimer)
+        plan = SourcePlanner(
+            planner=app.planner,
+            listing=SourceListing(app.store, [str(self.raw)]),
+            sources=[SourcePlace(str(self.raw))],
+            seen=seen,
+            on_replaced=policy,
+        ).plan()
+        left_out = [*plan.left_out, *changed_files(self._work(dies), app.claimer)]
+        if plan.replacements:
+            replaced = app.replacer(seen.digest, lambda _: harness.engine()).replace(plan.replacements)
+            left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
+        return left_out
+
+    def _work(self, dies: CrashPoint | None) -> list[Commit]:
+        """Process what waits; returns what was committed."""
+        harness, commits = self.harness, list[Commit]()
+        if dies is not None:
+            harness.runner(on_crash_point=dying_at(dies)).run(harness.waiting())
+
+        def on_result(result: CompactionResult) -> None:
+            if isinstance(result.outcome, Commit):
+                commits.append(result.outcome)
+
+        job = harness.app()
+        job.on_result = on_result
+        source = ListedManifests(harness.store, harness.layout.manifests_folder)
+        job.service_on(harness.engine(), source).run(once=True)
+        return commits
+
+    def _check(self, left_out: list[LeftOut]) -> None:
+        rows = [row for info in self.harness.store.list("/w/output/") for row in self.harness.table(info.uri)]
+        found = Counter(row["id"] for row in rows)
+        assert max(found.values(), default=0) <= 1
+        named = {each.uri for each in left_out}
+        for path in self.raw.rglob("*.ndjson"):
+            if str(path) not in named:
+                missing = set(ids(path.read_bytes())) - found.keys()
+                assert not missing, f"{path}: {missing} nowhere"
+        verified = self.harness.verification()
+        assert (verified.discrepancies, verified.quarantined_files, verified.unfinished) == ([], [], 0)
+
+    def _lines(self, number: int) -> bytes:
+        return b"".join(b'{"id": "%08d"}\n' % next(self.ids) for _ in range(number))
+
+    def _write(self, name: str, content: bytes, time: int, *, in_place: bool = False) -> None:
+        path = self.raw / name
+        path.parent.mkdir(exist_ok=True)
+        if not in_place:
+            path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(time, time))
+        self.earlier.setdefault(name, []).append((content, time))
+
+
+def ids(content: bytes) -> list[str]:
+    return [line.split(b'"')[3].decode() for line in content.split(b"\n") if b'"' in line]
+
+
+TestFolderLife = FolderLife.TestCase
+TestFolderLife.settings = settings(
+    max_examples=int(os.environ.get("FOLDER_LIVES", "10")),
+    stateful_step_count=20,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
