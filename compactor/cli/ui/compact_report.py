@@ -13,6 +13,7 @@ from compactor.core.safe_text import quoted
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
+from compactor.ndjson.kind import READ_AS_JSON
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
 
@@ -47,8 +48,24 @@ class Closing:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether an operator has to act: a manifest is stuck, input was quarantined, or counts do not add up."""
-        return bool(self.run.stuck) or (self.verification is not None and self.verification.needs_operator)
+        """Whether an operator has to act: a manifest is stuck, input was quarantined, or counts do not add up.
+
+        Also if under half of the lines are rows, of this call or of all: SRC may not be what it seems.
+        """
+        verified = self.verification
+        return bool(self.run.stuck) or (verified is not None and (verified.needs_operator or self.has_few_rows))
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether under half of the lines became rows, of this call or of all that were verified."""
+        rows, verified = self.run.records, self.verification
+        return rows < self.run.rejected_lines or (verified is not None and verified.rows < verified.rejected_lines)
+
+    @property
+    def is_read_by_json(self) -> bool:
+        """Whether a quarantined file would be read with `--format json`."""
+        files = self.verification.quarantined_files if self.verification is not None else []
+        return any(READ_AS_JSON in each.detail and not each.redriven for each in files)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -167,9 +184,15 @@ def _next_moves(closing: Closing) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     command = f"compactor --config {quoted(paths.settings_file)}"
+    if closing.verification is not None and closing.has_few_rows:
+        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
         echo("", f"see why     {command} verify")
-        echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
+        if run.stuck or (closing.verification is not None and closing.verification.needs_operator):
+            again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
+            echo(f"redrive     {command} redrive files   (or: redrive manifests), {again}")
+        return
+    if closing.verification is not None and not closing.verification.rows:
         return
     glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"

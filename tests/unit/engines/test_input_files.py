@@ -91,6 +91,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "size_bytes": len(GOOD),
         "etag": store.stat(uri).etag,
         "codec": "none",
+        "format": "ndjson",
         "decoded_bytes": len(GOOD),
         "lines": 2,
         "blank_lines": 0,
