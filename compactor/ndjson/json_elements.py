@@ -92,7 +92,7 @@ class ElementScanner:
             found = _OBJECT.match(buffer, self._at)
             if found is None:
                 return
-            yield Element(self._offset + self._at, bytes(found[0]), ends=True)
+            yield Element(self._offset + self._at, bytes(found[0]), True)
             self._at = found.end()
 
     def _begin(self) -> None:
@@ -136,15 +136,14 @@ class ElementScanner:
     def _taken(self, end: int) -> Element:
         """End the current element."""
         start, self._start = self._start, -1
-        return Element(self._offset + start, bytes(self._buffer[start:end]), ends=True)
+        return Element(self._offset + start, bytes(self._buffer[start:end]), True)
 
     def _parts(self) -> Iterator[Element]:
         """What is held of an element that is already too long."""
         if self._start >= 0 and self._at - self._start > self._max_bytes:
             whole = (self._at - self._start) // self._max_bytes * self._max_bytes
-            yield Element(
-                self._offset + self._start, bytes(self._buffer[self._start : self._start + whole]), ends=False
-            )
+            part = bytes(self._buffer[self._start : self._start + whole])
+            yield Element(self._offset + self._start, part, False)
             self._start += whole
 
 
