@@ -34,7 +34,7 @@ _MIN_CONTROL_SHARE = 0.05  # of evenly distributed bytes, 11 % are control chara
 _WIDE_SAMPLE = 512
 _MIN_WIDE_BYTES = 16
 _MIN_ZERO_SHARE = 0.9
-_WIDE = {
+_WIDE: dict[tuple[bool, ...], Kind] = {
     (False, True, False, True): UTF_16,
     (True, False, True, False): UTF_16,
     (False, True, True, True): UTF_32,
@@ -85,5 +85,5 @@ def _wide_text(head: bytes) -> Kind | None:
     if len(sample) < _MIN_WIDE_BYTES:
         return None
     # Which of four bytes are zero in nearly all characters.
-    zero = tuple(sample[at::4].count(0) >= len(sample[at::4]) * _MIN_ZERO_SHARE for at in range(4))
-    return _WIDE.get(zero)
+    quarters = (sample[at::4] for at in range(4))
+    return _WIDE.get(tuple(each.count(0) >= len(each) * _MIN_ZERO_SHARE for each in quarters))

@@ -79,7 +79,9 @@ class _Splitting:
             self._add(element)
         self._pass_on()
         if self._scanner.is_open:
-            raise FileError("unreadable", f"it ends within an array or element after element {self._elements}: truncated")
+            raise FileError(
+                "unreadable", f"it ends within an array or element after element {self._elements}: truncated"
+            )
         rejected = self._rejects.total()
         return LineCounts(
             decoded_bytes=self._decoded_bytes,

@@ -184,17 +184,24 @@ def _next_moves(closing: Closing) -> None:
         say(f"not finished: {left}run this command again to continue")
         return
     command = f"compactor --config {quoted(paths.settings_file)}"
-    if closing.verification is not None and closing.has_few_rows:
-        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
-        echo("", f"see why     {command} verify")
-        if run.stuck or (closing.verification is not None and closing.verification.needs_operator):
-            again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-            echo(f"redrive     {command} redrive files   (or: redrive manifests), {again}")
-        return
-    if closing.verification is not None and not closing.verification.rows:
-        return
-    glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
+        _show_why(closing, command)
+    elif closing.verification is not None and closing.verification.rows:
+        _offer_to_read(closing, command)
+
+
+def _show_why(closing: Closing, command: str) -> None:
+    verified = closing.verification
+    if verified is not None and closing.has_few_rows:
+        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
+    echo("", f"see why     {command} verify")
+    if closing.run.stuck or (verified is not None and verified.needs_operator):
+        again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
+        echo(f"redrive     {command} redrive files   (or: redrive manifests), {again}")
+
+
+def _offer_to_read(closing: Closing, command: str) -> None:
+    glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'

@@ -12,8 +12,8 @@ import zlib
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.orc as orc
 import pyarrow.parquet as pq
+from pyarrow import orc
 
 QUARANTINED, FEW_ROWS, NO_DATA = 3, 3, 2
 EXPECTED = "under half of the lines are rows; expected NDJSON: one JSON object a line"
@@ -109,15 +109,32 @@ CASES = (
     other("table.sqlite", _SQLITE, "an SQLite database", "expected NDJSON"),
     other("lines.zip", _zip(("lines.ndjson",)), "a zip archive", "unpack it"),
     other("stored.zip", _zip(("lines.ndjson",), zipfile.ZIP_STORED), "a zip archive", "unpack it"),
-    other("book.xlsx", _zip(("[Content_Types].xml", "xl/workbook.xml")), "an Excel workbook", "export its sheets as NDJSON"),
+    other(
+        "book.xlsx",
+        _zip(("[Content_Types].xml", "xl/workbook.xml")),
+        "an Excel workbook",
+        "export its sheets as NDJSON",
+    ),
     other("lines.tar", _tar(), "a tar archive", "unpack it"),
     other("lines.tar.gz", gzip.compress(_tar()), "a tar archive", "unpack it"),
-    other("twice.gz", gzip.compress(gzip.compress(lines("twice"))), "gzip data that was compressed again", "decompress it once"),
+    other(
+        "twice.gz",
+        gzip.compress(gzip.compress(lines("twice"))),
+        "gzip data that was compressed again",
+        "decompress it once",
+    ),
     other("wide", lines("wide").decode().encode("utf-16"), "UTF-16 text", "convert it to UTF-8"),
     other("wide-be", lines("wide").decode().encode("utf-16-be"), "UTF-16 text", "convert it to UTF-8"),
     other("wider", lines("wide").decode().encode("utf-32"), "UTF-32 text", "convert it to UTF-8"),
-    other("page.html", b"<!doctype html>\n<html><p>404</p>\n</html>\n", "an HTML page", "check where it was downloaded from"),
-    other("error.xml", b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>\n', "XML", "convert it to NDJSON"),
+    other(
+        "page.html",
+        b"<!doctype html>\n<html><p>404</p>\n</html>\n",
+        "an HTML page",
+        "check where it was downloaded from",
+    ),
+    other(
+        "error.xml", b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>\n', "XML", "convert it to NDJSON"
+    ),
     other("paper.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(range(64)), "a PDF document", "expected NDJSON"),
     other("noise", random.Random(1).randbytes(9999), "binary data", "expected NDJSON"),
     other("zeros", b"\0" * 9999, "binary data", "expected NDJSON"),
@@ -128,7 +145,13 @@ CASES = (
     as_json("arrays.json", b'[{"id":"arrays-0"}]\n[{"id":"arrays-1"},{"id":"arrays-2"}]\n', "several JSON arrays"),
     as_json("pretty-many.json", _PRETTY, "pretty-printed JSON"),
     as_json("in-a-row.json", lines("in-a-row").replace(b"\n", b""), "JSON documents without line feeds between them"),
-    Case("cut.gz", gzip.compress(lines("cut", 999))[:-9], QUARANTINED, "ends before its end marker: truncated", "unreadable"),
+    Case(
+        "cut.gz",
+        gzip.compress(lines("cut", 999))[:-9],
+        QUARANTINED,
+        "ends before its end marker: truncated",
+        "unreadable",
+    ),
     Case("empty", b"", NO_DATA, "holds no files with data"),
     odd("blank-lines", b"\n\r\n" + lines("blank-lines").replace(b"\n", b"\n \n")),
     Case("only-blank", b" \n\n"),

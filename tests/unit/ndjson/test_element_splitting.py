@@ -13,7 +13,23 @@ from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Judged, Limits
 
 WIDE = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
-FRAGMENTS = [b"[", b"]", b"{", b"}", b",", b":", b'"', b'"a"', b"\\", b"1", b"\n", b" ", b'{"a":1}', b'{"b":["}"]}', b"x"]
+FRAGMENTS = [
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b",",
+    b":",
+    b'"',
+    b'"a"',
+    b"\\",
+    b"1",
+    b"\n",
+    b" ",
+    b'{"a":1}',
+    b'{"b":["}"]}',
+    b"x",
+]
 SOUP = st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(b"".join)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -7,21 +7,21 @@ import tarfile
 import zipfile
 
 import pyarrow as pa
-import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from compactor.core.errors import FileError
 from compactor.core.records import FileStatus
-from compactor.ndjson.formats import LOOK_BYTES, LONG_LOOK_BYTES, Formats, recognised
+from compactor.ndjson.formats import LONG_LOOK_BYTES, LOOK_BYTES, Formats, recognised
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits
 
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
 BOM = b"\xef\xbb\xbf"
-OBJECTS = [{"id": number, "text": "a \"quoted\", [b]"} for number in range(300)]
+OBJECTS = [{"id": number, "text": 'a "quoted", [b]'} for number in range(300)]
 LINES = b"".join(json.dumps(each).encode() + b"\n" for each in OBJECTS)
 LONG = b'"' + b"x" * LOOK_BYTES + b'"'
 
@@ -68,7 +68,9 @@ def tarred(form: int) -> bytes:
         pytest.param(b"[\n" + LINES.replace(b"\n", b",\n")[:-2] + b"\n]", "one JSON array", id="element a line"),
         pytest.param(b"[\n" + LINES[:-1].replace(b"\n", b"\n,\n") + b"\n]", "one JSON array", id="comma a line"),
         pytest.param(b'[\n{"a":1},\n{"a":NaN},\n{"a":2}\n]\n', "one JSON array", id="array with a bad element"),
-        pytest.param(b'[{"a":' + LONG * 3 + b'},\n{"a":' + LONG + b"},\n{},\n{}]", "one JSON array", id="long elements"),
+        pytest.param(
+            b'[{"a":' + LONG * 3 + b'},\n{"a":' + LONG + b"},\n{},\n{}]", "one JSON array", id="long elements"
+        ),
         pytest.param(BOM + b'\n [{"a":1}]', "one JSON array", id="array after a byte order mark"),
         pytest.param(b'[{"a":1}]\n[{"b":2}]\n', "several JSON arrays", id="arrays"),
         pytest.param(json.dumps(OBJECTS[0], indent=1).encode(), "pretty-printed JSON", id="pretty"),
@@ -76,9 +78,7 @@ def tarred(form: int) -> bytes:
         pytest.param(
             b"\n".join(json.dumps(each, indent=1).encode() for each in OBJECTS), "pretty-printed JSON", id="pretty ones"
         ),
-        pytest.param(
-            LINES.replace(b"\n", b""), "JSON documents without line feeds between them", id="no line feeds"
-        ),
+        pytest.param(LINES.replace(b"\n", b""), "JSON documents without line feeds between them", id="no line feeds"),
         pytest.param(b"a,b\n1,2\n", "CSV", id="csv"),
         pytest.param(b'a;b\n"1\n1";2\n', "CSV", id="csv with semicolons and a quoted line feed"),
         pytest.param(b"a\tb\tc\n" + b"1\t2\t3\n" * 40_000, "TSV", id="tsv"),
@@ -146,7 +146,9 @@ def test_lines_stay_lines(content):
 BAD = st.one_of(
     st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")),
     st.lists(
-        st.sampled_from([b"[", b"{", b"]", b"}", b",", b":", b'"', b'"a"', b"1", b" ", b"{}", b'{"a":1}', b"[1]", b"\\"]),
+        st.sampled_from(
+            [b"[", b"{", b"]", b"}", b",", b":", b'"', b'"a"', b"1", b" ", b"{}", b'{"a":1}', b"[1]", b"\\"]
+        ),
         max_size=12,
     ).map(b"".join),
     st.sampled_from([b"PAR1", b"ORC", b"Obj\x01", b"<html>", b"<?xml ", b"\xff\xfe", b"\0\0\xfe\xff", b"a,b", b"a\tb"]),
@@ -164,7 +166,10 @@ def test_a_bad_first_line_changes_nothing(bad, records, ends):
     assert name_of(b"\n".join([bad, *records]) + b"\n" * ends) == "NDJSON"
 
 
-@given(st.one_of(st.binary(max_size=300), st.binary(min_size=1, max_size=9).map(lambda part: part * 60)), st.integers(1, 300))
+@given(
+    st.one_of(st.binary(max_size=300), st.binary(min_size=1, max_size=9).map(lambda part: part * 60)),
+    st.integers(1, 300),
+)
 def test_any_bytes_have_a_kind_or_none(content, size):
     """Recognition never fails, loses no byte, and does not depend on how the bytes arrive."""
     assert name_of(content, size) == name_of(content)
