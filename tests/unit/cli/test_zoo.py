@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
 from tests.support import extras
-from tests.unit.cli.zoo import CASES, GOOD_IDS, NO_DATA, Case, lines
+from tests.unit.cli.zoo import CASES, GOOD_IDS, NO_DATA, Case, ids, lines
 
 pytestmark = extras.NATIVE.needed
 
@@ -105,6 +105,31 @@ def test_quarantined_json_is_read_in_a_second_call(raw: Path) -> None:
     assert re.search(r"^elements +3 = 2 rows \+ 1 rejects \+ 0 blank$", traced.output, re.MULTILINE)
     rejects = ds.dataset(f"{raw}-rows.compactor/state/rejects", format="parquet").to_table().to_pylist()
     assert [(each["line_number"], each["byte_offset"], each["raw"]) for each in rejects] == [(2, 13, b"1")]
+
+
+def test_a_rebuild_reads_files_as_they_were_read(raw: Path) -> None:
+    """Whatever the settings are today, lost rows come again."""
+    write(raw, "array.json", b'[{"id":"a"}, 1]')
+    write(raw, "lines", lines("line"))
+    assert call(raw, "--format", "json")[0] == 0
+    for file in Path(f"{raw}-rows").rglob("*.parquet"):
+        file.unlink()
+    assert call(raw, "--format", "ndjson")[0] == 3
+    settings = f"{raw}-rows.compactor/compactor.toml"
+    rebuilt = CliRunner().invoke(command, ["--config", settings, "rebuild"])
+    assert (rebuilt.exit_code, rows_of(raw)) == (0, Counter(["a", *ids("line")])), rebuilt.output
+    assert CliRunner().invoke(command, ["--config", settings, "verify", "--deep"]).exit_code == 0
+
+
+def test_redriven_elements_are_lines(raw: Path) -> None:
+    """An array that was rejected as an element is rejected again, and its elements do not become rows."""
+    write(raw, "rows.json", b'[{"id":"a"}, {"id":"b"}, [{"id":\n"no"}, {"id":"no"}]]')
+    assert call(raw, "--format", "json")[0] == 0
+    settings = f"{raw}-rows.compactor/compactor.toml"
+    assert CliRunner().invoke(command, ["--config", settings, "redrive", "rejects"]).exit_code == 0
+    _, output = call(raw, "--json")
+    assert verified(output)["files_by_status"] == {"compacted": 2}
+    assert rows_of(raw) == Counter("ab")
 
 
 def test_there_are_forty() -> None:
