@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
 from tests.support import extras
-from tests.unit.cli.zoo import CASES, GOOD_IDS, NO_DATA, Case, ids, lines
+from tests.unit.cli.zoo import CASES, EXPECTED, GOOD_IDS, NO_DATA, Case, ids, lines
 
 pytestmark = extras.NATIVE.needed
 
@@ -130,6 +130,18 @@ def test_redriven_elements_are_lines(raw: Path) -> None:
     _, output = call(raw, "--json")
     assert verified(output)["files_by_status"] == {"compacted": 2}
     assert rows_of(raw) == Counter("ab")
+
+
+def test_a_call_that_brings_few_rows_says_so(raw: Path) -> None:
+    """Also if earlier calls brought many; a call without new files goes by all of them."""
+    write(raw, "good", lines("good", 9))
+    assert call(raw)[0] == 0
+    write(raw, "bad", b"one\ntwo\n")
+    code, output = call(raw)
+    assert (code, EXPECTED in output, READ_IT in output) == (3, True, False)
+    assert call(raw)[0] == 0
+    write(raw, "worse", b"bad\n" * 9)
+    assert [call(raw)[0], call(raw)[0]] == [3, 3]
 
 
 def test_there_are_forty() -> None:
