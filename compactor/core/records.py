@@ -54,10 +54,15 @@ class FileStatus(StrEnum):
     TOO_LARGE = "too_large"
     TOO_MANY_REJECTS = "too_many_rejects"
     TOO_MUCH_SCRATCH = "too_much_scratch"
+    NOT_NDJSON = "not_ndjson"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
 """Statuses of quarantined files. A changed file is not quarantined: its new version is announced by its own event."""
+
+
+FileFormat = Literal["ndjson", "json"]
+"""How a file is read: line by line, or as JSON arrays and documents, whose elements count as lines."""
 
 
 class FileReport(Document):
@@ -73,6 +78,7 @@ class FileReport(Document):
         etag: The version that was read.
         digest: Of its stored bytes, if it was compacted from a local disk; else empty.
         codec: Its compression, one of `CODECS`; `none` if it was not compressed.
+        format: How it was read. Of a JSON file, elements count as lines everywhere.
         decoded_bytes: Its length after decoding.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines that hold only spaces, tabs and carriage returns.
@@ -91,6 +97,7 @@ class FileReport(Document):
     etag: str = ""
     digest: str = ""
     codec: str = "none"
+    format: FileFormat = "ndjson"
     decoded_bytes: int = 0
     lines: int = 0
     blank_lines: int = 0

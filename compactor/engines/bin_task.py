@@ -13,8 +13,8 @@ from compactor.core.records import FileReport, FileStatus
 from compactor.engines.bin_outputs import BinOutputs
 from compactor.engines.kernel import Kernel, NewKernel, RowPlan
 from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, WalkedFile
+from compactor.ndjson.formats import Formats
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
-from compactor.ndjson.line_splitting import split_lines
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
 from compactor.ndjson.rejects import RejectsWriter
 from compactor.ndjson.scratch import scratch_errors
@@ -51,6 +51,7 @@ class BinTask:
     limits: Limits
     on_changed_file: OnChangedFile
     target_file_bytes: int
+    formats: Formats = Formats()  # noqa: RUF009 - it is frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class _Pass:
             task.plan.manifest_id,
             task.on_changed_file,
             task.limits,
+            task.formats,
             counted_bytes=max(task.stored_bytes // 64, 1024 * 1024),
         )
         self._needs_rescan = False
@@ -201,9 +203,8 @@ class _Pass:
         kernel.begin_file(file.uri)
         try:
             with closing(self._walk.decoded(file)) as decoded:
-                counts = split_lines(
-                    decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES
-                )
+                split = self._walk.splitter(file)
+                counts = split(decoded, self._task.limits, self._judge, on_reject=on_reject, block_bytes=BLOCK_BYTES)
         except (FileError, ObjectChanged, ObjectNotFound):
             self._needs_rescan |= not kernel.withdraw_file()
             raise
@@ -218,7 +219,8 @@ class _Pass:
             FileError: `too_many_rejects`; or `changed` if it has fewer now.
         """
         with closing(self._walk.decoded(file)) as decoded:
-            inspect_lines(decoded, self._task.limits, on_reject=on_reject, key_limits=NO_NEW_KEYS)
+            split = self._walk.splitter(file)
+            inspect_lines(decoded, self._task.limits, on_reject=on_reject, split=split, key_limits=NO_NEW_KEYS)
         raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
 
     def _judge(self, block: bytes) -> Judged:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from compactor.core.manifest import Manifest
 from compactor.core.records import FileReport
 from compactor.ndjson.file_walk import OnChangedFile
+from compactor.ndjson.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.schema.schema import KeyLimits, SchemaVersion
 
@@ -38,6 +39,7 @@ class EngineRules:
     metadata_columns: tuple[str, ...]
     target_file_bytes: int
     compression: str
+    formats: Formats = Formats()  # noqa: RUF009 - it is frozen
 
 
 @dataclass(frozen=True, slots=True)

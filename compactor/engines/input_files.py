@@ -15,6 +15,7 @@ from compactor.core.records import FileReport
 from compactor.engines.spark_names import spark_reads_as_is, spark_reads_name
 from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile
 from compactor.ndjson.folding import Fold
+from compactor.ndjson.formats import Formats
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.rejects import RejectsWriter
@@ -50,6 +51,7 @@ class InspectTask:
     known_keys: frozenset[str] = frozenset()
     key_limits: KeyLimits = KeyLimits()  # noqa: RUF009 - it is frozen
     folded_name: str = ""
+    formats: Formats = Formats()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def inspect_files(store: ObjectStore, task: InspectTask) -> InspectTaskResult:
         StoreUnavailable: Passing trouble of the store, or of the local disk.
         AccessError: The store refused access.
     """
-    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits) as walk:
+    with FileWalk(store, task.manifest_id, task.on_changed_file, task.limits, task.formats) as walk:
         path = walk.folder / "rejects.parquet"
         with RejectsWriter(path) as rejects:
             inspector = _Inspector(store, task, walk)
@@ -175,6 +177,7 @@ class _Inspector:
                 on_reject=on_reject,
                 on_good=partial(self._write, file.index, target) if target else None,
                 refused=refused or frozenset(),
+                split=self.walk.splitter(file),
                 discovery=self.task.discovery,
                 known_keys=self.task.known_keys,
                 key_limits=self.task.key_limits,

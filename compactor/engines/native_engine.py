@@ -168,6 +168,7 @@ class NativeEngine:
             number=0,
             plan=plan,
             limits=self.rules.limits,
+            formats=self.rules.formats,
             on_changed_file=self.rules.on_changed_file,
             target_file_bytes=self.rules.target_file_bytes,
         )

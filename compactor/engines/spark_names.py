@@ -18,7 +18,8 @@ _FIRST_NON_ASCII = "\x80"
 
 def spark_reads_as_is(uri: str, codec: str, inspected: Inspected) -> bool:
     """Whether Spark's JSON reader, given the file itself, reads exactly its records."""
-    return spark_reads_name(uri, codec) and not inspected.has_bom and inspected.rejected_lines == 0
+    has_only_records = not (inspected.has_bom or inspected.rejected_lines or inspected.format == "json")
+    return spark_reads_name(uri, codec) and has_only_records
 
 
 def spark_reads_name(uri: str, codec: str) -> bool:

@@ -16,7 +16,8 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import FileReport, FileStatus
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.content_digest import ContentDigest
-from compactor.ndjson.lines import Limits, LineCounts, Reject
+from compactor.ndjson.formats import Formats
+from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
 from compactor.ndjson.patient_reads import PatientReads
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
@@ -72,6 +73,7 @@ class FileWalk:
 
     Args:
         limits: How many rejects and scratch bytes there may be.
+        formats: Which kinds of files are read.
         counted_bytes: The step in which `stored_bytes_read` grows.
 
     Attributes:
@@ -88,6 +90,7 @@ class FileWalk:
         manifest_id: str,
         on_changed_file: OnChangedFile,
         limits: Limits,
+        formats: Formats,
         *,
         counted_bytes: int = RANGE_BYTES,
     ) -> None:
@@ -95,6 +98,7 @@ class FileWalk:
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
         self._reject_limits = limits.rejects
+        self._formats = formats
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
@@ -130,6 +134,10 @@ class FileWalk:
         with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
             pieces = self._permitted(stored)
             yield from decode(file.codec, self._counted(file.digest.passing(pieces) if file.digest else pieces))
+
+    def splitter(self, file: OpenedFile) -> Splitter:
+        """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
+        return self._formats.splitter(file.uri)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -203,6 +211,7 @@ def _report(
         etag=opened.etag,
         digest=digest,
         codec=codec,
+        format=counts.format,
         decoded_bytes=counts.decoded_bytes,
         lines=counts.lines,
         blank_lines=counts.blank_lines,

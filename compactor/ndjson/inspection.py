@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 
 from compactor.ndjson.line_splitting import BLOCK_BYTES, split_lines
-from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
+from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject, Splitter
 from compactor.ndjson.new_keys import NewKeys
 from compactor.schema.schema import NO_NEW_KEYS, KeyLimits
 
@@ -60,6 +60,7 @@ def inspect_lines(
     discovery: Discovery = "full",
     known_keys: frozenset[str] = frozenset(),
     key_limits: KeyLimits = KeyLimits(),  # noqa: B008 - it is frozen
+    split: Splitter = split_lines,
     block_bytes: int = BLOCK_BYTES,
 ) -> Inspected:
     """Classify every line of a file. Holds at most one piece and `max_line_bytes` of it, and a bounded number of keys.
@@ -74,13 +75,14 @@ def inspect_lines(
         discovery: Whether to parse every line.
         known_keys: The keys that have a column.
         key_limits: Which other keys to collect.
+        split: Splits the file into lines or elements.
         block_bytes: How much is inspected at once.
 
     Raises:
-        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`.
+        FileError: `too_large`: more decoded bytes than `max_decompressed_bytes`; or what `split` raises.
     """
     inspection = _Inspection(on_good, refused, discovery, NewKeys(known_keys, key_limits))
-    counts = split_lines(pieces, limits, inspection.judge, on_reject=on_reject, block_bytes=block_bytes)
+    counts = split(pieces, limits, inspection.judge, on_reject=on_reject, block_bytes=block_bytes)
     return Inspected(
         **{name: getattr(counts, name) for name in LineCounts.__slots__},
         keys=inspection.keys.collected,

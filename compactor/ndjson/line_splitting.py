@@ -8,7 +8,8 @@ from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line feeds needs less than 30 MiB of objects
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, with which a file may begin."""
 
 
 def split_lines(
@@ -62,22 +63,17 @@ class _Splitting:
 
     def feed(self, piece: bytes) -> None:
         self._decoded_bytes += len(piece)
-        if self._decoded_bytes > self._limits.max_decompressed_bytes:
-            raise FileError(
-                "too_large",
-                f"at least {self._decoded_bytes} bytes after decoding, expected at most "
-                f"max_decompressed_bytes = {self._limits.max_decompressed_bytes}",
-            )
+        check_decoded_bytes(self._decoded_bytes, self._limits)
         if self._head is not None:
             piece = self._head + piece
-            if len(piece) < len(_BOM) and _BOM.startswith(piece):
+            if len(piece) < len(BOM) and BOM.startswith(piece):
                 self._head = piece
                 return
             self._head = None
-            if piece.startswith(_BOM):
+            if piece.startswith(BOM):
                 self._has_bom = True
-                self._offset = len(_BOM)
-                piece = piece[len(_BOM) :]
+                self._offset = len(BOM)
+                piece = piece[len(BOM) :]
         self._split(piece)
 
     def finish(self) -> LineCounts:
@@ -95,6 +91,7 @@ class _Splitting:
             rejects=dict(self._rejects),
             reject_rows=self._reject_rows,
             has_bom=self._has_bom,
+            format="ndjson",
         )
 
     def _split(self, piece: bytes) -> None:
@@ -166,6 +163,16 @@ class _Splitting:
     def _reject(self, line_number: int, byte_offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
         self._on_reject(Reject(line_number, byte_offset, reason, raw))
+
+
+def check_decoded_bytes(decoded_bytes: int, limits: Limits) -> None:
+    """Raise a `FileError` if a file decodes to more bytes than it may."""
+    if decoded_bytes > limits.max_decompressed_bytes:
+        raise FileError(
+            "too_large",
+            f"at least {decoded_bytes} bytes after decoding, expected at most "
+            f"max_decompressed_bytes = {limits.max_decompressed_bytes}",
+        )
 
 
 def _has_longer_line(block: bytes, size: int) -> bool:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
+
+from compactor.core.records import FileFormat
 
 OnTooManyRejects = Literal["quarantine", "keep_rows"]
 """What to do with a file with too many rejects: quarantine it whole, or keep its rows and only the first rejects."""
@@ -102,6 +104,7 @@ class LineCounts:
         rejects: Number of rejected lines by reason.
         reject_rows: Number of `Reject` values; greater than `rejected_lines` if a line was too long.
         has_bom: The file begins with a UTF-8 byte order mark, which is not part of the first line.
+        format: How it was read. Of a JSON file, elements count as lines.
     """
 
     decoded_bytes: int
@@ -112,3 +115,19 @@ class LineCounts:
     rejects: dict[str, int]
     reject_rows: int
     has_bom: bool
+    format: FileFormat
+
+
+class Splitter(Protocol):
+    """Passes all lines or elements of a file to a judge, and counts them."""
+
+    def __call__(
+        self,
+        pieces: Iterable[bytes],
+        limits: Limits,
+        judge: Judge,
+        *,
+        on_reject: Callable[[Reject], None],
+        block_bytes: int = ...,
+    ) -> LineCounts:
+        """See `compactor.ndjson.line_splitting.split_lines`."""

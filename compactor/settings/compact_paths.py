@@ -62,6 +62,7 @@ class Options:
     """
 
     engine: str | None = None
+    format: str | None = None
     schema: str | None = None
     names: str | None = None
     claims: str | None = None
@@ -72,6 +73,7 @@ class Options:
         """The settings that the call names, by section."""
         keys = {
             "convert": {"engine": self.engine},
+            "input": {"format": self.format},
             "schema": {"file": self.schema, "names": self.names},
             "builder": {"claims": self.claims},
             "aws": {"region": self.region, "endpoint_url": self.endpoint_url},

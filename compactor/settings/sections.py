@@ -58,6 +58,9 @@ class Input(Section):
     """Which input may be read, and how."""
 
     allowed_prefixes: Places = Field(description="folders that input may come from; must not overlap paths")
+    format: Literal["ndjson", "json"] = _key(
+        "ndjson", '"json" also reads JSON arrays and documents of several lines; their elements count as lines'
+    )
     discovery: Literal["full", "declared"] = _key(
         "full", '"full" inspects every line for new keys; "declared" reads only the columns of schema.file'
     )

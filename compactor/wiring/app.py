@@ -29,6 +29,7 @@ from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
+from compactor.ndjson.formats import Formats
 from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.rebuild.replacing import Replacer
 from compactor.settings.sections import retry_rules
@@ -120,7 +121,8 @@ class App(EngineComponents):
                 max_line_bytes=commit.max_line_bytes,
                 max_decompressed_bytes=commit.max_decompressed_bytes,
             )
-            rules = replace(self.engine_rules, limits=limits, on_changed_file="skip")
+            formats = Formats("recorded", frozenset(file.uri for file in commit.files if file.format == "json"))
+            rules = replace(self.engine_rules, limits=limits, formats=formats, on_changed_file="skip")
             # With the sizes of the commit itself, the rows are spread over as many files as before.
             history = SizingHistory(self.ledger, [summarised(commit)])
             with one_at_a_time:  # the first one starts threads or Spark

@@ -9,6 +9,7 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
 from compactor.engines.native_engine import BinWorkers, NativeEngine
+from compactor.ndjson.formats import Formats
 from compactor.settings.sections import Convert
 from compactor.settings.spark_conf import master_is_given, spark_properties
 from compactor.wiring.operator_components import OperatorComponents
@@ -81,6 +82,7 @@ class EngineComponents(OperatorComponents):
             metadata_columns=settings.schema.metadata_columns,
             target_file_bytes=settings.output.target_file_bytes,
             compression=settings.output.compression,
+            formats=Formats(settings.input.format, lines_folder=self.layout.redriven_folder),
         )
 
     def native_engine(self, workers: BinWorkers, rules: EngineRules | None = None) -> NativeEngine:

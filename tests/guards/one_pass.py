@@ -21,6 +21,20 @@ ONE_PASS = (
         (_BIN_TASK + "::test_a_file_that_ends_too_early_leaves_nothing_behind",),
     ),
     Guard(
+        "a rejected line is a line again when it is redriven, whatever it looks like",
+        "ndjson/formats.py",
+        "        if self.lines_folder and is_within(uri, self.lines_folder):\n            return split_lines\n",
+        "",
+        ("tests/unit/ndjson/test_kinds.py::test_what_is_on_record_is_not_recognised_again",),
+    ),
+    Guard(
+        "a line feed in a string does not become a space, which would make it JSON",
+        "ndjson/element_splitting.py",
+        'b" " if _LINE_FEEDS_ARE_SPACE.fullmatch(element) else b"\\r"',
+        'b" "',
+        ("tests/unit/ndjson/test_element_splitting.py::test_a_line_feed_in_a_string_stays_wrong",),
+    ),
+    Guard(
         "rows without the column of a key that they have are not staged",
         "engines/bin_task.py",
         "if not (self._needs_rescan or self._kernel.lacks_columns):",

@@ -97,7 +97,7 @@ def test_any_bytes_become_rows_rejects_or_blanks(new_workspace, drawn):
         uri = f"{workspace.raw}{number:03d}"
         report = compacted.report(f"{number:03d}")
         if report.status != "compacted":
-            assert report.codec != "none"
+            assert report.codec != "none" or report.status == "not_ndjson"
             continue
         text = data.removeprefix(b"\xef\xbb\xbf")
         lines = text.split(b"\n") if text else []

@@ -93,6 +93,7 @@ def inspect_on_executors(
             staging=staging,
             limits=rules.limits,
             on_changed_file=rules.on_changed_file,
+            formats=rules.formats,
             discovery=discovery,
             refused={index: refused[index] for index, _ in share if index in refused},
             task_number=number,

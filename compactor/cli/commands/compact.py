@@ -44,6 +44,11 @@ MAX_WAIT_SECONDS = 60.0
 @click.option(
     "--engine", type=click.Choice(("auto", "native", "spark")), help="Use this engine. auto: native if it is installed."
 )
+@click.option(
+    "--format",
+    type=click.Choice(("ndjson", "json")),
+    help="Read files of this format. json: also JSON arrays and documents of several lines.",
+)
 @click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML).")
 @click.option(
     "--names",
@@ -77,8 +82,8 @@ def compact(
     s3://bucket/prefix. No settings file is needed. A second call takes only new files, and continues where the first
     was interrupted. SIGTERM and Ctrl-C stop it after the work in flight.
 
-    Exit codes: 2 also if SRC holds no data; 3 if something was quarantined or not taken, or counts do not add up; 130
-    if interrupted.
+    Exit codes: 2 also if SRC holds no data; 3 if something was quarantined or not taken, counts do not add up, or under
+    half of the lines are rows; 130 if interrupted.
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")

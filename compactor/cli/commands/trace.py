@@ -89,7 +89,7 @@ def _show(found: Trace) -> None:
         ("date", found.date),
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
-        ("lines", _lines(found)),
+        ("elements" if found.report is not None and found.report.format == "json" else "lines", _lines(found)),
         ("rejected", by_name(found.report.rejects) if found.report is not None else ""),
         ("files", _files(found)),
         ("rows are in", found.outputs),

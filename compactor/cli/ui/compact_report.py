@@ -14,6 +14,7 @@ from compactor.core.safe_text import quoted
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
+from compactor.ndjson.kind import READ_AS_JSON
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
@@ -53,10 +54,29 @@ class Closing:
 
     @property
     def needs_operator(self) -> bool:
-        """Whether an operator has to act: a manifest is stuck, input was left out, or counts do not add up."""
-        if self.run.stuck or self.plan.left_out:
-            return True
-        return self.verification is not None and self.verification.needs_operator
+        """Whether an operator has to act: a manifest is stuck, input was left out, or counts do not add up.
+
+        Also if under half of the lines are rows, of this call or of all: SRC may not be what it seems.
+        """
+        return bool(self.plan.left_out) or self.is_doubtful
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a manifest is stuck, input was quarantined, counts do not add up, or few lines are rows."""
+        verified = self.verification
+        return bool(self.run.stuck) or (verified is not None and (verified.needs_operator or self.has_few_rows))
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether under half of the lines became rows, of this call or of all that were verified."""
+        rows, verified = self.run.records, self.verification
+        return rows < self.run.rejected_lines or (verified is not None and verified.rows < verified.rejected_lines)
+
+    @property
+    def is_read_by_json(self) -> bool:
+        """Whether a quarantined file would be read with `--format json`."""
+        files = self.verification.quarantined_files if self.verification is not None else []
+        return any(READ_AS_JSON in each.detail and not each.redriven for each in files)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -201,13 +221,24 @@ def _next_moves(closing: Closing) -> None:
     command = f"compactor --config {quoted(paths.settings_file)}"
     if plan.left_out:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
-    if closing.run.stuck or (closing.verification is not None and closing.verification.needs_operator):
-        echo("", f"see why     {command} verify")
-        echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
-        return
-    if plan.left_out:
-        return
-    glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
+    if closing.is_doubtful:
+        _show_why(closing, command)
+    elif not plan.left_out and closing.verification is not None and closing.verification.rows:
+        _offer_to_read(closing, command)
+
+
+def _show_why(closing: Closing, command: str) -> None:
+    verified = closing.verification
+    if verified is not None and closing.has_few_rows:
+        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
+    echo("", f"see why     {command} verify")
+    if closing.run.stuck or (verified is not None and verified.needs_operator):
+        again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
+        echo(f"redrive     {command} redrive files   (or: redrive manifests), {again}")
+
+
+def _offer_to_read(closing: Closing, command: str) -> None:
+    glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'

@@ -24,6 +24,7 @@ from compactor.core.ports import ObjectStore
 from compactor.core.records import Commit, FileReport, FileStatus
 from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
 from compactor.ndjson.codecs import decode
+from compactor.ndjson.formats import SPLITTERS
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, Reject
 from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
@@ -120,7 +121,13 @@ class DeepVerifier:
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 pieces = decode(file.codec, stored)
                 found = inspect_lines(
-                    pieces, limits, on_reject=on_reject, on_good=on_good, refused=refused, key_limits=NO_NEW_KEYS
+                    pieces,
+                    limits,
+                    on_reject=on_reject,
+                    on_good=on_good,
+                    refused=refused,
+                    split=SPLITTERS[file.format],
+                    key_limits=NO_NEW_KEYS,
                 )
             if found.rejects != file.rejects:
                 rejects.add([f"{found.rejects}"])  # a difference, also among lines that are only counted

@@ -193,7 +193,7 @@ ATTACKS = (
     of_place("link-to-itself", _link_loop, _statuses("missing")),
     of_place("named-pipe", _pipe, _statuses("missing")),
     of_place("link-to-a-device", _device, _statuses("forbidden")),
-    of_place("sparse-file-of-1-tib", _sparse, _statuses("too_large")),
+    of_place("sparse-file-of-1-tib", _sparse, _statuses("not_ndjson")),
     of_place("strange-names", _strange_names, Seen(statuses={"compacted": 25}, rows=25)),
     of_place("long-name", _name("a" * 240 + ".ndjson"), _COMPACTED),
     of_place("deep-folder", _name("d/" * 500 + "a.ndjson"), _COMPACTED),

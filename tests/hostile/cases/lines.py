@@ -8,6 +8,7 @@ from tests.hostile.payloads import BAD, LINE, gzip_bomb, zstd_bomb
 from tests.hostile.scene import Scene
 
 DEEP = 100_000
+_NOT_NDJSON = Seen(statuses={"not_ndjson": 1})
 _LONG_FILES = {"input": {"max_decompressed_bytes": 2048 * MIB}}
 
 
@@ -116,12 +117,12 @@ _TEXT = (
         _compacted(invalid_utf8=3),
         quick=True,
     ),
-    of_lines("utf-16", lambda: '{"id": "é"}\n'.encode("utf-16"), _compacted(invalid_utf8=1, invalid_json=1)),
+    of_lines("utf-16", lambda: '{"id": "é"}\n'.encode("utf-16"), _NOT_NDJSON),
     of_lines("nul-bytes", lambda: b"\0\n" + b'{"id": "\0"}\n' + b'{"id": "a"}\0\n', _compacted(invalid_json=3)),
-    of_lines("file-of-nul-bytes", lambda: b"\0" * 15 * MIB, _compacted(invalid_json=1)),
+    of_lines("file-of-nul-bytes", lambda: b"\0" * 15 * MIB, _NOT_NDJSON),
     of_lines("escaped-nuls", lambda: b'{"id\\u0000": "a\\u0000b"}\n', _compacted(1)),
     of_lines("lone-surrogates", lambda: b'{"id": "\\ud800"}\n{"\\udfff": 1}\n', _compacted(invalid_json=2)),
-    of_lines("only-carriage-returns", lambda: b'{"id": 1}\r{"id": 2}\r', _compacted(invalid_json=1)),
+    of_lines("only-carriage-returns", lambda: b'{"id": 1}\r{"id": 2}\r', _NOT_NDJSON),
     of_lines(
         "byte-order-marks", lambda: b"\xef\xbb\xbf" + LINE + b"\xef\xbb\xbf" + LINE, _compacted(1, invalid_json=1)
     ),

@@ -95,6 +95,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "etag": store.stat(uri).etag,
         "digest": "",  # of local files only
         "codec": "none",
+        "format": "ndjson",
         "decoded_bytes": len(GOOD),
         "lines": 2,
         "blank_lines": 0,

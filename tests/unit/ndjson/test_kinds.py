@@ -1,0 +1,218 @@
+"""Promises of recognition: each kind of file is named by its content, and NDJSON is never taken for another kind."""
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from compactor.core.errors import FileError
+from compactor.core.records import FileStatus
+from compactor.ndjson.formats import LONG_LOOK_BYTES, LOOK_BYTES, Formats, recognised
+from compactor.ndjson.inspection import inspect_lines
+from compactor.ndjson.lines import Limits
+
+LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)
+BOM = b"\xef\xbb\xbf"
+OBJECTS = [{"id": number, "text": 'a "quoted", [b]'} for number in range(300)]
+LINES = b"".join(json.dumps(each).encode() + b"\n" for each in OBJECTS)
+LONG = b'"' + b"x" * LOOK_BYTES + b'"'
+
+
+def name_of(content: bytes, size: int = 1 << 22) -> str:
+    kind, pieces = recognised(content[at : at + size] for at in range(0, len(content), size))
+    assert b"".join(pieces) == content
+    return kind.name if kind else "NDJSON"
+
+
+def parquet() -> bytes:
+    pq.write_table(pa.table({"a": ["x"] * 100}), target := io.BytesIO())
+    return target.getvalue()
+
+
+def orc_file() -> bytes:
+    orc.write_table(pa.table({"a": ["x"] * 100}), target := io.BytesIO())
+    return target.getvalue()
+
+
+def zipped(*names: str) -> bytes:
+    with zipfile.ZipFile(target := io.BytesIO(), "w") as archive:
+        for name in names:
+            archive.writestr(name, LINES)
+    return target.getvalue()
+
+
+def tarred(form: int) -> bytes:
+    with tarfile.open(fileobj=(target := io.BytesIO()), mode="w", format=form) as archive:
+        entry = tarfile.TarInfo("lines.ndjson")
+        entry.size = len(LINES)
+        archive.addfile(entry, io.BytesIO(LINES))
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        pytest.param(json.dumps(OBJECTS).encode(), "one JSON array", id="array"),
+        pytest.param(json.dumps(OBJECTS[:1]).encode() + b"\n", "one JSON array", id="array of one"),
+        pytest.param(b"[]", "one JSON array", id="empty array"),
+        pytest.param(b"[\n]\n", "one JSON array", id="empty array of two lines"),
+        pytest.param(json.dumps(OBJECTS, indent=2).encode(), "one JSON array", id="pretty array"),
+        pytest.param(b"[\n" + LINES.replace(b"\n", b",\n")[:-2] + b"\n]", "one JSON array", id="element a line"),
+        pytest.param(b"[\n" + LINES[:-1].replace(b"\n", b"\n,\n") + b"\n]", "one JSON array", id="comma a line"),
+        pytest.param(b'[\n{"a":1},\n{"a":NaN},\n{"a":2}\n]\n', "one JSON array", id="array with a bad element"),
+        pytest.param(
+            b'[{"a":' + LONG * 3 + b'},\n{"a":' + LONG + b"},\n{},\n{}]", "one JSON array", id="long elements"
+        ),
+        pytest.param(BOM + b'\n [{"a":1}]', "one JSON array", id="array after a byte order mark"),
+        pytest.param(b'[{"a":1}]\n[{"b":2}]\n', "several JSON arrays", id="arrays"),
+        pytest.param(json.dumps(OBJECTS[0], indent=1).encode(), "pretty-printed JSON", id="pretty"),
+        pytest.param(b'{"rows": [\n' + LINES.replace(b"\n", b",\n") + b"{}]}", "pretty-printed JSON", id="wrapped"),
+        pytest.param(
+            b"\n".join(json.dumps(each, indent=1).encode() for each in OBJECTS), "pretty-printed JSON", id="pretty ones"
+        ),
+        pytest.param(LINES.replace(b"\n", b""), "JSON documents without line feeds between them", id="no line feeds"),
+        pytest.param(b"a,b\n1,2\n", "CSV", id="csv"),
+        pytest.param(b'a;b\n"1\n1";2\n', "CSV", id="csv with semicolons and a quoted line feed"),
+        pytest.param(b"a\tb\tc\n" + b"1\t2\t3\n" * 40_000, "TSV", id="tsv"),
+        pytest.param(parquet(), "Parquet", id="parquet"),
+        pytest.param(orc_file(), "ORC", id="orc"),
+        pytest.param(b'Obj\x01\x02\x16avro.schema\x20{"type":"string"}\x00' + b"x" * 99, "Avro", id="avro"),
+        pytest.param(zipped("a.ndjson"), "a zip archive", id="zip of stored lines"),
+        pytest.param(zipped(), "a zip archive", id="empty zip"),
+        pytest.param(zipped("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook", id="xlsx"),
+        pytest.param(tarred(tarfile.USTAR_FORMAT), "a tar archive", id="tar of lines"),
+        pytest.param(tarred(tarfile.GNU_FORMAT), "a tar archive", id="gnu tar"),
+        pytest.param(LINES.decode().encode("utf-16"), "UTF-16 text", id="utf-16"),
+        pytest.param(LINES.decode().encode("utf-16-be"), "UTF-16 text", id="utf-16 without a mark"),
+        pytest.param(LINES.decode().encode("utf-32"), "UTF-32 text", id="utf-32"),
+        pytest.param(LINES.decode().encode("utf-32-be"), "UTF-32 text", id="utf-32 without a mark"),
+        pytest.param(b"\n<!DOCTYPE html>\n<html><p>404</p></html>\n", "an HTML page", id="html"),
+        pytest.param(b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', "XML", id="xml"),
+        pytest.param(gzip.compress(LINES, mtime=0), "gzip data that was compressed again", id="twice"),
+        pytest.param(bytes(range(256)) * 9, "binary data", id="binary"),
+        pytest.param(b"\0" * 100_000, "binary data", id="zeros"),
+    ],
+)
+def test_a_kind_is_recognised(content, name):
+    """By its content, however it arrives in pieces."""
+    assert name_of(content) == name
+    assert name_of(content, 1000) == name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\n \r\n", id="blank"),
+        pytest.param(LINES, id="lines"),
+        pytest.param(b'{"a":' + b"[" * 9999 + b"\n" + LINES, id="unclosed brackets"),
+        pytest.param(b'[{"id":1}]\n' + LINES, id="an array first"),
+        pytest.param(b"[" + b'{"id":1},' * 200_000 + b"{}]\n" + LINES, id="a long array first"),
+        pytest.param(b"[\n" + LINES, id="a bracket first"),
+        pytest.param(b'{"a":1}{"b":2}\n' + LINES, id="two objects first"),
+        pytest.param(b'{"a":1} {"b":2}\n' * 9 + b"{}\n", id="pairs, and a record"),
+        pytest.param(b'{"a":\n' + LINES, id="half an object first"),
+        pytest.param(b'{"a":1,\n"b":2}\n' + LINES, id="an object of two lines first"),
+        pytest.param(b"a,b\n1,2\n" + LINES, id="a table first"),
+        pytest.param(b"<html>\n" + LINES, id="a tag first"),
+        pytest.param(b"\0" * 60_000 + LINES, id="zeros first"),
+        pytest.param(b"PAR1\n" + LINES, id="letters of Parquet first"),
+        pytest.param(b"\xff\xfe" + LINES, id="a mark of UTF-16 first"),
+        pytest.param(b"{'a': 1, 'b': 2}\n" * 9, id="objects of another language"),
+        pytest.param('{"a":"é"}\n'.encode("latin-1") * 99, id="latin-1"),
+        pytest.param(b"[1]\n[2]\n", id="rows as arrays"),
+        pytest.param(b"[2025-12-21 10:00:00] started, at last\n" * 3, id="log lines in brackets"),
+        pytest.param(b"one line, of text\n", id="a line of text"),
+        pytest.param(b"plain text\nof two lines\n", id="text"),
+        pytest.param(b'{"a":1', id="a cut line"),
+        pytest.param(b'{"a":' + LONG * 20 + b"}\n" + LINES, id="a long line first"),
+        pytest.param(b'[\n{"a":' + LONG * 20 + b"}\n" + LINES, id="a bracket and a long line first"),
+    ],
+)
+def test_lines_stay_lines(content):
+    """A file that may be NDJSON is read line by line, whatever its first lines are."""
+    assert name_of(content) == "NDJSON"
+    assert name_of(content, 1000) == "NDJSON"
+
+
+BAD = st.one_of(
+    st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")),
+    st.lists(
+        st.sampled_from(
+            [b"[", b"{", b"]", b"}", b",", b":", b'"', b'"a"', b"1", b" ", b"{}", b'{"a":1}', b"[1]", b"\\"]
+        ),
+        max_size=12,
+    ).map(b"".join),
+    st.sampled_from([b"PAR1", b"ORC", b"Obj\x01", b"<html>", b"<?xml ", b"\xff\xfe", b"\0\0\xfe\xff", b"a,b", b"a\tb"]),
+)
+RECORD = st.dictionaries(st.text(max_size=3), st.one_of(st.text(max_size=9), st.lists(st.integers(), max_size=3)))
+
+
+@given(BAD, st.lists(RECORD.map(lambda each: json.dumps(each).encode()), min_size=1, max_size=6), st.booleans())
+@example(b"[", [b"{}"], False)
+@example(b'{"a":', [b"{}"], True)
+@example(b'[{"a":1},', [b"{}", b"{}"], False)
+@example(b'{"a":1}{"b":', [b"{}"], True)
+def test_a_bad_first_line_changes_nothing(bad, records, ends):
+    """One line that is no record makes no other kind of a file whose other lines are records."""
+    assert name_of(b"\n".join([bad, *records]) + b"\n" * ends) == "NDJSON"
+
+
+@given(
+    st.one_of(st.binary(max_size=300), st.binary(min_size=1, max_size=9).map(lambda part: part * 60)),
+    st.integers(1, 300),
+)
+def test_any_bytes_have_a_kind_or_none(content, size):
+    """Recognition never fails, loses no byte, and does not depend on how the bytes arrive."""
+    assert name_of(content, size) == name_of(content)
+
+
+def test_a_file_of_another_kind_is_refused():
+    """The error has the words of the report; JSON is read where it is accepted."""
+    options = {"on_reject": lambda _: None}
+    with pytest.raises(FileError) as caught:
+        inspect_lines([b'[{"a":1}]'], LIMITS, split=Formats().splitter("/raw/a"), **options)
+    assert (caught.value.status, caught.value.message) == (
+        FileStatus.NOT_NDJSON,
+        "looks like one JSON array; read it with --format json",
+    )
+    found = inspect_lines([b'[{"a":1}]'], LIMITS, split=Formats("json").splitter("/raw/a"), **options)
+    assert (found.lines, found.records, found.format) == (1, 1, "json")
+    with pytest.raises(FileError, match="looks like CSV; convert it to NDJSON"):
+        inspect_lines([b"a,b\n1,2\n"], LIMITS, split=Formats("json").splitter("/raw/a"), **options)
+
+
+def test_what_is_on_record_is_not_recognised_again():
+    """Redriven lines are lines, and a rebuild reads files as they were read before."""
+    array, options = b'[{"a":1}]\n', {"on_reject": lambda _: None}
+    lines_folder = Formats("json", lines_folder="/state/redriven/")
+    recorded = Formats("recorded", frozenset({"/raw/json"}))
+    for formats, uri, expected in [
+        (lines_folder, "/state/redriven/m-1/000000.ndjson", "ndjson"),
+        (lines_folder, "/raw/000000.ndjson", "json"),
+        (recorded, "/raw/json", "json"),
+        (recorded, "/raw/lines", "ndjson"),
+    ]:
+        found = inspect_lines([array], LIMITS, split=formats.splitter(uri), **options)
+        assert (found.format, found.records) == (expected, int(expected == "json"))
+
+
+def test_recognition_looks_at_the_beginning():
+    """However long the file, it is read ahead by one look."""
+    taken = []
+
+    def pieces():
+        for number in range(100):
+            taken.append(number)
+            yield b'["x"],\n' * 10_000
+
+    recognised(pieces())
+    assert sum(taken) < LONG_LOOK_BYTES / 70_000
