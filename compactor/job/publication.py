@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
-from compactor.core.errors import ObjectNotFound, StagingLost
+from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
 from compactor.core.layout import digest
 from compactor.core.records import Accepted, Commit, DeadLetter, Rebuild, StagedFile
 from compactor.core.safe_text import quoted
@@ -51,9 +51,20 @@ class Publisher:
         """Delete what a driver could still publish of earlier generations, and then what they published.
 
         No name that is deleted here is ever used again, so that a driver may do this late.
+
+        Raises:
+            StuckError: It may not delete output.
         """
         self._delete_staging(commit.manifest_id, upto=commit.generation - 1)
-        self.state.store.delete(rebuild.removes)
+        # A job need not be allowed to delete output: it finishes a rebuild of which nothing is left to delete.
+        left = [uri for uri in rebuild.removes if self.state.store.stat(uri) is not None]
+        try:
+            self.state.store.delete(left)
+        except AccessError as exc:
+            raise StuckError(
+                f"manifest {commit.manifest_id}: {exc}; expected to be allowed to delete the files that its rebuild "
+                f"replaces; `compactor rebuild {quoted(commit.manifest_id)}`, by who may, finishes it"
+            ) from exc
 
     def _publish_file(self, commit: Commit, file: StagedFile) -> bool:
         try:

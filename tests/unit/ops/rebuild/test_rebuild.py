@@ -2,18 +2,18 @@
 
 import threading
 from collections import Counter  # noqa: TC003 - of local annotations
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import pytest
 
 from compactor.core.crash_points import CrashPoint
-from compactor.core.errors import StagingLost
+from compactor.core.errors import AccessError, StagingLost
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
 from compactor.job import service
 from compactor.job.publication import Publisher
-from tests.support.fakes import PlainEngine
+from tests.support.fakes import FaultyStore, PlainEngine
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.rebuilding import WatchedStore, most_read, rebuild, visible_files, visible_rows
 
@@ -429,3 +429,35 @@ def test_death_at_each_change_of_lost_staging() -> None:
         else:
             return
     pytest.fail("it never ends")
+
+
+class KeepsOutput(FaultyStore):
+    """Refuses to delete output, as the role of the job does."""
+
+    def delete(self, uris: Iterable[str]) -> None:
+        uris = list(uris)
+        if denied := [uri for uri in uris if uri.startswith("/w/output/")]:
+            raise AccessError(f"{denied[0]}: DeleteObjects was answered with AccessDenied")
+        super().delete(uris)
+
+
+@pytest.mark.parametrize("step", [CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE])
+def test_a_job_that_may_not_delete_output(harness: Harness, step: CrashPoint) -> None:
+    """It finishes what it may of a rebuild that died; the next rebuild does the rest, and no other manifest waits."""
+    two_replaced(harness, harness.commit("m1"))
+
+    def die(found: CrashPoint, _manifest_id: str) -> None:
+        if found == step:
+            raise DiedError
+
+    with pytest.raises(DiedError):
+        rebuild(harness, on_crash_point=die)
+    harness.deliver("m3", GOOD)
+    report = harness.run_once(store=KeepsOutput(harness.store))
+    assert report.committed == 1
+    if step is CrashPoint.DECIDED:
+        assert "DeleteObjects was answered with AccessDenied" in str(report.stuck["m1"])
+        assert "`compactor rebuild m1`" in str(report.stuck["m1"])
+        rebuild(harness)
+    assert report.stuck.keys() == ({"m1"} if step is CrashPoint.DECIDED else set())
+    check_tidy(harness)
