@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.output import print_fields
@@ -22,6 +23,7 @@ from compactor.wiring.app import App
 
 
 @click.command("run")
+@destination_argument
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
 @body
 def run(invocation: Invocation, *, once: bool) -> ExitCode:

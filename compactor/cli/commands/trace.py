@@ -4,6 +4,7 @@ from collections import Counter
 
 import click
 
+from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
@@ -20,7 +21,7 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
 
 
 @click.command("trace")
-@click.argument("thing", metavar="URI|MANIFEST_ID")
+@click.argument("words", nargs=-1, required=True, metavar="[DST] URI|MANIFEST_ID")
 @click.option(
     "--days",
     type=click.IntRange(min=1),
@@ -30,14 +31,16 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
 )
 @json_option
 @body
-def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
+def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json: bool) -> ExitCode:
     """Show where a file, a manifest or an output is.
 
     Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
     Exit codes: 0 found; 1 not found; 3 quarantined or a dead letter, and not redriven.
     """
-    found = _found(App(invocation.settings()), thing, days)
+    if len(words) > 1:
+        invocation, words = taken_destination(invocation, words, most=1)
+    found = _found(App(invocation.settings()), words[0], days)
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:

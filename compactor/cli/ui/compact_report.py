@@ -166,14 +166,16 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
         return
-    command = f"compactor --config {quoted(paths.settings_file)}"
+    destination = quoted(paths.handle)
     if closing.exit_code is ExitCode.NEEDS_OPERATOR:
-        echo("", f"see why     {command} verify")
-        echo(f"redrive     {command} redrive files   (or: redrive manifests), then run this command again")
+        echo("", f"see why     compactor verify {destination}")
+        echo(
+            f"redrive     compactor redrive files {destination}   (or: redrive manifests), then run this command again"
+        )
         return
     glob = (folder(paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
     echo("", f"read it     duckdb -c {word}")
-    echo(f"more        {command} status   (or: verify, trace FILE, schema)")
+    echo(f"more        compactor status {destination}   (or: verify, schema, report)")
