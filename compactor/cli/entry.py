@@ -25,6 +25,7 @@ SUMMARIES = {
     "plan": "Write manifests for the files below PREFIX that are in none.",
     "rebuild": "Make the rows of lost or damaged files again, from the same input.",
     "redrive": "Process dead letters, quarantined files or rejected lines again.",
+    "rejects": "Show rejected lines: where each is, and what is wrong with it.",
     "report": "Report on a period as one page of HTML that needs no network.",
     "run": "Compact manifests as they arrive.",
     "schema": "Show the schema versions and what each added, or retire columns.",

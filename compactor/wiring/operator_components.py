@@ -1,6 +1,6 @@
 """Puts together what the commands of operators use: they read records, and start no job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
@@ -17,6 +17,7 @@ from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
+from compactor.ops.rejects.reader import RejectsReader
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.histories import Histories
@@ -126,6 +127,10 @@ class OperatorComponents(Components):
             allowed_prefixes=allowed_prefixes,
         )
         return Redriver(state=self.state, redrive_planner=redrive_planner, on_crash_point=on_crash_point)
+
+    def rejects_reader(self, on_unreadable: Callable[[str], None]) -> RejectsReader:
+        """Make what reads rejected lines; it calls a function with each thing that it cannot read."""
+        return RejectsReader(state=self.state, on_unreadable=on_unreadable)
 
     @cached_property
     def tracer(self) -> Tracer:

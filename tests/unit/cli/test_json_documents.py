@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
-from compactor.cli.commands import compact, control, status, stop
+from compactor.cli.commands import compact, control, rejects, status, stop
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
@@ -38,6 +38,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import Plan
+from compactor.ndjson.diagnosis import Fault
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
@@ -109,6 +110,17 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
     return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0]]
+
+
+def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    workspace.plan()
+    workspace.compact()
+    found = [workspace.json("rejects")[0]]
+    monkeypatch.setattr(rejects, "_diagnosed", lambda _: Fault(None, "no place is known"))
+    found.append(workspace.json("rejects")[0])
+    [path] = (workspace.root / "s" / "rejects").rglob("*.parquet")
+    path.unlink()
+    return [*found, workspace.json("rejects")[0]]
 
 
 def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
@@ -313,6 +325,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "plan": plans,
     "status": statuses,
     "verify": verifications,
+    "rejects": rejections,
     "trace": traces,
     "rebuild": rebuilds,
     "redrive": redrives,
