@@ -34,12 +34,12 @@ class OpenedFile:
 
     Attributes:
         index: Its position in the manifest.
-        uri: Its URI as spelled in the manifest.
+        source_uri: The file that its lines are from, as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
     """
 
     index: int
-    uri: str
+    source_uri: str
     opened: Opened
     codec: str
 
@@ -168,9 +168,9 @@ class FileWalk:
         self, index: int, file: ManifestFile, opened: Opened, rejects: RejectsWriter, read: ReadFile[T]
     ) -> WalkedFile[T]:
         codec = sniff(opened.first[:SNIFF_BYTES])
-        spool = RejectSpool(self._manifest_id, file.uri, self._reject_limits, self.scratch)
+        spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            counts, found = read(OpenedFile(index, file.uri, opened, codec), spool.add)
+            counts, found = read(OpenedFile(index, file.origin_uri, opened, codec), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -186,20 +186,24 @@ class FileWalk:
 
 
 def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
+    # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
+    padding = counts.blank_lines if file.source_uri else 0
     return FileReport(
         uri=file.uri,
         status=FileStatus.COMPACTED,
         size_bytes=opened.size_bytes,
         etag=opened.etag,
         codec=codec,
-        decoded_bytes=counts.decoded_bytes,
-        lines=counts.lines,
-        blank_lines=counts.blank_lines,
+        decoded_bytes=counts.decoded_bytes - padding,
+        lines=counts.lines - padding,
+        blank_lines=counts.blank_lines - padding,
         records=counts.records,
         rejected_lines=counts.rejected_lines,
         rejects=counts.rejects,
         unkept_rejects=dict(spool.unkept),
         reject_rows=spool.kept_rows,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
     )
 
 
@@ -222,5 +226,7 @@ def _quarantined(
         etag=etag,
         codec=codec,
         reject_rows=samples,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
     )
     return WalkedFile(index, report, None)

@@ -9,16 +9,9 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
 from compactor.engines.native_engine import BinWorkers, NativeEngine
-from compactor.settings.sections import Convert
 from compactor.settings.spark_conf import master_is_given, spark_properties
+from compactor.wiring.engine_choice import engine_of
 from compactor.wiring.operator_components import OperatorComponents
-
-
-def engine_of(convert: Convert) -> EngineName:
-    """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""
-    if convert.engine == "auto":
-        return "native" if is_installed() else "spark"
-    return convert.engine
 
 
 class EngineComponents(OperatorComponents):

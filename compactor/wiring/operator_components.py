@@ -15,6 +15,7 @@ from compactor.ops.rebuild.damage import Damage
 from compactor.ops.rebuild.scan import RebuildScanner
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.recheck import Recheck
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
 from compactor.ops.rejects.reader import RejectsReader
@@ -30,6 +31,7 @@ from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
+from compactor.wiring.engine_choice import engine_of
 
 
 class OperatorComponents(Components):
@@ -126,7 +128,13 @@ class OperatorComponents(Components):
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
-        return Redriver(state=self.state, redrive_planner=redrive_planner, on_crash_point=on_crash_point)
+        recheck = Recheck(
+            max_line_bytes=self.settings.input.max_line_bytes,
+            has_one_parser=engine_of(self.settings.convert) == "native",
+        )
+        return Redriver(
+            state=self.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point
+        )
 
     def rejects_reader(self, on_unreadable: Callable[[str], None]) -> RejectsReader:
         """Make what reads rejected lines; it calls a function with each thing that it cannot read."""

@@ -60,11 +60,11 @@ class PlainEngine:
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        keys = first_sources((file.report.uri, file.keys) for file in inspected.files)
+        keys = first_sources((file.report.origin_uri, file.keys) for file in inspected.files)
         further = next((file.report.uri for file in inspected.files if file.has_further_keys), "")
         schema = request.columns_for(keys, rescued_from=further)
         rows = [
-            (file.report.uri, texts(line))
+            (file.report.origin_uri, texts(line))
             for file in inspected.files
             if file.readable_uri is not None
             for line in self._store.read(file.readable_uri).split(b"\n")

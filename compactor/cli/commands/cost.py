@@ -20,7 +20,7 @@ from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
-from compactor.wiring.engine_components import engine_of
+from compactor.wiring.engine_choice import engine_of
 
 LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 

@@ -16,6 +16,7 @@ from compactor.settings.places import parse_place
 from compactor.wiring.app import App
 
 SHOWN_FILES = 20
+SHOWN_LINES = 5
 
 _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "rejects file"}
 
@@ -93,7 +94,7 @@ def _show(found: Trace) -> None:
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
         ("lines", _lines(found)),
-        ("rejected", by_name(found.report.rejects) if found.report is not None else ""),
+        ("rejected", _rejected(found)),
         ("files", _files(found)),
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
@@ -119,11 +120,20 @@ def _attempts(found: Trace) -> list[str]:
 
 
 def _lines(found: Trace) -> str:
-    report = found.report
-    if report is None or report.status != "compacted":
+    counts = found.counts
+    if counts is None:
         return ""
-    sums = f"{report.records:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
-    return f"{report.lines:,} = {sums}"
+    sums = f"{counts.rows:,} rows + {counts.rejected_lines:,} rejects + {counts.blank_lines:,} blank"
+    return f"{counts.lines:,} = {sums}"
+
+
+def _rejected(found: Trace) -> list[str]:
+    """The rejected lines by reason, and the first ones by number."""
+    if found.counts is None or not found.counts.rejected_lines:
+        return []
+    named = ", ".join(f"{each.line_number:,} {each.reason}" for each in found.rejected[:SHOWN_LINES])
+    more = " ..." if found.counts.rejected_lines > SHOWN_LINES else ""
+    return [by_name(found.counts.rejects_by_reason), *([f"line {named}{more}"] if named else [])]
 
 
 def _files(found: Trace) -> list[str]:

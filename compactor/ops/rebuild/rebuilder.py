@@ -151,7 +151,14 @@ def _of_compacted(accepted: Accepted, commit: Commit) -> Accepted:
         return accepted
     times = {file.uri: file.event_time for file in accepted.manifest.files}
     files = tuple(
-        ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
+        ManifestFile(
+            uri=file.uri,
+            size_bytes=file.size_bytes,
+            etag=file.etag,
+            event_time=times.get(file.uri),
+            source_uri=file.source_uri or None,
+            rejected_as=file.rejected_as or None,
+        )
         for file in compacted(commit)
     )
     return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})

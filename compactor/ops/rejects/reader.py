@@ -1,7 +1,7 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -11,10 +11,13 @@ import pyarrow as pa
 from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Commit, FileReport
+from compactor.core.records import Commit, FileReport, RedrivenInput
+from compactor.core.totals import without_zeros
 from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.ledger import is_done
 from compactor.ledger.state import State
+from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.settled import may_be_redriven, settled_of
 from compactor.ops.rejects.query import Query
 
 _COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
@@ -65,14 +68,23 @@ class RejectsOf:
 
     Attributes:
         counts: Lines by reason.
+        settled: Lines that were redriven since, by file and reason: they are rows now, or rejects of another manifest.
         unkept: Those of them that are only counted; their bytes are in the input file alone.
         samples: Files that were quarantined whole, because of too many rejects; the first of their lines are kept.
     """
 
     commit: Commit
     counts: Counter[str]
+    settled: Mapping[tuple[str, str], LineNumbers] = field(default_factory=dict)
     unkept: int = 0
     samples: frozenset[str] = field(default_factory=frozenset)
+
+    def has(self, piece: Piece, query: Query) -> bool:
+        """Whether a piece is of a line that is asked for, and rejected still."""
+        if not query.takes(piece.source_uri, piece.reason):
+            return False
+        settled = self.settled.get((piece.source_uri, piece.reason))
+        return settled is None or piece.line_number not in settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +104,14 @@ class RejectsReader:
             try:
                 names = ledger.record_names(key)
                 outcome = ledger.recorded_outcome(key, names)
+                if not isinstance(outcome, Commit) or not is_done(outcome, names):
+                    return None
+                is_redriven = may_be_redriven(key.id, names) and any(file.rejects for file in outcome.files)
+                settled = settled_of(self.state, key.id).inputs if is_redriven else ()
             except (ObjectNotFound, RecordUnreadable) as exc:
                 self.on_unreadable(str(exc))
                 return None
-            if isinstance(outcome, Commit) and is_done(outcome, names):
-                return rejects_of(outcome, query)
-            return None
+            return rejects_of(outcome, query, settled)
 
         return of
 
@@ -119,7 +133,7 @@ class RejectsReader:
         """Yield the rejected lines of a manifest, each in one or several pieces."""
         for file in found.commit.rejects:
             try:
-                yield from (piece for piece in self._rows(file.final, query) if query.takes(*piece[:4:3]))
+                yield from (piece for piece in self._rows(file.final, query) if found.has(piece, query))
             except (StagingError, pa.ArrowException, OSError, KeyError) as exc:
                 what = str(exc) if isinstance(exc, StagingError) else f"{file.final}: {exc}; expected rejects"
                 self.on_unreadable(f"{what}; `compactor rebuild {found.commit.manifest_id}` makes it again")
@@ -136,15 +150,19 @@ class RejectsReader:
                     yield from map(Piece, *columns)
 
 
-def rejects_of(commit: Commit, query: Query) -> RejectsOf | None:
+def rejects_of(commit: Commit, query: Query, settled: Sequence[RedrivenInput]) -> RejectsOf | None:
     """What a query asks for of a commit, by its reports alone; None if there is nothing."""
-    files = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.uri)]
+    files = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]
     counts = Counter[str]()
     for file in files:
         counts.update({reason: lines for reason, lines in file.rejects.items() if query.takes_reason(reason)})
-    samples = frozenset(file.uri for file in files if not file.rejects)
+    for each in settled:
+        if query.takes(each.source_uri, each.reason):
+            counts[each.reason] -= each.lines
+    counts = without_zeros(counts)
+    samples = frozenset(file.origin_uri for file in files if not file.rejects)
     unkept = sum(_unkept(file, query) for file in files)
-    return RejectsOf(commit, counts, unkept, samples) if counts or samples else None
+    return RejectsOf(commit, counts, numbers_of(settled), unkept, samples) if counts or samples else None
 
 
 def _unkept(file: FileReport, query: Query) -> int:
