@@ -18,6 +18,9 @@ REASONS: dict[Kind, frozenset[str]] = {
 }
 """The reasons of dead letters, quarantined files and rejected lines."""
 
+CURABLE = frozenset({"line_too_long", "parsers_disagree"})
+"""Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
+
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
 """The unit in which each kind is counted."""
 

@@ -12,7 +12,7 @@ from compactor.core.records import DeadLetter, FileReport
 from compactor.core.safe_text import quoted
 from compactor.core.totals import Totals
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
-from compactor.ops.redrive.selection import Kind, Scope, left_of
+from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
 from compactor.ops.trace.histories import History
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
@@ -156,10 +156,11 @@ def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "f
     if history.outcome is None or not history.is_done:
         return []
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
+    left = {kind: left_of(Scope(kind), history.outcome, redrives) for kind in kinds}
     return [
         f"compactor redrive {kind} {quoted(history.manifest_id)}"
-        for kind in kinds
-        if left_of(Scope(kind), history.outcome, redrives)
+        for kind, reasons in left.items()
+        if (CURABLE & reasons.keys() if kind == "rejects" else reasons)
     ]
 
 
