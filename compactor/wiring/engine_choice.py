@@ -19,6 +19,9 @@ class EngineChoice:
     name: EngineName
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
 
 def engine_of(convert: Convert) -> EngineName:
     """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""

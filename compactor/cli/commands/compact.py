@@ -113,6 +113,7 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     closing.left = backlog = _backlog(app)
     closing.resumed = max(0, max(backlog.manifests, backlog.begun_manifests) - len(plan.manifests))
     if not backlog.is_empty:
+        closing.engine = app.engine_choice
         closing.run, closing.is_interrupted = _run(app, backlog, progress)
         closing.left = _backlog(app)
     if not closing.is_unfinished:
@@ -158,7 +159,7 @@ def _service(app: App, stack: ExitStack) -> Service:
         return app.threaded_service(app.settings.stream.manifests_in_flight)
     from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
-    say("starting Spark ...")
+    say(f"engine {app.engine_choice}; starting Spark ...")
     stack.callback(close_session)
     return app.service()
 

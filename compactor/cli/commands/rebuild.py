@@ -75,7 +75,7 @@ def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             check_java()
-            say("starting Spark ...")
+            say(f"engine {app.engine_choice}; starting Spark ...")
             stack.callback(close_session)
         stack.enter_context(run_in_log(app.run_id))
         stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))

@@ -15,6 +15,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
+from compactor.wiring.engine_choice import EngineChoice
 
 _EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
@@ -33,6 +34,7 @@ class Closing:
     is_interrupted: bool = False  # a signal stopped it
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
     verification: VerifyReport | None = None  # what it verified; None if work is left
+    engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
     seconds: float = 0.0  # from beginning to end
 
     @property
@@ -75,6 +77,8 @@ class Closing:
             "resumed_manifests": None if self.dry_run else self.resumed,
             "run": None if self.dry_run else self.run,
             "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
+            "engine": self.engine and self.engine.name,
+            "engine_reason": self.engine and self.engine.reason,
             **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
             "verified": self.verification,
             "seconds": round(self.seconds, 3),
@@ -94,6 +98,7 @@ def show(closing: Closing) -> None:
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
+        fields.append(("engine", str(closing.engine)))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)

@@ -176,9 +176,10 @@ def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     (workspace.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
     found = [workspace.json("redrive", "files", "--dry-run")[0], workspace.json("redrive", "manifests", "--dry-run")[0]]
     found.append(workspace.json("redrive", "rejects", manifest_id, "broken")[0])
+    found.append(workspace.json("redrive", "files")[0])
     for path in (workspace.root / "m").glob("*-r*.json"):
         path.unlink()
-    found.append(workspace.json("redrive", "rejects")[0])
+    found.append(workspace.json("redrive", "files")[0])
     return found
 
 
