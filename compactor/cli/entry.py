@@ -19,6 +19,7 @@ GROUPS = {
         "status": "Show the state of the job and the next action.",
         "verify": "Prove that every line is where the ledger says.",
         "trace": "Show where a file, a manifest or an output is.",
+        "rejects": "Show rejected lines: where each is, and what is wrong with it.",
         "redrive": "Process dead letters, quarantined files or rejected lines again.",
         "rebuild": "Make the rows of lost or damaged files again, from the same input.",
         "schema": "Show the schema versions and what each added, or retire columns.",

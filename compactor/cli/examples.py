@@ -51,6 +51,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor redrive files --reason missing", "Try files again that were missing."),
         ("compactor redrive rejects --date 2025-12-21 --yes", "Try the rejected lines of a day again."),
     ),
+    "rejects": (
+        ("compactor rejects rows", "Show rejected lines with what is wrong at which column."),
+        ("compactor rejects rows --reason invalid_json --limit 20", "Show twenty with one reason."),
+        ("compactor rejects rows --file logs/a.ndjson --raw", "Write the exact lines of one file."),
+    ),
     "report": (
         ("compactor report", "Report on the last 24 hours in report.html."),
         ("compactor report --since 2025-12-01 --until 2025-12-08 --out week.html", "Report on a week."),

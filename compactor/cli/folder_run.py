@@ -131,6 +131,7 @@ class FolderRun:
     def _work_on(self, app: App, closing: Closing) -> None:
         backlog = _backlog(app)
         if not backlog.is_empty:
+            closing.engine = app.engine_choice
             run, closing.is_interrupted = self._work(app, backlog)
             closing.run.merge(run)
             backlog = _backlog(app)
@@ -164,7 +165,7 @@ class FolderRun:
             if app.engine_name != "native":
                 from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
-                say("starting Spark ...")
+                say(f"engine {app.engine_choice}; starting Spark ...")
                 stack.callback(close_session)
             stack.enter_context(run_in_log(app.run_id))
             stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
@@ -192,7 +193,7 @@ def _service(app: App, stack: ExitStack) -> Service:
         return app.threaded_service(app.settings.stream.manifests_in_flight)
     from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
-    say("starting Spark ...")
+    say(f"engine {app.engine_choice}; starting Spark ...")
     stack.callback(close_session)
     return app.service()
 

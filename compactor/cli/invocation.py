@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import click
 
+from compactor.cli.destination import DESTINATION
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.cli.ui.signals import interruptible
 from compactor.cli.ui.terminal import write_out
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from compactor.settings.settings import Settings
 
 LogFormat = Literal["auto", "text", "json"]
-CONFIG_HELP = "Read the settings (TOML) from this file or s3://bucket/key; default: $COMPACTOR_CONFIG."
+CONFIG_HELP = (
+    "Read the settings (TOML) from this file or s3://bucket/key; default: those of DST, else $COMPACTOR_CONFIG, "
+    "else ./compactor.toml."
+)
 
 
 class _CurrentStderr:
@@ -36,9 +40,10 @@ class _CurrentStderr:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The options that come before the name of a command."""
+    """What says where the settings are, and how to log."""
 
     config: str | None = None
+    destination: str | None = None  # DST, the folder that `compact` wrote
     log_format: LogFormat = "auto"  # text on a terminal, else JSON lines
 
     def start_log(self, *, level: Level = "info") -> None:
@@ -47,14 +52,38 @@ class Invocation:
         configure_logs(as_json=as_json, level=level, stream=cast("TextIO", _CurrentStderr()))
 
     @property
+    def place(self) -> str:
+        """Where the settings are; empty if variables alone have them, or if there are none.
+
+        Raises:
+            SettingsError: DST has none.
+        """
+        try:
+            return self._place()
+        except SettingsError:
+            if self.config is not None or self.destination is not None:
+                raise
+            return ""
+
+    @property
     def has_settings(self) -> bool:
         """Whether there are settings, in a file or in variables."""
         return bool(self.place) or any(name.startswith("COMPACTOR_") and "__" in name for name in os.environ)
 
-    @property
-    def place(self) -> str:
-        """Where the settings are; empty if no file was named."""
-        return self.config or os.environ.get("COMPACTOR_CONFIG", "")
+    def _place(self) -> str:
+        from compactor.wiring.settings_place import settings_place  # noqa: PLC0415 - pydantic is slow to load
+
+        return settings_place(self.config, self.destination, os.environ)
+
+    def at(self, destination: str) -> "Invocation":
+        """The same call with the settings of a destination.
+
+        Raises:
+            click.UsageError: A settings file is named as well.
+        """
+        if self.config is not None:
+            raise click.UsageError(f"give DST ({destination}) or --config, not both")
+        return replace(self, destination=destination)
 
     def settings(self, **patience: Any) -> "Settings":
         """Read the settings. `patience` is how long to wait for S3, as `settings_at` takes it.
@@ -65,18 +94,16 @@ class Invocation:
         from compactor.settings.settings import load_settings  # noqa: PLC0415 - pydantic is slow to load
         from compactor.wiring.remote_settings import settings_at  # noqa: PLC0415
 
-        if self.place:
-            return settings_at(self.place, os.environ, **patience)
-        if self.has_settings:
-            return load_settings(None, os.environ)
-        raise SettingsError(["no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`"])
+        place = self._place()
+        return settings_at(place, os.environ, **patience) if place else load_settings(None, os.environ)
 
 
 def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
     """Make a function the body of a command.
 
     The function takes the invocation and its own options, and returns the exit code, or nothing for a normal end. Its
-    errors become exit codes. `--config` works after the command's name as well as before it.
+    errors become exit codes. `--config` works after the command's name as well as before it. An argument `[DST]` (see
+    `compactor.cli.destination`) says where the settings are.
     """
 
     @click.option("--config", metavar="FILE", help=CONFIG_HELP)
@@ -86,6 +113,8 @@ def body(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
         invocation = context.ensure_object(Invocation)
         if config is not None:
             invocation = replace(invocation, config=config)
+        if (destination := options.pop(DESTINATION, None)) is not None:
+            invocation = invocation.at(destination)
         with interruptible():
             code = exit_code_of(lambda: function(invocation, **options) or ExitCode.DONE)
         context.exit(code)

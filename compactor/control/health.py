@@ -81,7 +81,7 @@ class Condition(StrEnum):
     SLOW_MANIFESTS = "slow_manifests", "running", "look", "add workers, or lower builder.target_manifest_bytes"
     TOO_FEW_WORKERS = "too_few_workers", "running", "look", _ADD_WORKERS
     TOO_MANY_WORKERS = "too_many_workers", "running", "look", 'use fewer workers, or control.mode = "on_work"'
-    REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer, then compactor redrive rejects"
+    REJECTS_RATE = "rejects_rate", "running", "look", "tell the producer: compactor rejects shows what is wrong"
     OFF_TARGET_SIZES = "off_target_sizes", "running", "look"
     CLOCKS_OFF = "clocks_off", "running", "look"
     RUNNING = "running", "running", "in_order"

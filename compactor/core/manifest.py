@@ -44,6 +44,9 @@ class ManifestFile(BaseModel):
         size_bytes: Its length, where the writer of the manifest knew it.
         etag: Its version, where the writer of the manifest knew it.
         event_time: When it was created.
+        source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
+            lines stand for all others.
+        rejected_as: The reason for which these lines were rejected.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,6 +55,13 @@ class ManifestFile(BaseModel):
     size_bytes: int | None = None
     etag: str | None = None
     event_time: datetime | None = None
+    source_uri: str | None = None
+    rejected_as: str | None = None
+
+    @property
+    def origin_uri(self) -> str:
+        """The file that its lines are from: itself, unless it holds redriven lines."""
+        return self.source_uri or self.uri
 
     @property
     def weight_bytes(self) -> int:
@@ -63,6 +73,7 @@ class Manifest(BaseModel):
     """Files that are compacted together into the Parquet of one date. Immutable once written.
 
     Attributes:
+        rejects_of: If it redrives rejected lines, the manifest that rejected them.
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
     """
 
@@ -73,6 +84,7 @@ class Manifest(BaseModel):
     date: str
     created_at: datetime
     files: tuple[ManifestFile, ...]
+    rejects_of: str | None = None
     ignored_date: str = Field(default="", exclude=True)
 
     @property

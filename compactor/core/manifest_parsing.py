@@ -20,7 +20,7 @@ _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
 _FILE_MAX_BYTES = 4096  # of one file in a manifest: its URI, its etag and the names of the fields
 _HEAD_MAX_BYTES = 64 * 1024  # of everything else
-_VALUES_PER_FILE = 8  # a file has a comma for each of its four fields, and an opening bracket
+_VALUES_PER_FILE = 8  # a file has a comma for each of its six fields, and an opening bracket
 _MIN_VALUES = 100_000
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
@@ -92,7 +92,7 @@ def parse_manifest(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
-    return manifest
+    return _without_false_origins(manifest, redriven_folder)
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
@@ -143,13 +143,19 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         ignored_date=found.ignored,
         created_at=_time(document.get("created_at"), uri, "created_at") or modified_at,
         files=tuple(_file(entry, uri, index) for index, entry in enumerate(files)),
+        rejects_of=_id_or_none(document.get("rejects_of")),
     )
+
+
+def _id_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and layout.MANIFEST_ID.fullmatch(value) else None
 
 
 def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     if not isinstance(entry, dict):
         raise _bad_file(manifest_uri, f"files[{index}]", entry, "an object with a uri")
     uri, size_bytes, etag, event_time = map(entry.get, ("uri", "size_bytes", "etag", "event_time"))
+    source_uri, rejected_as = entry.get("source_uri"), entry.get("rejected_as")
     if not isinstance(uri, str):
         raise _bad_file(manifest_uri, f"files[{index}].uri", uri, "a string")
     if size_bytes is not None and (not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0):
@@ -161,6 +167,9 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         size_bytes=size_bytes,
         etag=(etag or "").strip('"') or None,  # S3 quotes its ETags, and some writers keep the quotes
         event_time=None if event_time is None else _time(event_time, manifest_uri, f"files[{index}].event_time"),
+        # Other writers may use these names for something else; see `_check_files`.
+        source_uri=source_uri if isinstance(source_uri, str) else None,
+        rejected_as=rejected_as if isinstance(rejected_as, str) else None,
     )
 
 
@@ -239,6 +248,19 @@ def _check_files(manifest: Manifest, uri: str, allowed_prefixes: Sequence[str], 
         if path in seen:
             raise ManifestError("duplicate_uri", f"{uri}: {_shown(file.uri)} is named twice, expected each file once")
         seen.add(path)
+
+
+def _without_false_origins(manifest: Manifest, redriven_folder: str) -> Manifest:
+    """The manifest without origins of files that are no redriven lines: only `redrive` knows where lines are from."""
+    if all(file.source_uri is None and file.rejected_as is None for file in manifest.files):
+        return manifest.model_copy(update={"rejects_of": None})
+    files = tuple(
+        file
+        if layout.redriven_owner(file.uri, redriven_folder)
+        else file.model_copy(update={"source_uri": None, "rejected_as": None})
+        for file in manifest.files
+    )
+    return manifest.model_copy(update={"files": files})
 
 
 def uri_fault(path: str) -> str:

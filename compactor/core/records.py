@@ -88,6 +88,9 @@ class FileReport(Document):
         unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
             the input file alone.
         reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
+        source_uri: Of a file of redriven lines, the file that they are from; else empty. The counts are without the
+            blank lines that stand for other lines of that file.
+        rejected_as: The reason for which these lines were rejected before; else empty.
     """
 
     uri: str
@@ -106,6 +109,13 @@ class FileReport(Document):
     rejects: dict[str, int] = Field(default_factory=dict)
     unkept_rejects: dict[str, int] = Field(default_factory=dict)
     reject_rows: int = 0
+    source_uri: str = ""
+    rejected_as: str = ""
+
+    @property
+    def origin_uri(self) -> str:
+        """The file that its lines are from: itself, unless it holds redriven lines."""
+        return self.source_uri or self.uri
 
 
 class Accepted(Document):
@@ -250,6 +260,7 @@ class Commit(Document):
         max_columns: The most that there may be.
         max_line_bytes: The longest line that was accepted.
         max_decompressed_bytes: The largest file that was accepted, decompressed.
+        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
         started_at: When the winning attempt began; after a rebuild, that of the first generation, whose rows it has.
     """
 
@@ -272,6 +283,7 @@ class Commit(Document):
     max_columns: int = 0
     max_line_bytes: int
     max_decompressed_bytes: int
+    rejects_of: str = ""
     started_at: datetime
     decided_at: datetime
 
@@ -329,11 +341,16 @@ class RedrivenInput(Document):
         uri: The new file.
         source_uri: The file that the lines are from.
         lines: Number of lines.
+        reason: Why they were rejected.
+        numbers: Their line numbers, as first and last of each range. A range has no other line that was rejected for
+            this reason.
     """
 
     uri: str
     source_uri: str
     lines: int
+    reason: str = ""
+    numbers: list[tuple[int, int]] = Field(default_factory=list)
 
 
 class Redrive(Document):
@@ -409,6 +426,8 @@ class RecentCommit(Document):
         quarantined: Quarantined files that need an operator, by status.
         columns: Columns of keys in the schema version.
         max_columns: The most that there may be.
+        rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
+        redriven: These lines, by the reason for which they were rejected before.
     """
 
     manifest_id: str
@@ -427,6 +446,8 @@ class RecentCommit(Document):
     quarantined: dict[str, int] = Field(default_factory=dict)
     columns: int = 0
     max_columns: int = 0
+    rejects_of: str = ""
+    redriven: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

@@ -200,7 +200,7 @@ class _Pass:
         if file.index in self._sampled:
             self._sample(file, on_reject)
         kernel = self._kernel
-        kernel.begin_file(file.uri)
+        kernel.begin_file(file.source_uri)
         try:
             with closing(self._walk.decoded(file)) as decoded:
                 split = self._walk.splitter(file)

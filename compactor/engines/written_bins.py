@@ -55,19 +55,19 @@ def _files(bins: Sequence[WrittenBin]) -> list[BinFile]:
 
 def new_keys(bins: Sequence[WrittenBin]) -> dict[str, str]:
     """The keys without a column in first-seen order, with the first file that has each."""
-    return first_sources((file.report.uri, file.new_keys) for file in _files(bins))
+    return first_sources((file.report.origin_uri, file.new_keys) for file in _files(bins))
 
 
 def further_from(bins: Sequence[WrittenBin]) -> str:
     """The first file with keys that were not collected; empty if there is none."""
-    return next((file.report.uri for file in _files(bins) if file.has_further_keys), "")
+    return next((file.report.origin_uri for file in _files(bins) if file.has_further_keys), "")
 
 
 def columns_of(bins: Sequence[WrittenBin], columns_for: ColumnsFor) -> Columns:
     """The columns for the keys of bins that lack some; one for the empty key if their records have no keys at all."""
     keys, further = new_keys(bins), further_from(bins)
     if not keys and not further:
-        keys = {EMPTY_KEY: next(file.report.uri for file in _files(bins) if file.report.records)}
+        keys = {EMPTY_KEY: next(file.report.origin_uri for file in _files(bins) if file.report.records)}
     schema = columns_for(keys, rescued_from=further)
     refused = keys.keys() - schema.keys - schema.retired_keys
     return Columns(schema, rescues_unknown=bool(refused))

@@ -159,6 +159,7 @@ class Stager:
             max_columns=used.max_columns,
             max_line_bytes=self.rules.limits.max_line_bytes,
             max_decompressed_bytes=self.rules.limits.max_decompressed_bytes,
+            rejects_of=(accepted.manifest.rejects_of if accepted.manifest else None) or "",
             started_at=attempt.started_at,
             decided_at=self.state.clock.now(),
         )

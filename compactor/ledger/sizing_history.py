@@ -7,6 +7,7 @@ from threading import Lock
 
 from compactor.core.errors import TryAgainError
 from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, RecentCommit
+from compactor.core.totals import totals_of
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio, stored_ratio
 from compactor.telemetry.logs import log_event
@@ -60,9 +61,7 @@ class SizingHistory:
 def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentCommit:
     """The summary of a commit."""
     compacted = [report for report in commit.files if report.status == FileStatus.COMPACTED]
-    rejects = Counter[str]()
-    for report in compacted:
-        rejects.update(report.rejects)
+    own = totals_of(compacted, with_source=False)
     return RecentCommit(
         manifest_id=commit.manifest_id,
         date=commit.date,
@@ -70,14 +69,16 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         input_bytes=sum(report.size_bytes for report in compacted),
         output_bytes=sum(file.size_bytes for file in commit.outputs),
         output_files=len(commit.outputs),
-        input_files=len(compacted),
-        records=sum(report.records for report in compacted),
-        rejected_lines=sum(report.rejected_lines for report in compacted),
+        input_files=sum(not report.source_uri for report in compacted),
+        records=own.rows,
+        rejected_lines=own.rejected_lines,
         seconds=(commit.decided_at - commit.started_at).total_seconds(),
         decided_at=commit.decided_at,
         arrived_at=arrived_at,
-        rejects=dict(rejects),
+        rejects=dict(own.rejects_by_reason),
         quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
         columns=commit.columns,
         max_columns=commit.max_columns,
+        rejects_of=commit.rejects_of,
+        redriven=dict(own.redriven_by_reason),
     )

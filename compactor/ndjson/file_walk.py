@@ -38,13 +38,13 @@ class OpenedFile:
 
     Attributes:
         index: Its position in the manifest.
-        uri: Its URI as spelled in the manifest.
+        source_uri: The file that its lines are from, as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
         digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
     """
 
     index: int
-    uri: str
+    source_uri: str
     opened: Opened
     codec: str
     digest: ContentDigest | None = None
@@ -137,7 +137,7 @@ class FileWalk:
 
     def splitter(self, file: OpenedFile) -> Splitter:
         """What splits the decoded bytes of a file. It raises a `FileError` if the file is of another kind."""
-        return self._formats.splitter(file.uri)
+        return self._formats.splitter(file.source_uri)
 
     def _permitted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what is read; a refused read is the trouble of its file, and of no place of the job."""
@@ -183,9 +183,9 @@ class FileWalk:
     ) -> WalkedFile[T]:
         codec = sniff(opened.first[:SNIFF_BYTES])
         digest = None if is_s3(file.uri) else ContentDigest()
-        spool = RejectSpool(self._manifest_id, file.uri, self._reject_limits, self.scratch)
+        spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            counts, found = read(OpenedFile(index, file.uri, opened, codec, digest), spool.add)
+            counts, found = read(OpenedFile(index, file.origin_uri, opened, codec, digest), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -204,6 +204,8 @@ class FileWalk:
 def _report(
     file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool, digest: str
 ) -> FileReport:
+    # A blank line is never rejected, so those of redriven lines stand for other lines of the file that they are from.
+    padding = counts.blank_lines if file.source_uri else 0
     return FileReport(
         uri=file.uri,
         status=FileStatus.COMPACTED,
@@ -212,14 +214,16 @@ def _report(
         digest=digest,
         codec=codec,
         format=counts.format,
-        decoded_bytes=counts.decoded_bytes,
-        lines=counts.lines,
-        blank_lines=counts.blank_lines,
+        decoded_bytes=counts.decoded_bytes - padding,
+        lines=counts.lines - padding,
+        blank_lines=counts.blank_lines - padding,
         records=counts.records,
         rejected_lines=counts.rejected_lines,
         rejects=counts.rejects,
         unkept_rejects=dict(spool.unkept),
         reject_rows=spool.kept_rows,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
     )
 
 
@@ -242,5 +246,7 @@ def _quarantined(
         etag=etag,
         codec=codec,
         reject_rows=samples,
+        source_uri=file.source_uri or "",
+        rejected_as=file.rejected_as or "",
     )
     return WalkedFile(index, report, None)

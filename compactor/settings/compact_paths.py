@@ -53,6 +53,11 @@ class CompactPaths:
     def settings_file(self) -> str:
         return f"{layout.folder(self.home)}{SETTINGS_NAME}"
 
+    @property
+    def handle(self) -> str:
+        """What the user names in other commands: DST, or the place of --state if it is elsewhere."""
+        return self.output if self.home == f"{self.output}{HOME_SUFFIX}" else self.home
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -138,6 +143,23 @@ def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]
     given += [(name, key) for name, table in options.given().items() for key in table]
     names = {f"COMPACTOR_{name}__{key}".upper() for name, key in given}
     return {name: value for name, value in env.items() if name not in names}
+
+
+def contradictions(paths: CompactPaths, options: Options, kept: Document) -> list[str]:
+    """What a call asks for and its destination has otherwise, once and for all; each as a fault."""
+    faults: list[str] = []
+    for option, given, section, key, default in (
+        ("--names", options.names, "schema", "names", "safe"),
+        # Claims say which files were taken. In another table none were: each line would become a second row.
+        ("--claims", options.claims, "builder", "claims", ""),
+    ):
+        has = kept.get(section, {}).get(key, default)
+        if given is not None and given != has:
+            faults.append(
+                f"{option} {given}: {paths.output} has {section}.{key} = {has!r} since its first call -> expected "
+                f"the same, or another DST"
+            )
+    return faults
 
 
 def has_new_source(paths: CompactPaths, kept: Mapping[str, Any] | None) -> bool:

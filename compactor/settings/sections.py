@@ -138,6 +138,9 @@ class Convert(Section):
 class Stream(Section):
     """How the streaming job processes manifests."""
 
+    source: Literal["spark", "listing"] = _key(
+        "spark", '"spark" streams manifests with Spark; "listing" lists them, without Spark and Java, in one process'
+    )
     max_manifests_per_trigger: int = _key(8, "most manifests in one micro-batch", ge=1, le=10_000)
     trigger_interval_seconds: Seconds = _key(10, "time between the starts of two micro-batches")
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)

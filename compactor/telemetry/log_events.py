@@ -56,6 +56,7 @@ EventName = Literal[
     "retention.finished",
     "run.asked_to_stop",
     "run.died",
+    "run.engine_chosen",
     "run.heartbeat_failed",
     "run.heartbeat_left",
     "stream.restarting",
@@ -113,6 +114,15 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "failed": "manifests to retry",
             "stuck": "manifests that need an operator",
             "seconds": "duration",
+        },
+    ),
+    "run.engine_chosen": _info(
+        "the run starts with this engine",
+        {
+            "engine": "its name",
+            "why": "why it was chosen",
+            "source": "setting `stream.source`",
+            "watched": "the folder that it watches for manifests; empty if it ends when nothing is left to do",
         },
     ),
     "run.died": _warning(

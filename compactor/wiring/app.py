@@ -10,6 +10,7 @@ from typing import Unpack
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
+from compactor.core.errors import SettingsError
 from compactor.core.ports import ObjectInfo
 from compactor.core.records import Commit
 from compactor.engines.engine import Engine, EngineRules
@@ -103,9 +104,28 @@ class App(EngineComponents):
         from compactor.adapters.local.thread_workers import ThreadBinWorkers  # noqa: PLC0415 - most commands write no rows
 
         self.job_registry.check_declared()
-        in_flight = self.settings.stream.manifests_in_flight
-        source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
+        stream = self.settings.stream
+        source = ListedManifests(
+            self.store,
+            self.layout.manifests_folder,
+            batch_size=stream.manifests_in_flight,
+            poll_seconds=stream.trigger_interval_seconds,
+        )
         return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
+
+    @cached_property
+    def needs_spark(self) -> bool:
+        """Whether the job runs on Spark: for its stream, or for its engine.
+
+        Raises:
+            SettingsError: The settings ask for a job without Spark, and its engine needs Spark.
+        """
+        if self.settings.stream.source == "spark":
+            return True
+        if self.engine_name != "native":
+            why = f"the engine is {self.engine_choice.name} ({self.engine_choice.reason})"
+            raise SettingsError([f'stream.source: "listing" -> expected "spark", because {why}'])
+        return False
 
     def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> Rebuilder:
         """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.

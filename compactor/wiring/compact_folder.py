@@ -18,7 +18,7 @@ from compactor.settings.toml import toml_of
 
 _COMMENT = (
     "Written by `compactor compact`, which reads it again for the same DST. You may edit it; missing keys have their",
-    "defaults. All other commands take this file by --config.",
+    "defaults. All other commands find it by DST, as in `compactor status DST`.",
 )
 
 
@@ -78,6 +78,8 @@ def folder_settings(paths: CompactPaths, options: Options, env: Mapping[str, str
     beside = compact_paths.variables_beside(env, options)
     aws = parse_settings(compact_paths.settings_document(paths, options, None), beside).aws
     kept = _read(paths, StoreSpec.of(aws).open())
+    if kept is not None and (faults := compact_paths.contradictions(paths, options, kept)):
+        raise SettingsError(faults)
     document = compact_paths.settings_document(paths, options, kept)
     return FolderSettings(paths, options, parse_settings(document, beside), document, kept)
 

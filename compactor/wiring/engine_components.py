@@ -10,16 +10,9 @@ from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
 from compactor.engines.native_engine import BinWorkers, NativeEngine
 from compactor.ndjson.formats import Formats
-from compactor.settings.sections import Convert
 from compactor.settings.spark_conf import master_is_given, spark_properties
+from compactor.wiring.engine_choice import EngineChoice, engine_choice
 from compactor.wiring.operator_components import OperatorComponents
-
-
-def engine_of(convert: Convert) -> EngineName:
-    """The engine that the settings choose, installed or not. `auto` is native if this process can load it."""
-    if convert.engine == "auto":
-        return "native" if is_installed() else "spark"
-    return convert.engine
 
 
 class EngineComponents(OperatorComponents):
@@ -64,9 +57,14 @@ class EngineComponents(OperatorComponents):
         )
 
     @cached_property
+    def engine_choice(self) -> EngineChoice:
+        """The engine that the settings choose, and why."""
+        return engine_choice(self.settings.convert)
+
+    @cached_property
     def engine_name(self) -> EngineName:
         """The engine that the settings choose, by its name in the ledger."""
-        name = engine_of(self.settings.convert)
+        name = self.engine_choice.name
         if name == "native" and not is_installed():
             raise SettingsError(
                 [f'convert.engine: "native": {why_not_installed()} -> install its wheel, or use "spark" or "auto"']

@@ -1,6 +1,6 @@
 """Puts together what the commands of operators use: they read records, and start no job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
@@ -15,8 +15,10 @@ from compactor.ops.rebuild.damage import Damage
 from compactor.ops.rebuild.scan import RebuildScanner
 from compactor.ops.redrive.claims import RedriveClaims
 from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.recheck import Recheck
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.redrive.redriver import Redriver
+from compactor.ops.rejects.reader import RejectsReader
 from compactor.ops.status.health import Rules
 from compactor.ops.status.reading import StatusReader
 from compactor.ops.trace.histories import Histories
@@ -29,6 +31,7 @@ from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.components import Components
 from compactor.wiring.control import ControlComponents
+from compactor.wiring.engine_choice import engine_of
 
 
 class OperatorComponents(Components):
@@ -125,7 +128,17 @@ class OperatorComponents(Components):
             search=FileSearch(state=self.state, allowed_prefixes=allowed_prefixes),
             allowed_prefixes=allowed_prefixes,
         )
-        return Redriver(state=self.state, redrive_planner=redrive_planner, on_crash_point=on_crash_point)
+        recheck = Recheck(
+            max_line_bytes=self.settings.input.max_line_bytes,
+            has_one_parser=engine_of(self.settings.convert) == "native",
+        )
+        return Redriver(
+            state=self.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point
+        )
+
+    def rejects_reader(self, on_unreadable: Callable[[str], None]) -> RejectsReader:
+        """Make what reads rejected lines; it calls a function with each thing that it cannot read."""
+        return RejectsReader(state=self.state, on_unreadable=on_unreadable)
 
     @cached_property
     def tracer(self) -> Tracer:

@@ -6,6 +6,7 @@ from pathlib import Path
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import ObjectNotFound, SettingsError
 from compactor.core.layout import is_s3
+from compactor.core.ports import ObjectStore
 from compactor.settings.settings import Settings, load_settings, parse_settings, parse_toml
 
 
@@ -23,11 +24,17 @@ def settings_at(
     """
     if not is_s3(place):
         return load_settings(Path(place), env)
-    region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
-    endpoint_url = env.get("COMPACTOR_AWS__ENDPOINT_URL")
-    spec = StoreSpec(region, endpoint_url, timeout_seconds=timeout_seconds, attempts=attempts)
     try:
-        data = spec.open().read(place)
+        data = store_of_settings(env, timeout_seconds=timeout_seconds, attempts=attempts).read(place)
     except ObjectNotFound as exc:
         raise SettingsError([f"{place}: there is no such object -> expected a settings file"]) from exc
     return parse_settings(parse_toml(data, place), env)
+
+
+def store_of_settings(
+    env: Mapping[str, str], *, timeout_seconds: float = 60, attempts: int | None = None
+) -> ObjectStore:
+    """Open the store that has settings in S3. No settings are known yet, so variables say how to reach it."""
+    region = env.get("COMPACTOR_AWS__REGION") or env.get("AWS_REGION")
+    endpoint_url = env.get("COMPACTOR_AWS__ENDPOINT_URL")
+    return StoreSpec(region, endpoint_url, timeout_seconds=timeout_seconds, attempts=attempts).open()

@@ -36,6 +36,8 @@ def test_a_prefix_becomes_rows(
     second = call(*words)
     assert (second["new_files"], second["planned_before"], second["verified"]["rejected_lines"]) == (1, 1, 1)
     assert call("--config", second["settings_file"], "status")["backlog"]["manifests"] == 0
+    [rejected] = call("rejects", words[2])["rejects"]
+    assert (rejected["uri"], rejected["line_number"], rejected["column"]) == (f"{words[1]}/a ü.ndjson", 2, 1)
     outputs = [info.uri for info in store.list(f"s3://{bucket}/rows/")]
     rows = [row["id"] for uri in outputs for row in pq.read_table(io.BytesIO(store.read(uri))).to_pylist()]
     assert Counter(rows) == {"1": 1, "2": 1}

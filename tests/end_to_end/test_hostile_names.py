@@ -136,7 +136,7 @@ def test_each_file_can_be_traced(lake: Lake, name: bytes, tmp_path: Path) -> Non
         assert (found["state"], shown.exit_code) == ("done", 0)
         [move] = found["next_moves"]
         assert move in shown.stdout
-        assert passed(move, tmp_path) == [b"compactor", b"redrive", b"rejects", found["manifest_id"].encode()]
+        assert passed(move, tmp_path) == [b"compactor", b"rejects", b"--file", path]
     else:
         assert (found["state"], found["next_moves"], shown.exit_code) == ("unknown", [], 1)
         assert "not Unicode" in shown.stderr
@@ -176,10 +176,10 @@ def test_commands_for_places_of_the_user(lake: Lake, tmp_path: Path) -> None:
         out = tmp_path / name
         lines = lake.call("compact", "raw", str(out)).stdout.split("\n")
         moves = {line[:12].strip(): line[12:].partition("   (or")[0] for line in lines}
-        config = os.fsencode(f"{out}.compactor/compactor.toml")
-        assert passed(moves["see why"], tmp_path / f"a{number}") == [b"compactor", b"--config", config, b"verify"]
+        rows = os.fsencode(out)
+        assert passed(moves["see why"], tmp_path / f"a{number}") == [b"compactor", b"verify", rows]
         redrive = moves["redrive"].partition(", then")[0].rstrip()
-        assert passed(redrive, tmp_path / f"a{number}")[:3] == [b"compactor", b"--config", config]
+        assert passed(redrive, tmp_path / f"a{number}") == [b"compactor", b"redrive", b"files", rows]
 
 
 def test_the_query_for_places_of_the_user(tmp_path: Path) -> None:

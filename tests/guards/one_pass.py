@@ -116,8 +116,8 @@ ONE_PASS = (
     Guard(
         "samples of a quarantined file are not redriven beside the file",
         "ops/redrive/lines.py",
-        "if row[0] in sources and row[3] in reasons",
-        "if row[3] in reasons",
+        "if row[0] in wanted.sources and row[3] in wanted.reasons",
+        "if row[3] in wanted.reasons",
         ("tests/unit/job/test_too_many_rejects.py", "tests/unit/ops/redrive/test_redriven_lines.py"),
     ),
     Guard(

@@ -15,7 +15,8 @@ from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Staged, StagedOutput, StageRequest
-from compactor.engines.input_files import InspectTask, inspect_files
+from compactor.engines.input_files import InspectedFile, InspectTask, inspect_files
+from compactor.ndjson.codecs import decode
 from compactor.ndjson.lines import Limits, RejectLimits
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
@@ -60,14 +61,14 @@ class PlainEngine:
         )
         inspected = inspect_files(self._store, task)
         request.on_inspected()
-        keys = first_sources((file.report.uri, file.keys) for file in inspected.files)
+        keys = first_sources((file.report.origin_uri, file.keys) for file in inspected.files)
         further = next((file.report.uri for file in inspected.files if file.has_further_keys), "")
         schema = request.columns_for(keys, rescued_from=further)
         rows = [
-            (file.report.uri, texts(line))
+            (file.report.origin_uri, texts(line))
             for file in inspected.files
             if file.readable_uri is not None
-            for line in self._store.read(file.readable_uri).split(b"\n")
+            for line in self._plain(file, file.readable_uri).split(b"\n")
             if line.strip(b" \t\r")
         ]
         outputs: list[StagedOutput] = []
@@ -88,6 +89,11 @@ class PlainEngine:
             misfits,
             refused_keys=schema.refused(keys, has_further=bool(further)),
         )
+
+    def _plain(self, file: InspectedFile, uri: str) -> bytes:
+        """The lines to read: of the file itself, or of its repaired copy, which is not compressed."""
+        stored = self._store.read(uri)
+        return b"".join(decode(file.report.codec, [stored])) if uri == file.report.uri else stored
 
     def _table(
         self, request: StageRequest, schema: SchemaVersion, rows: Sequence[tuple[str, Mapping[str, str | None]]]

@@ -1,7 +1,10 @@
 """Dead letters, quarantined files and rejected lines to redrive, and the check that every line is there once."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,11 +24,10 @@ LONG = b'{"id": "long", "text": "' + b"x" * 100 + b'"}'
 SHORT_LINES = Limits(max_line_bytes=40, max_decompressed_bytes=1 << 30)
 
 
-def new_harness() -> Harness:
+def new_harness(**sections: Any) -> Harness:
     """A harness in which a manifest becomes a dead letter after one attempt."""
-    return Harness(
-        stream={"max_attempts": 2}, builder={"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
-    )
+    builder = {"claim_lease_seconds": LEASE_SECONDS, "target_manifest_bytes": 1 << 20}
+    return Harness(stream={"max_attempts": 2}, builder=builder, **sections)
 
 
 def redrive(
@@ -115,11 +117,22 @@ def rejected(harness: Harness, *contents: bytes) -> str:
         harness.file(f"{DAY}-{number}.ndjson", content)
     plan(harness)
     [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fakes, "LIMITS", SHORT_LINES)
+    with line_limit(harness, SHORT_LINES.max_line_bytes):
         harness.run_once()
     assert harness.rejects()
     return manifest_id
+
+
+@contextmanager
+def line_limit(harness: Harness, max_line_bytes: int) -> Iterator[None]:
+    """The settings have another limit for lines."""
+    before = harness.settings
+    section = before.input.model_copy(update={"max_line_bytes": max_line_bytes})
+    harness.settings = replace(before, input=section)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fakes, "LIMITS", replace(SHORT_LINES, max_line_bytes=max_line_bytes))
+        yield
+    harness.settings = before
 
 
 CASES: dict[Kind, Callable[[Harness], str]] = {"manifests": dead_letter, "files": quarantined, "rejects": rejected}

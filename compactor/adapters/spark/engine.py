@@ -175,7 +175,7 @@ class SparkEngine:
         for file in conversion.inspection.files:
             if file.readable_uri is not None and decoded_bytes < SAMPLE_BYTES:
                 uri, size_bytes = self._sampled(file, file.readable_uri, f"{staging}sample-of-{file.index}.ndjson")
-                sources[uri] = file.report.uri
+                sources[uri] = file.report.origin_uri
                 decoded_bytes += size_bytes
         target = f"{staging}sample/"
         self._convert_to(target, 1, sources, conversion)

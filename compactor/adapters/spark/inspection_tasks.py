@@ -44,12 +44,12 @@ class Inspection:
     @property
     def sources(self) -> dict[str, str]:
         """The URIs for Spark to read, each with the URI of its input file."""
-        return {file.readable_uri: file.report.uri for file in self.files if file.readable_uri is not None}
+        return {file.readable_uri: file.report.origin_uri for file in self.files if file.readable_uri is not None}
 
     @property
     def further_from(self) -> str:
         """The first file with keys that were not collected; empty if there is none."""
-        return next((file.report.uri for file in self.files if file.has_further_keys), "")
+        return next((file.report.origin_uri for file in self.files if file.has_further_keys), "")
 
     @property
     def records(self) -> int:
@@ -105,6 +105,6 @@ def inspect_on_executors(
     ]
     results = run_tasks(session, store, tasks, inspect_files, description=f"inspect {manifest.manifest_id}")
     files = tuple(sorted((file for result in results for file in result.files), key=lambda file: file.index))
-    new_keys = first_sources((file.report.uri, file.keys) for file in files)
+    new_keys = first_sources((file.report.origin_uri, file.keys) for file in files)
     rejects = tuple(result.rejects_uri for result in results if result.rejects_uri is not None)
     return Inspection(files=files, rejects=rejects, keys=new_keys)

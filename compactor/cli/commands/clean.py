@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
@@ -23,6 +24,7 @@ NAMES = {
 
 
 @click.command("clean")
+@destination_argument
 @click.option("--dry-run", is_flag=True, help="Delete nothing; show what would be deleted.")
 @click.option(
     "--archive-days",

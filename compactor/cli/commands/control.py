@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
@@ -20,6 +21,7 @@ _SHOWN_RUNS = 5
 
 
 @click.command("control")
+@destination_argument
 @click.option("--dry-run", is_flag=True, help="Show what the check would do, and do nothing.")
 @click.option("--close-breaker", is_flag=True, help="Ignore failures up to now, and do nothing else.")
 @json_option

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.cost_screen import show_estimate, show_needs
 from compactor.cli.ui.output import picked, print_json, shallow
@@ -19,12 +20,13 @@ from compactor.ledger.sizing import learned_ratio
 from compactor.settings.sections import Builder, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
-from compactor.wiring.engine_components import engine_of
+from compactor.wiring.engine_choice import engine_of
 
 LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below the folder that it ran in
 
 
 @click.command("cost", context_settings={"show_default": True})
+@destination_argument
 @click.option("--files-per-hour", type=click.FloatRange(0, min_open=True), default=200_000, help="Input files an hour.")
 @click.option("--file-bytes", type=click.IntRange(min=1), default=3_670_016, help="Size of a file.")
 @click.option("--worker-type", type=click.Choice(DPU_PER_WORKER), default=CLASSIC.worker_type, help="Glue worker type.")

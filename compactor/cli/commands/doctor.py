@@ -5,6 +5,7 @@ from itertools import groupby
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
@@ -21,6 +22,7 @@ _NAME_CHARACTERS = 13
 
 
 @click.command("doctor")
+@destination_argument
 @click.option("--elsewhere", is_flag=True, help="Do not check this machine: the job runs elsewhere, as on Glue.")
 @json_option
 @body

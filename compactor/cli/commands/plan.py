@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from compactor.adapters.local.skipped_links import skipped_links
+from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
@@ -26,7 +27,7 @@ def _date(_context: click.Context, _option: click.Parameter, value: str | None) 
     return value
 
 
-def _place(_context: click.Context, _argument: click.Parameter, value: str) -> str:
+def _place(value: str) -> str:
     try:
         return parse_place(value, any_name=True)
     except ValueError as exc:
@@ -37,7 +38,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 
 
 @click.command("plan")
-@click.argument("prefix", callback=_place)
+@click.argument("words", nargs=-1, required=True, metavar="[DST] PREFIX")
 @click.option("--dry-run", is_flag=True, help="Claim and write nothing; show what would be written.")
 @date_option
 @click.option(
@@ -54,7 +55,7 @@ date_option = click.option("--date", "day", metavar="YYYY-MM-DD", callback=_date
 def plan(
     invocation: Invocation,
     *,
-    prefix: str,
+    words: tuple[str, ...],
     dry_run: bool,
     day: str | None,
     since: datetime | None,
@@ -65,6 +66,9 @@ def plan(
 
     Use it for back-fills, and for files whose events were lost. A second call writes nothing twice.
     """
+    if len(words) > 1:
+        invocation, words = taken_destination(invocation, words, most=1)
+    prefix = _place(words[0])
     app = App(invocation.settings())
     most = max_manifests or app.settings.builder.max_manifests_per_plan
     made = app.planner.plan(prefix, date=day, since=since, max_manifests=most, dry_run=dry_run)

@@ -8,6 +8,7 @@ import click
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.run import check_java
 from compactor.cli.commands.verify import manifest_id_type
+from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
@@ -24,7 +25,7 @@ SHOWN = 20
 
 
 @click.command("rebuild")
-@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=manifest_id_type)
+@click.argument("words", metavar="[DST] [MANIFEST_ID]...", nargs=-1)
 @date_option
 @click.option("--force", is_flag=True, help="Rebuild the named manifests also if their files add up.")
 @click.option("--dry-run", is_flag=True, help="Show what would be rebuilt; write nothing.")
@@ -33,7 +34,7 @@ SHOWN = 20
 def rebuild(
     invocation: Invocation,
     *,
-    manifest_ids: tuple[str, ...],
+    words: tuple[str, ...],
     day: str | None,
     force: bool,
     dry_run: bool,
@@ -48,6 +49,8 @@ def rebuild(
 
     Exit codes: 1 if a rebuild failed; 3 if something was refused, or does not add up afterwards.
     """
+    invocation, words = taken_destination(invocation, words)
+    manifest_ids = tuple(map(manifest_id_type, words))
     if manifest_ids and day is not None:
         raise click.UsageError("give manifest ids or --date, not both")
     if force and not manifest_ids:
@@ -72,7 +75,7 @@ def _rebuilt(app: App, scan: RebuildScan, *, dry_run: bool) -> RebuildReport:
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             check_java()
-            say("starting Spark ...")
+            say(f"engine {app.engine_choice}; starting Spark ...")
             stack.callback(close_session)
         stack.enter_context(run_in_log(app.run_id))
         stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))

@@ -6,6 +6,7 @@ import click
 
 from compactor.cli.commands.plan import date_option
 from compactor.cli.commands.verify import manifest_id_type
+from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
@@ -23,7 +24,7 @@ SHOWN = 20
 
 @click.command("redrive")
 @click.argument("kind", type=click.Choice(list(REASONS)))
-@click.argument("manifest_ids", metavar="[MANIFEST_ID]...", nargs=-1, type=manifest_id_type)
+@click.argument("words", metavar="[DST] [MANIFEST_ID]...", nargs=-1)
 @click.option("--reason", metavar="REASON", help="Redrive only what has this reason.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Show what would be redriven, without claiming or writing anything.")
@@ -34,7 +35,7 @@ def redrive(
     invocation: Invocation,
     *,
     kind: Kind,
-    manifest_ids: tuple[str, ...],
+    words: tuple[str, ...],
     reason: str | None,
     day: str | None,
     dry_run: bool,
@@ -51,6 +52,8 @@ def redrive(
     if reason is not None and reason not in REASONS[kind]:
         expected = ", ".join(sorted(REASONS[kind]))
         raise click.BadParameter(f"{reason!r} -> expected one of {expected}", param_hint="--reason")
+    invocation, words = taken_destination(invocation, words)
+    manifest_ids = tuple(map(manifest_id_type, words))
     app = App(invocation.settings())
     # It shows nothing unless stderr is a terminal.
     with SafeConsole(stderr=True).status("searching"):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import click
 
 from compactor.cli.commands.cost import shape_of
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json
@@ -28,6 +29,7 @@ STDOUT = "-"
 
 
 @click.command("report", context_settings={"show_default": True})
+@destination_argument
 @click.option("--since", metavar="TIME", callback=moment, help="Begin of the period (ISO 8601; UTC if not said).")
 @click.option("--until", metavar="TIME", callback=moment, help="End of the period; now if not said.")
 @click.option(

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import click
 
+from compactor.adapters.local.threads import usable_threads
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.output import print_fields
@@ -18,10 +20,12 @@ from compactor.core.formatting import count, duration, rate, size
 from compactor.job.run_report import RunReport
 from compactor.ops.doctor.java import java_fault
 from compactor.settings.spark_conf import is_submitted
+from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 
 
 @click.command("run")
+@destination_argument
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
 @body
 def run(invocation: Invocation, *, once: bool) -> ExitCode:
@@ -37,13 +41,18 @@ def run(invocation: Invocation, *, once: bool) -> ExitCode:
         return run_job(App(settings, on_result=log_result), once=once)
     # The live line shows what the info events of the log would say.
     invocation.start_log(level="warning")
-    say("starting Spark ...")
     line = LiveLine()
-    return run_job(
-        App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result),
-        once=once,
-        session_context=lambda _: line.display,
-    )
+    app = App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result)
+    say(f"engine {app.engine_choice}")
+    if app.needs_spark:
+        say("starting Spark ...")
+    if not once:
+        say(f"watching {_watched(app)}; Ctrl-C stops after the manifests in flight")
+    return run_job(app, once=once, session_context=lambda _: line.display)
+
+
+def _watched(app: App) -> str:
+    return f"{app.layout.manifests_folder} every {duration(app.settings.stream.trigger_interval_seconds)}"
 
 
 def run_job(
@@ -57,10 +66,19 @@ def run_job(
         SettingsError: Spark cannot start, or the schema file has faults.
         CompactorError: The job failed.
     """
-    check_java()
+    if app.needs_spark:
+        check_java()
     started = time.monotonic()
+    # Before Spark starts: a look at the log tells why that is needed, and what the run will do.
+    log_event(
+        "run.engine_chosen",
+        engine=app.engine_name,
+        why=app.engine_choice.reason,
+        source=app.settings.stream.source,
+        watched="" if once else app.layout.manifests_folder,
+    )
     report = _run(app, once=once, session_context=session_context)
-    _show(report, time.monotonic() - started)
+    _show(report, time.monotonic() - started, with_spark=app.needs_spark)
     return _exit_code(report)
 
 
@@ -77,19 +95,23 @@ def check_java() -> None:
 
 
 def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]]) -> RunReport:
-    from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
-
     with ExitStack() as stack:
         signals = stack.enter_context(StopSignals())
-        stack.callback(close_session)
-        service = app.service()
+        if app.needs_spark:
+            from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
+
+            stack.callback(close_session)
+            service = app.service()
+        else:
+            service = app.threaded_service(usable_threads())
         stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)
 
 
-def _show(report: RunReport, seconds: float) -> None:
+def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:
     files = report.quarantined_files
+    start = " with Spark's start" if with_spark else ""
     quarantined = f", {count(files, 'file')} quarantined" if files else ""
     print_fields(
         [
@@ -98,7 +120,7 @@ def _show(report: RunReport, seconds: float) -> None:
             ("rows", f"{report.records:,}"),
             ("rejects", f"{report.rejected_lines:,}"),
             ("out", f"{count(report.output_files, 'file')}, {size(report.output_bytes)}"),
-            ("took", f"{duration(seconds)} with Spark's start, {rate(report.input_bytes, seconds)}"),
+            ("took", f"{duration(seconds)}{start}, {rate(report.input_bytes, seconds)}"),
         ]
     )
     for manifest_id, error in report.failures.items():

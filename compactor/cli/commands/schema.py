@@ -18,13 +18,14 @@ from compactor.wiring.app import App
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
 
+_RETIRE = "retire"
+
 
 @click.command("schema")
-@click.argument("action", metavar="[retire]", required=False, type=click.Choice(["retire"]))
-@click.argument("columns", metavar="[COLUMN]...", nargs=-1)
+@click.argument("words", metavar="[DST] [retire COLUMN...]", nargs=-1)
 @json_option
 @body
-def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ...], as_json: bool) -> None:
+def schema(invocation: Invocation, *, words: tuple[str, ...], as_json: bool) -> None:
     """Show the schema versions and what each added, or retire columns.
 
     A column never changes its name or type. --json shows what the text form leaves out.
@@ -33,6 +34,11 @@ def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ..
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
     needs new columns.
     """
+    if words and words[0] != _RETIRE:
+        invocation, words = invocation.at(words[0]), words[1:]
+    action, columns = words[:1], words[1:]
+    if action and action[0] != _RETIRE:
+        raise click.UsageError(f"{action[0]!r} -> expected {_RETIRE}")
     if action and not columns:
         raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
     app = App(invocation.settings())

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
@@ -19,6 +20,7 @@ WATCH_SECONDS = 5.0
 
 
 @click.command("status")
+@destination_argument
 @click.option(
     "--watch",
     "interval_seconds",

@@ -4,6 +4,7 @@ import time
 
 import click
 
+from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
@@ -16,6 +17,7 @@ _POLL_SECONDS = 1.0
 
 
 @click.command("stop")
+@destination_argument
 @click.option(
     "--wait",
     "wait_seconds",

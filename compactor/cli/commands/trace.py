@@ -4,6 +4,7 @@ from collections import Counter
 
 import click
 
+from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
@@ -15,12 +16,13 @@ from compactor.settings.places import parse_place
 from compactor.wiring.app import App
 
 SHOWN_FILES = 20
+SHOWN_LINES = 5
 
 _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "rejects file"}
 
 
 @click.command("trace")
-@click.argument("thing", metavar="URI|MANIFEST_ID")
+@click.argument("words", nargs=-1, required=True, metavar="[DST] URI|MANIFEST_ID")
 @click.option(
     "--days",
     type=click.IntRange(min=1),
@@ -30,14 +32,16 @@ _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "reje
 )
 @json_option
 @body
-def trace(invocation: Invocation, *, thing: str, days: int, as_json: bool) -> ExitCode:
+def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json: bool) -> ExitCode:
     """Show where a file, a manifest or an output is.
 
     Takes a manifest id, or the URI of an input file, a manifest, an output file or a rejects file.
 
     Exit codes: 0 found; 1 not found; 3 quarantined or a dead letter, and not redriven.
     """
-    found = _found(App(invocation.settings()), thing, days)
+    if len(words) > 1:
+        invocation, words = taken_destination(invocation, words, most=1)
+    found = _found(App(invocation.settings()), words[0], days)
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:
@@ -90,7 +94,7 @@ def _show(found: Trace) -> None:
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
         ("elements" if found.report is not None and found.report.format == "json" else "lines", _lines(found)),
-        ("rejected", by_name(found.report.rejects) if found.report is not None else ""),
+        ("rejected", _rejected(found)),
         ("files", _files(found)),
         ("rows are in", found.outputs),
         ("rejects are in", found.rejects),
@@ -116,11 +120,20 @@ def _attempts(found: Trace) -> list[str]:
 
 
 def _lines(found: Trace) -> str:
-    report = found.report
-    if report is None or report.status != "compacted":
+    counts = found.counts
+    if counts is None:
         return ""
-    sums = f"{report.records:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
-    return f"{report.lines:,} = {sums}"
+    sums = f"{counts.rows:,} rows + {counts.rejected_lines:,} rejects + {counts.blank_lines:,} blank"
+    return f"{counts.lines:,} = {sums}"
+
+
+def _rejected(found: Trace) -> list[str]:
+    """The rejected lines by reason, and the first ones by number."""
+    if found.counts is None or not found.counts.rejected_lines:
+        return []
+    named = ", ".join(f"{each.line_number:,} {each.reason}" for each in found.rejected[:SHOWN_LINES])
+    more = " ..." if found.counts.rejected_lines > SHOWN_LINES else ""
+    return [by_name(found.counts.rejects_by_reason), *([f"line {named}{more}"] if named else [])]
 
 
 def _files(found: Trace) -> list[str]:

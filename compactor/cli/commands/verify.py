@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from compactor.cli.commands.plan import date_option
+from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.console import SafeConsole
@@ -30,12 +31,12 @@ def manifest_id_type(value: str) -> str:
 
 
 @click.command("verify")
-@click.argument("manifest_id", required=False, type=manifest_id_type, metavar="[MANIFEST_ID]")
+@click.argument("words", nargs=-1, metavar="[DST] [MANIFEST_ID]")
 @date_option
 @click.option("--deep", is_flag=True, help="Read the inputs again and compare every value. Slow.")
 @json_option
 @body
-def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, deep: bool, as_json: bool) -> ExitCode:
+def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, deep: bool, as_json: bool) -> ExitCode:
     """Prove that every line is where the ledger says.
 
     Verifies one manifest, one date, or everything.
@@ -45,6 +46,8 @@ def verify(invocation: Invocation, *, manifest_id: str | None, day: str | None, 
 
     Exit codes: 3 if there is a discrepancy, a dead letter or a quarantined file.
     """
+    invocation, ids = taken_destination(invocation, words, most=1)
+    manifest_id = manifest_id_type(ids[0]) if ids else None
     if manifest_id is not None and day is not None:
         raise click.UsageError("give a manifest id or --date, not both")
     app = App(invocation.settings())

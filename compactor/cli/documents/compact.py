@@ -60,6 +60,8 @@ class Compaction(Document):
     )
     run: Work | None = Field(description="What this call did; null in a dry run.")
     backlog: Backlog | None = Field(description="Work that is left; null in a dry run.")
+    engine: str | None = Field(description="Engine that wrote the rows of this call; null if there was nothing to do.")
+    engine_reason: str | None = Field(description="Why this engine was chosen; null if there was nothing to do.")
     is_interrupted: bool = Field(description="Whether a signal ended this call.")
     is_unfinished: bool = Field(
         description="Whether the same call would continue the work: the exit code is 1, or 130 if interrupted."

@@ -18,6 +18,7 @@ from compactor.ndjson.kind import READ_AS_JSON
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
+from compactor.wiring.engine_choice import EngineChoice
 
 _EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
@@ -38,6 +39,7 @@ class Closing:
     is_planned: bool = True  # whether it got as far as new files
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
     verification: VerifyReport | None = None  # what it verified; None if work is left
+    engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
     seconds: float = 0.0  # from beginning to end
 
     @property
@@ -106,6 +108,8 @@ class Closing:
             "rebuilt": None if self.dry_run else self.rebuilt,
             "run": None if self.dry_run else self.run,
             "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
+            "engine": self.engine and self.engine.name,
+            "engine_reason": self.engine and self.engine.reason,
             **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
             "verified": self.verification,
             "seconds": round(self.seconds, 3),
@@ -138,6 +142,7 @@ def show(closing: Closing) -> None:
     if run.committed or run.dead_lettered:
         fields.append(("rows", f"{run.records:,}"))
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
+        fields.append(("engine", str(closing.engine)))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)
@@ -218,29 +223,29 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
         return
-    command = f"compactor --config {quoted(paths.settings_file)}"
+    destination = quoted(paths.handle)
     if plan.left_out:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
     if closing.is_doubtful:
-        _show_why(closing, command)
+        _show_why(closing, destination)
     elif not plan.left_out and closing.verification is not None and closing.verification.rows:
-        _offer_to_read(closing, command)
+        _offer_to_read(closing, destination)
 
 
-def _show_why(closing: Closing, command: str) -> None:
+def _show_why(closing: Closing, destination: str) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
         say("under half of the lines are rows; expected NDJSON: one JSON object a line")
-    echo("", f"see why     {command} verify")
+    echo("", f"see why     compactor verify {destination}")
     if closing.run.stuck or (verified is not None and verified.needs_operator):
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        echo(f"redrive     {command} redrive files   (or: redrive manifests), {again}")
+        echo(f"redrive     compactor redrive files {destination}   (or: redrive manifests), {again}")
 
 
-def _offer_to_read(closing: Closing, command: str) -> None:
+def _offer_to_read(closing: Closing, destination: str) -> None:
     glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
     echo("", f"read it     duckdb -c {word}")
-    echo(f"more        {command} status   (or: verify, trace FILE, schema)")
+    echo(f"more        compactor status {destination}   (or: verify, schema, report)")

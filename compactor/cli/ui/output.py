@@ -22,13 +22,18 @@ _JSON_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z  # `Z` is also what p
 
 def print_json(document: Mapping[str, Any], *, on_one_line: bool = False) -> None:
     """Print one JSON document on stdout. It may hold dataclasses, times and records of the ledger."""
+    # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
+    write_out(json_text(document, on_one_line=on_one_line).encode())
+
+
+def json_text(document: Mapping[str, Any], *, on_one_line: bool = False) -> str:
+    """The text of a JSON document, or of a part of one."""
     options = _JSON_OPTIONS if on_one_line else _JSON_OPTIONS | orjson.OPT_INDENT_2
     try:
         text = orjson.dumps(document, default=_plain, option=options).decode()
     except TypeError:  # orjson refuses the lone surrogates of names that are not UTF-8
         text = json.dumps(document, default=_plain, indent=None if on_one_line else 2)
-    # In bytes: JSON is UTF-8 whatever the encoding of the terminal.
-    write_out(visible_json(text).encode())
+    return visible_json(text)
 
 
 def shallow(record: Any, *properties: str) -> dict[str, Any]:

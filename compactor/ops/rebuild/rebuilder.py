@@ -158,7 +158,14 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
     times = {file.uri: file.event_time for file in accepted.manifest.files}
     files = tuple(
         damaged.inputs.get(file.uri)
-        or ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
+        or ManifestFile(
+            uri=file.uri,
+            size_bytes=file.size_bytes,
+            etag=file.etag,
+            event_time=times.get(file.uri),
+            source_uri=file.source_uri or None,
+            rejected_as=file.rejected_as or None,
+        )
         for file in compacted(commit)
     )
     return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})

@@ -86,9 +86,10 @@ class RedrivePlanner:
             self._named_here.setdefault(naming.uri, []).append(naming)
 
     def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
-        draft = Draft(commit, root, commit.date)
+        draft = Draft(commit, root, commit.date, rejects_of=commit.rejects_of or None)
         for report in files_left(scope, commit, redrives):
-            draft.files.append(ManifestFile(uri=report.uri))
+            origin = {"source_uri": report.source_uri or None, "rejected_as": report.rejected_as or None}
+            draft.files.append(ManifestFile(uri=report.uri, **origin))
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
         new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
@@ -100,7 +101,7 @@ class RedrivePlanner:
 
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)
-        draft = Draft(letter, root, original.date, files=list(original.files))
+        draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now
         if original.manifest_id != letter.manifest_id:
@@ -135,6 +136,5 @@ def _compacted(commit: Commit) -> dict[str, list[Naming]]:
 def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
     if not isinstance(found, ObjectInfo) or file.size_bytes not in {None, found.size_bytes}:
         return file
-    return ManifestFile(
-        uri=file.uri, size_bytes=found.size_bytes, etag=found.etag, event_time=file.event_time or found.modified_at
-    )
+    event_time = file.event_time or found.modified_at
+    return file.model_copy(update={"size_bytes": found.size_bytes, "etag": found.etag, "event_time": event_time})

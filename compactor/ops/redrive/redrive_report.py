@@ -1,5 +1,6 @@
 """What a redrive did, or would do."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from compactor.ops.redrive.selection import Kind
@@ -29,6 +30,8 @@ class Refused:
 class RedriveReport:
     """The result of one redrive."""
 
+    # Rejected lines that are as wrong as before, by reason: they were left where they are
+    unchanged: Counter[str] = field(default_factory=Counter)
     redriven: list[Redriven] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     # Manifests of earlier redrives that were interrupted before they wrote them

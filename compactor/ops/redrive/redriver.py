@@ -12,13 +12,16 @@ from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.errors import InputError, ManifestError, StagingError, StuckError
+from compactor.core.formatting import by_name, count
 from compactor.core.layout import MANIFEST_ID, redriven_id
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.records import Commit, DeadLetter, FileStatus, Redrive, RedrivenInput
 from compactor.ledger.state import State
 from compactor.ops.redrive.draft import Draft
-from compactor.ops.redrive.lines import WrittenLines, write_lines
+from compactor.ops.redrive.line_numbers import numbers_of
+from compactor.ops.redrive.lines import Wanted, WrittenLines, write_lines
 from compactor.ops.redrive.planner import RedrivePlanner
+from compactor.ops.redrive.recheck import Recheck
 from compactor.ops.redrive.redrive_log import RedriveLog, taken_from
 from compactor.ops.redrive.redrive_report import Redriven, RedriveReport, Refused
 from compactor.ops.redrive.scan import ScanResult, Source
@@ -55,6 +58,13 @@ class _Run:
         new_id = None if self.dry_run else manifest_id
         self.report.redriven.append(Redriven(source.key.id, new_id, self.scope.kind, counts, files))
 
+    def leave(self, source: Source, unchanged: Counter[str]) -> None:
+        """Refuse lines that would be rejected again, by reason."""
+        if unchanged:
+            self.report.unchanged.update(unchanged)
+            lines = f"{count(unchanged.total(), 'line')} as wrong as before: {by_name(unchanged)}"
+            self.report.refused.append(Refused(source.key.id, "", lines))
+
     @contextmanager
     def refusing(self, source: Source) -> Iterator[None]:
         """Refuses a manifest that cannot be redriven, with the error as the reason."""
@@ -72,6 +82,7 @@ class Redriver:
 
     state: State
     redrive_planner: RedrivePlanner
+    recheck: Recheck
     on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point
 
     @property
@@ -142,7 +153,7 @@ class Redriver:
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
         if run.dry_run:
             run.add(source, found.manifest_id, counts, len(files))
-        elif not self._write(run, source, found, draft.date, files, counts):
+        elif not self._write(run, source, found, self._manifest(found, draft.date, files, draft.rejects_of), counts):
             return False
         self.redrive_planner.remember(files, found.manifest_id)
         return True
@@ -160,31 +171,39 @@ class Redriver:
         if not found.left:
             return True
         found.check_id(source)
-        counts = dict(found.left)
-        if run.dry_run:
-            files = sum(any(reason in counts for reason in file.rejects) for file in commit.files)
-            run.add(source, found.manifest_id, counts, files)
-            return True
         folder = self.state.layout.redriven_inputs(found.manifest_id, self.state.ledger.run_id)
-        is_written = False
+        is_written = True
         try:
-            lines = self._written_lines(commit, found.left, folder)
-            self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
-            is_written = self._write(run, source, found, source.key.date, lines.files, counts, lines.inputs)
+            lines = self._written_lines(commit, found, None if run.dry_run else folder)
+            if lines.files and run.dry_run:
+                run.add(source, found.manifest_id, dict(lines.counts), lines.sources)
+            elif lines.files:
+                self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
+                manifest = self._manifest(found, source.key.date, lines.files, source.key.id)
+                is_written = self._write(run, source, found, manifest, dict(lines.counts), lines.inputs)
         except StagingError:
             self._delete_lines(folder)
             raise
-        if not is_written:
+        if is_written:
+            run.leave(source, lines.unchanged)
+        else:
             self._delete_lines(folder)
         return is_written
 
-    def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        sources = {file.uri for file in commit.files if file.status is FileStatus.COMPACTED}
-        rejects = [file.final for file in commit.rejects]
-        lines = write_lines(self.state.store, rejects, sources, left.keys(), folder)
-        if lines.counts != left:
-            found = f"{lines.counts.total()} lines, expected {left.total()} as the commit says"
-            raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {found}")
+    def _written_lines(self, commit: Commit, found: _NextRedrive, folder: str | None) -> WrittenLines:
+        wanted = Wanted(
+            rejects=[file.final for file in commit.rejects],
+            sources={file.origin_uri for file in commit.files if file.status is FileStatus.COMPACTED},
+            reasons=found.left.keys(),
+            taken=numbers_of(each for redrive in found.taken for each in redrive.inputs),
+            recheck=self.recheck,
+            is_redrive=bool(commit.rejects_of),
+        )
+        lines = write_lines(self.state.store, wanted, folder)
+        if lines.counts + lines.unchanged != found.left:
+            sums = (lines.counts + lines.unchanged).total(), found.left.total()
+            what = f"{sums[0]} lines, expected {sums[1]} as the commit says"
+            raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {what}")
         return lines
 
     def _delete_lines(self, folder: str) -> None:
@@ -195,22 +214,21 @@ class Redriver:
         run: _Run,
         source: Source,
         found: _NextRedrive,
-        date: str,
-        files: Sequence[ManifestFile],
+        manifest: Manifest,
         counts: dict[str, int],
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
         """Put a redrive on record and write its manifest; False if another redrive took the number."""
-        now, new_id = self.state.clock.now(), found.manifest_id
+        new_id = found.manifest_id
         redrive = Redrive(
             kind=run.scope.kind,
             source=source.key.id,
             number=found.number,
             counts=counts,
             inputs=list(inputs),
-            manifest=Manifest(manifest_id=new_id, date=date, created_at=now, files=tuple(files)),
+            manifest=manifest,
             run_id=self.state.ledger.run_id,
-            redriven_at=now,
+            redriven_at=manifest.created_at,
         )
         if not self._log.record(source.root, redrive):
             return False
@@ -218,5 +236,13 @@ class Redriver:
         self._log.deliver(redrive)
         self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
         log_event("manifest.redriven", source=source.key.id, manifest_id=new_id, kind=run.scope.kind, counts=counts)
-        run.add(source, new_id, counts, len(files))
+        run.add(source, new_id, counts, len({file.origin_uri for file in manifest.files}))
         return True
+
+    def _manifest(
+        self, found: _NextRedrive, date: str, files: Sequence[ManifestFile], rejects_of: str | None
+    ) -> Manifest:
+        now = self.state.clock.now()
+        return Manifest(
+            manifest_id=found.manifest_id, date=date, created_at=now, files=tuple(files), rejects_of=rejects_of
+        )

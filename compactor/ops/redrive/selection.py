@@ -18,6 +18,9 @@ REASONS: dict[Kind, frozenset[str]] = {
 }
 """The reasons of dead letters, quarantined files and rejected lines."""
 
+CURABLE = frozenset({"line_too_long", "parsers_disagree"})
+"""Reasons for which a line is rejected by one setting and not by another: the others follow from its bytes."""
+
 THINGS: dict[Kind, str] = {"manifests": "manifest", "files": "file", "rejects": "line"}
 """The unit in which each kind is counted."""
 
@@ -47,14 +50,13 @@ def left_of(scope: Scope, outcome: Commit | DeadLetter, redrives: Sequence[Redri
     if scope.kind == "files":
         return Counter(str(report.status) for report in files_left(scope, outcome, redrives))
     if scope.kind == "rejects":
-        taken = {reason for each in own for reason in each.counts}
         found = Counter[str]()
         for report in outcome.files:
             found.update(report.rejects)
             found.subtract(report.unkept_rejects)  # their lines are in the input file alone
-        return Counter(
-            {reason: lines for reason, lines in found.items() if lines and reason not in taken and scope.covers(reason)}
-        )
+        for each in own:
+            found.subtract(each.counts)
+        return Counter({reason: lines for reason, lines in found.items() if lines > 0 and scope.covers(reason)})
     return Counter()
 
 

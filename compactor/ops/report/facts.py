@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.core.records import Accepted, Commit, Done, FileStatus
+from compactor.core.totals import totals_of, without_zeros
 from compactor.ledger.sizing_history import summarised
 from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.quarantined_file import QuarantinedFile, quarantined_files
 from compactor.ops.report.figures import DeadLetterLine
 from compactor.ops.report.quarantined import SHOWN_FILES
+
+_SUMMED = ("input_bytes", "lines", "rows", "rejected_lines", "blank_lines")
 
 CLOCK_TOLERANCE_SECONDS = 300.0
 """How far the clock of a driver may differ from that of the store before the store is believed instead."""
@@ -46,24 +49,25 @@ class DeadLetterFacts:
     is_clock_off: bool
 
 
-def commit_facts(moment: datetime, accepted: Accepted, commit: Commit, done: Done) -> CommitFacts:
-    """Reduce the records of a committed manifest to their figures."""
+def commit_facts(moment: datetime, accepted: Accepted, commit: Commit, done: Done, *, with_source: bool) -> CommitFacts:
+    """Reduce the records of a committed manifest to their figures.
+
+    `with_source` says whether the manifest that rejected its redriven lines, if there is one, is of the period as well.
+    """
     summary, files = summarised(commit), commit.files
-    rejects = Counter[str]()
-    for file in files:
-        rejects.update(file.rejects)
+    found = totals_of(files, with_source=with_source)
     return CommitFacts(
         moment=moment,
         sums={
-            **{name: getattr(summary, name) for name in ("input_files", "input_bytes", "output_files", "output_bytes")},
-            **{name: sum(getattr(file, name) for file in files) for name in ("lines", "rejected_lines", "blank_lines")},
+            **{name: getattr(summary, name) for name in ("output_files", "output_bytes")},
+            **{name: getattr(found, name) for name in _SUMMED},
+            "input_files": found.files_by_status[FileStatus.COMPACTED],
             "manifests": 1,
-            "rows": sum(file.records for file in files),
             "clocks_off": int(moment != done.done_at),
         },
         # Clocks differ: what seems to end before it began took no time.
         duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
-        rejects=rejects,
+        rejects=without_zeros(found.rejects_by_reason),
         quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
         for_operator=quarantined_files(commit, moment)[:SHOWN_FILES],
         output_sizes=tuple(file.size_bytes for file in commit.outputs),

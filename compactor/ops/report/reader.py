@@ -5,6 +5,7 @@ from functools import partial
 from itertools import chain, repeat
 
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import DeadLetter, Done
 from compactor.ledger.state import State
@@ -89,11 +90,21 @@ class ReportReader:
             return str(exc)
         if accepted is None:
             return f"{layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
-        return commit_facts(moment, accepted, outcome, done)
+        with_source = bool(outcome.rejects_of) and self._is_of(period, ManifestKey(key.date, outcome.rejects_of))
+        return commit_facts(moment, accepted, outcome, done, with_source=with_source)
+
+    def _is_of(self, period: Period, key: ManifestKey) -> bool:
+        """Whether a manifest became visible in the period."""
+        uri = self.state.layout.done(key)
+        info = self.state.store.stat(uri)
+        return info is not None and period.holds(
+            moment_of(self.state.ledger.record(uri, Done).done_at, info.modified_at)
+        )
 
     def _rejects(self, tallies: Tallies, *, sampled: int) -> tuple[figures.RejectReason, ...]:
         """All reasons, the most frequent first; the first `sampled` of them with samples."""
-        ordered = sorted(tallies.reasons.items(), key=lambda item: (-item[1].lines, item[0]))
+        left = [item for item in tallies.reasons.items() if item[1].lines > 0]
+        ordered = sorted(left, key=lambda item: (-item[1].lines, item[0]))
         found = map_ordered(self._samples, ordered[:sampled])
         return tuple(
             figures.RejectReason(reason, tally.lines, tally.manifests, samples)

@@ -110,13 +110,16 @@ class Tallies:
         for reason, lines in facts.rejects.items():
             tally = self.reasons.setdefault(_bounded(reason, self.reasons), ReasonTally())
             tally.lines += lines
-            tally.manifests += 1
-            tally.newest.add(moment, facts.reject_files)
+            if lines > 0:  # else they were redriven
+                tally.manifests += 1
+                tally.newest.add(moment, facts.reject_files)
         if facts.for_operator:
             self.for_operator.add(moment, facts.for_operator)
 
     def buckets(self) -> tuple[figures.Bucket, ...]:
         pieces = zip(self._grid.pieces(), self._sums, strict=True)
+        for sums in self._sums:  # lines that were redriven in a later part of the period than they were rejected in
+            sums.counts["rejected_lines"] = max(0, sums.counts["rejected_lines"])
         return tuple(figures.Bucket(**vars(piece), **sums.work(figures.Bucket)) for piece, sums in pieces)
 
     def sizes(self) -> figures.Sizes:

@@ -81,7 +81,7 @@ def _to_look(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
     read_lines = totals.lines - totals.blank_lines
     if totals.rejected_lines > MAX_REJECT_RATE * read_lines:
         share = f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected"
-        move = "Tell the producer. Once the lines can be read, run `compactor redrive rejects`"
+        move = "Tell the producer: `compactor rejects` shows what is wrong with each line"
         yield finding(Condition.REJECTS_RATE, f"{share}; more than {100 * MAX_REJECT_RATE:g} % is unusual", move)
     if sizes.counted and sizes.hits < MIN_HIT_RATE * sizes.counted:
         share = f"{percent(sizes.hits, sizes.counted)} of the output files are within {100 * SIZE_TOLERANCE:g} %"

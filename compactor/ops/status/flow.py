@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from compactor.core.distributions import distribution_of
 from compactor.core.records import RecentCommit
+from compactor.core.totals import without_zeros
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
 from compactor.ops.status.values import Drain, Latency, Rates, Rejects
@@ -73,8 +74,13 @@ def latency(arrivals: Sequence[Sequence[float]]) -> Latency | None:
 
 
 def rejects(recent: Sequence[RecentCommit]) -> Rejects:
-    """The rejected lines of the latest commits."""
-    reasons = Counter[str]()
+    """The rejected lines of the latest commits, without those that another one of these has redriven since."""
+    reasons, lines = Counter[str](), 0
+    known = {commit.manifest_id for commit in recent}
     for commit in recent:
         reasons.update(commit.rejects)
-    return Rejects(len(recent), sum(commit.rejected_lines for commit in recent), dict(reasons))
+        lines += commit.rejected_lines
+        if commit.rejects_of in known:
+            reasons.subtract(commit.redriven)
+            lines -= sum(commit.redriven.values())
+    return Rejects(len(recent), lines, dict(without_zeros(reasons)))

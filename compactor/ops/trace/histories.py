@@ -27,6 +27,7 @@ class History:
     is_done: bool = False  # whether everything that the outcome names is published
     redriven_from: Redrive | None = None  # the redrive that made the manifest, if one did
     redriven_as: tuple[RedriveLogEntry, ...] = ()
+    lineage: tuple[RedriveLogEntry, ...] = ()  # all redrives of its lineage
 
     def next_attempt_at(self, rules: RetryRules) -> datetime | None:
         """The earliest time of the next attempt; None if it needs none, or was never tried in vain."""
@@ -62,6 +63,7 @@ class Histories:
             is_done(outcome, names),
             made_by,
             tuple(each for each in entries if each.redrive.source == manifest_id),
+            tuple(entries),
         )
 
     def id_of_object(self, uri: str) -> str | None:

@@ -10,8 +10,9 @@ from compactor.core.attempts import AttemptState, RetryRules
 from compactor.core.layout import folder
 from compactor.core.records import DeadLetter, FileReport
 from compactor.core.safe_text import quoted
+from compactor.core.totals import Totals
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
-from compactor.ops.redrive.selection import Kind, Scope, left_of
+from compactor.ops.redrive.selection import CURABLE, Kind, Scope, left_of
 from compactor.ops.trace.histories import History
 
 TracedKind = Literal["file", "manifest", "output", "rejects"]
@@ -54,6 +55,14 @@ class TracedRedrive:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedReject:
+    """A rejected line."""
+
+    line_number: int  # the number of the line in its file, from 1
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TracedAttempt:
     """One attempt at a manifest."""
 
@@ -84,7 +93,10 @@ class Trace:
     files: list[FileReport] = field(default_factory=list)
     # The Parquet files of the manifest, which have the rows of an input file
     outputs: list[str] = field(default_factory=list)
-    rejects: list[str] = field(default_factory=list)  # the manifest's files of rejects, if this file has rejected lines
+    # The manifest's files of rejects; of an input file, those that have rejects of it
+    rejects: list[str] = field(default_factory=list)
+    rejected: list[TracedReject] = field(default_factory=list)  # its first rejected lines
+    counts: Totals | None = None  # the lines of an input file that is compacted, as they are now; else null
     redriven_from: str = ""  # the manifest that this one redrives
     origin: str = ""  # the file whose rejected lines this file holds
     redriven_as: list[TracedRedrive] = field(default_factory=list)
@@ -144,11 +156,17 @@ def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "f
     if history.outcome is None or not history.is_done:
         return []
     redrives = [entry.redrive for entry in history.redriven_as if entry.in_effect]
+    left = {kind: left_of(Scope(kind), history.outcome, redrives) for kind in kinds}
     return [
         f"compactor redrive {kind} {quoted(history.manifest_id)}"
-        for kind in kinds
-        if left_of(Scope(kind), history.outcome, redrives)
+        for kind, reasons in left.items()
+        if (CURABLE & reasons.keys() if kind == "rejects" else reasons)
     ]
+
+
+def move_to_see(uri: str) -> str:
+    """The command that shows the rejected lines of a file."""
+    return f"compactor rejects --file {quoted(uri)}"
 
 
 def move_to_plan(uri: str) -> str:

@@ -9,16 +9,27 @@ from compactor.core.errors import AccessError, ObjectNotFound
 from compactor.core.layout import canonical, is_text, is_within, redriven_owner
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ClaimTable, ObjectInfo
-from compactor.core.records import NEEDS_OPERATOR, Commit, FileStatus, StagedFile
+from compactor.core.records import NEEDS_OPERATOR, Commit, FileReport, FileStatus, StagedFile
 from compactor.core.safe_text import quoted
+from compactor.core.totals import totals_of, without_zeros
 from compactor.core.versions import is_same_version
 from compactor.ledger.state import State
 from compactor.manifests.claiming import claim_key, manifests_of
 from compactor.manifests.data_files import NOT_DATA, not_data_reason
 from compactor.manifests.file_search import FileSearch, Naming
 from compactor.ops.redrive.redrive_log import RedriveLogEntry
+from compactor.ops.redrive.settled import settled_by
 from compactor.ops.trace.histories import Histories, History
-from compactor.ops.trace.trace import Trace, TraceState, add_history, move_to_plan, moves_of_manifest, traced_redrive
+from compactor.ops.trace.own_rejects import own_rejects
+from compactor.ops.trace.trace import (
+    Trace,
+    TraceState,
+    add_history,
+    move_to_plan,
+    move_to_see,
+    moves_of_manifest,
+    traced_redrive,
+)
 
 SEARCHED_DAYS = 31
 
@@ -209,16 +220,31 @@ class Tracer:
             return
         if report.status is not FileStatus.COMPACTED:
             trace.state, trace.message = TraceState.QUARANTINED, f"{report.status}: {report.detail}"
-            trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []  # samples
+            trace.rejects, trace.rejected = own_rejects(self.state.store, outcome, report)  # samples
             is_quarantined = report.status in NEEDS_OPERATOR  # the new version of a changed file has to be planned
             trace.next_moves = moves_of_manifest(history, ["files"]) if is_quarantined else [move_to_plan(report.uri)]
             return
         trace.outputs = [file.final for file in outcome.outputs] if report.records else []
-        trace.rejects = [file.final for file in outcome.rejects] if report.reject_rows else []
-        if report.rejected_lines:
-            trace.next_moves = moves_of_manifest(history, ["rejects"])
+        self._add_lines(trace, history, outcome, report)
+        if trace.rejected:
+            trace.next_moves = [move_to_see(trace.uri), *moves_of_manifest(history, ["rejects"])]
         if info is not None and report.etag and not is_same_version(info.etag, report.etag):
             trace.message = f"version {report.etag} was compacted; the object is version {info.etag} now"
+
+    def _add_lines(self, trace: Trace, history: History, commit: Commit, report: FileReport) -> None:
+        """Add the lines of a file as they are now: some of its rejects may have been redriven since."""
+        entries = [entry for entry in history.lineage if entry.in_effect]
+        settled = settled_by(self.state, entries, history.manifest_id)
+        again = [each for each in settled.reports if each.origin_uri == report.origin_uri and each.uri != report.uri]
+        is_own = not report.source_uri  # not redriven lines, whose totals are those of the file that they are from
+        trace.counts = totals_of([report, *(again if is_own else ())], with_source=is_own)
+        trace.counts.rejects_by_reason = without_zeros(trace.counts.rejects_by_reason)
+        uris = {each.uri for each in again}
+        for made in settled.commits:
+            if any(file.uri in uris and file.records for file in made.files):
+                trace.outputs += [file.final for file in made.outputs]
+        if report.reject_rows:
+            trace.rejects, trace.rejected = own_rejects(self.state.store, commit, report, settled.inputs)
 
 
 def _best(namings: Iterator[Naming], info: ObjectInfo | None) -> Naming | None:

@@ -5,6 +5,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from compactor.core.records import NEEDS_OPERATOR, Commit, DeadLetter
+from compactor.core.totals import totals_of, without_zeros
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 
 
@@ -62,18 +63,23 @@ class VerifyReport:
         manifests = any(not each.redriven for each in self.dead_letter_manifests)
         return bool(self.discrepancies) or files or manifests
 
-    def add_commit(self, commit: Commit, *, redriven: Container[str] = ()) -> None:
-        """Add the figures of a commit, of which the files in `redriven` were redriven."""
+    def add_commit(self, commit: Commit, *, with_source: bool, redriven: Container[str] = ()) -> None:
+        """Add the figures of a commit, of which the files in `redriven` were redriven.
+
+        If it has redriven lines, `with_source` says whether the manifest that rejected them is added as well.
+        """
         self.manifests += 1
+        found = totals_of(commit.files, with_source=with_source)
+        self.files += found.files
+        self.files_by_status.update(found.files_by_status)
+        self.lines += found.lines
+        self.rows += found.rows
+        self.rejected_lines += found.rejected_lines
+        self.unkept_rejects += found.unkept_rejects
+        self.blank_lines += found.blank_lines
+        self.rejects_by_reason.update(found.rejects_by_reason)
+        self.rejects_by_reason = without_zeros(self.rejects_by_reason)
         for file in commit.files:
-            self.files += 1
-            self.files_by_status[file.status] += 1
-            self.lines += file.lines
-            self.rows += file.records
-            self.rejected_lines += file.rejected_lines
-            self.unkept_rejects += sum(file.unkept_rejects.values())
-            self.blank_lines += file.blank_lines
-            self.rejects_by_reason.update(file.rejects)
             if file.status in NEEDS_OPERATOR:
                 quarantined = QuarantinedFile(
                     manifest_id=commit.manifest_id,

@@ -37,7 +37,7 @@ class Verifier:
 
     def verify_manifests(self, keys: Sequence[ManifestKey]) -> VerifyReport:
         """Verify some manifests, and that no file that is named after one of them is surplus."""
-        report = self._verified_manifests(keys)
+        report = self._verified_manifests(keys, with_sources=False)
         for key in keys:
             report.discrepancies += surplus_of_manifest(self.state, key)
         return report
@@ -65,11 +65,16 @@ class Verifier:
     def _files(self) -> CommitFiles:
         return CommitFiles(state=self.state, registry=self.registry)
 
-    def _verified_manifests(self, manifests: Iterable[ManifestKey]) -> VerifyReport:
+    def _verified_manifests(self, manifests: Iterable[ManifestKey], *, with_sources: bool = True) -> VerifyReport:
+        """Verify manifests.
+
+        A redrive has the date of the manifest that rejected its lines, so both are among those of a date. Of a single
+        manifest its own lines count.
+        """
         report = VerifyReport()
         with DoubledFiles(self.state) as doubled:
             for key, records, files in map_ordered(self._verified, manifests):
-                self._add(report, records, files)
+                self._add(report, records, files, with_source=with_sources)
                 # An outcome in the wrong place is a discrepancy by itself.
                 if isinstance(records.outcome, Commit) and records.outcome.key == key:
                     doubled.add(records.outcome)
@@ -87,7 +92,7 @@ class Verifier:
             files = check(records.outcome)
         return key, records, files
 
-    def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings) -> None:
+    def _add(self, report: VerifyReport, records: RecordFindings, files: CommitFindings, *, with_source: bool) -> None:
         outcome = records.outcome
         report.discrepancies += [*records.discrepancies, *files.discrepancies]
         if files.lost_schema is not None and files.lost_schema not in report.discrepancies:
@@ -97,7 +102,7 @@ class Verifier:
         elif isinstance(outcome, DeadLetter):
             report.add_dead_letter(outcome, redriven=outcome.manifest_id in records.redriven)
         elif outcome is not None:
-            report.add_commit(outcome, redriven=records.redriven)
+            report.add_commit(outcome, with_source=with_source, redriven=records.redriven)
             if self.deep and files.lost_schema is None:
                 self._compare(outcome, report)
 

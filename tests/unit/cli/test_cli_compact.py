@@ -226,7 +226,7 @@ def test_other_commands_take_the_settings_that_are_kept(raw: Path, out: Path) ->
     """The closing lines show the commands, and edits of the settings file stay."""
     write(raw / "a.ndjson", lines(1))
     settings = f"{out}.compactor/compactor.toml"
-    assert f"compactor --config {settings} status" in call(raw, out, "--names", "exact").stdout
+    assert f"compactor status {out} " in call(raw, out, "--names", "exact").stdout
     for name in ("status", "verify", "schema"):
         assert CliRunner().invoke(command, ["--config", settings, name]).exit_code == 0
     kept = Path(settings).read_text()
@@ -244,7 +244,7 @@ def test_quarantined_files_are_reported(raw: Path, out: Path) -> None:
     assert result.exit_code == 3
     assert ids(out) == {"1": 1}
     assert f"quarantined  {raw}/b.gz (gzip data at about byte " in result.stdout
-    assert f"redrive     compactor --config {out}.compactor/compactor.toml redrive files" in result.stdout
+    assert f"redrive     compactor redrive files {out} " in result.stdout
     again, code = document(raw, out)
     assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)
     write(raw / "b.gz", gzip.compress(lines(2)))

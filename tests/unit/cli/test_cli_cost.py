@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from compactor.adapters.local.store import LocalStore
 from compactor.cli.entry import compactor as command
 from compactor.cost.prices import DPU_PER_WORKER, GLUE_VERSIONS
-from compactor.wiring import engine_components
+from compactor.wiring import engine_choice
 from tests.support.harness import GOOD, Harness
 from tests.support.settings_files import write_settings
 
@@ -98,7 +98,7 @@ def test_other_loads(config: Path) -> None:
 @pytest.mark.parametrize(("is_installed", "usual"), [(True, "native"), (False, "spark")])
 def test_engines(config: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool, usual: str) -> None:
     """The option names the engine, else the settings do, else it is what would run here; the screen says which."""
-    monkeypatch.setattr(engine_components, "is_installed", lambda: is_installed)
+    monkeypatch.setattr(engine_choice, "is_installed", lambda: is_installed)
     assert document()["shape"]["engine"] == document(config=config)["shape"]["engine"] == usual
     assert f"engine  {usual};" in call().stdout
     text = config.read_text()

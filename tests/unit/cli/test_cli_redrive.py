@@ -1,7 +1,8 @@
 """Promises of `redrive`, and of `trace` beside it, on plain folders: what they do, what they print, how they end."""
 
+import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from compactor.cli.commands import redrive as redrive_module
 from compactor.cli.entry import compactor as command
 from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
+from tests.support import fakes
 from tests.support.fakes import PlainEngine
 from tests.support.settings_files import write_settings
 
@@ -95,6 +97,7 @@ def test_files(workspace: Workspace) -> None:
     assert document == {
         "dry_run": False,
         "kind": "files",
+        "unchanged": {},
         "redriven": [
             {
                 "source": manifest_id,
@@ -143,23 +146,39 @@ def test_manifests(workspace: Workspace) -> None:
     assert workspace.json("verify")[0]["discrepancies"] == []
 
 
-def test_rejects(workspace: Workspace) -> None:
-    """Rejected lines become input files of a manifest of their own; those that still are no records stay rejects."""
-    source = workspace.write(f"{DAY}-a.ndjson", b'{"id": 1}\nno json\n\xef\xbb\xbf{"id": 2}\n')
+def test_rejects(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rejected lines that fit by now become rows; those that are as wrong as before are refused and stay rejects."""
+    source = workspace.write(f"{DAY}-a.ndjson", b'{"id": 1}\nno json\n{"id": "long"}\n')
     manifest_id = workspace.plan()
+    settings = workspace.config.read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr(fakes, "LIMITS", replace(fakes.LIMITS, max_line_bytes=10))
+        workspace.config.write_text(settings.replace("[input]", "[input]\nmax_line_bytes = 10"))
+        workspace.compact()
+    workspace.config.write_text(settings)
+    for words, verb in ((["--dry-run"], "Would redrive"), ([], "Redrove")):
+        result = workspace.call("redrive", "rejects", "--date", DAY, *words)
+        assert (result.exit_code, result.stdout.splitlines()[0]) == (3, f"{verb} 1 line in 1 file of 1 manifest")
+        assert "1 line as wrong as before: 1 invalid_json" in result.stdout
+    [lines] = (workspace.root / "s" / "redriven").rglob("*.gz")
+    assert gzip.decompress(lines.read_bytes()) == b'\n\n{"id": "long"}\n'
     workspace.compact()
-    result = workspace.call("redrive", "rejects", "--date", DAY)
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "Redrove 2 lines in 1 file of 1 manifest")
-    [lines] = (workspace.root / "s" / "redriven").rglob("*.ndjson")
-    assert lines.read_bytes() == b'\nno json\n\xef\xbb\xbf{"id": 2}\n'
-    workspace.compact()
-    assert workspace.ids() == ["1"]
+    assert workspace.ids() == ["1", "long"]
     traced, _ = workspace.json("trace", str(lines))
     assert (traced["manifest_id"], traced["origin"]) == (f"{manifest_id}-r1", str(source))
     assert [each["manifest_id"] for each in workspace.json("trace", str(source))[0]["redriven_as"]] == [
         f"{manifest_id}-r1"
     ]
-    assert workspace.json("verify", "--deep")[0]["discrepancies"] == []
+    verified = workspace.json("verify", "--deep")[0]
+    assert (verified["discrepancies"], verified["lines"], verified["rejected_lines"]) == ([], 3, 1)
+    assert (workspace.json("verify", f"{manifest_id}-r1")[0]["lines"], verified["files"]) == (1, 1)
+    assert workspace.json("status")[0]["rejects"]["lines"] == 1
+    report = workspace.json("report")[0]
+    assert [report["totals"][name] for name in ("lines", "rows", "rejected_lines", "input_files")] == [3, 2, 1, 1]
+    [reject] = workspace.json("rejects")[0]["rejects"]
+    assert (reject["uri"], reject["line_number"], reject["reason"]) == (str(source), 2, "invalid_json")
+    assert workspace.call("redrive", "rejects").exit_code == 3
+    assert len(list((workspace.root / "s" / "redriven").rglob("*.gz"))) == 1
 
 
 def test_dry_run(workspace: Workspace) -> None:
@@ -233,6 +252,17 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
     assert list(document) == [
         *("uri", "kind", "state", "exists", "manifest_id", "date", "manifest_uri", "attempts"),
         *("earlier_attempts", "next_attempt_at", "report"),
-        *("files", "outputs", "rejects", "redriven_from", "origin", "redriven_as", "message", "next_moves"),
+        *(
+            "files",
+            "outputs",
+            "rejects",
+            "rejected",
+            "counts",
+            "redriven_from",
+            "origin",
+            "redriven_as",
+            "message",
+            "next_moves",
+        ),
         *("searched", "meaning", "needs_operator"),
     ]

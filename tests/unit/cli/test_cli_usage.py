@@ -134,15 +134,6 @@ def test_wrong_usage(arguments: list[str]) -> None:
     assert result.stderr
 
 
-def test_no_settings() -> None:
-    """Without settings a command says how to name them."""
-    result = call("status")
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "compactor: no settings: name a file by --config or COMPACTOR_CONFIG, or run `compactor init`\n"
-    )
-
-
 def test_all_faults_at_once(tmp_path: Path) -> None:
     """Every fault of the settings is a line, and all are printed at once."""
     path = tmp_path / "bad.toml"

@@ -19,7 +19,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.cli import folder_run
-from compactor.cli.commands import control, status, stop
+from compactor.cli.commands import control, rejects, status, stop
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
@@ -39,6 +39,7 @@ from compactor.ledger.backlog import Backlog
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import LeftOut, Plan
+from compactor.ndjson.diagnosis import Fault
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.settings.compact_paths import parse_compact_paths
@@ -113,6 +114,17 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0]]
 
 
+def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    workspace.plan()
+    workspace.compact()
+    found = [workspace.json("rejects")[0]]
+    monkeypatch.setattr(rejects, "_diagnosed", lambda _: Fault(None, "no place is known"))
+    found.append(workspace.json("rejects")[0])
+    [path] = (workspace.root / "s" / "rejects").rglob("*.parquet")
+    path.unlink()
+    return [*found, workspace.json("rejects")[0]]
+
+
 def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
     settings = workspace.config.read_text()
     few = '[input]\nmax_rejected_lines = 1\non_too_many_rejects = "keep_rows"'
@@ -166,9 +178,10 @@ def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     (workspace.root / "raw" / f"{DAY}-good.ndjson").write_bytes(GOOD)
     found = [workspace.json("redrive", "files", "--dry-run")[0], workspace.json("redrive", "manifests", "--dry-run")[0]]
     found.append(workspace.json("redrive", "rejects", manifest_id, "broken")[0])
+    found.append(workspace.json("redrive", "files")[0])
     for path in (workspace.root / "m").glob("*-r*.json"):
         path.unlink()
-    found.append(workspace.json("redrive", "rejects")[0])
+    found.append(workspace.json("redrive", "files")[0])
     return found
 
 
@@ -321,6 +334,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "plan": plans,
     "status": statuses,
     "verify": verifications,
+    "rejects": rejections,
     "trace": traces,
     "rebuild": rebuilds,
     "redrive": redrives,

@@ -1,7 +1,5 @@
 """Redriving what was redriven before, and in part: every line stays once."""
 
-from collections import Counter
-
 import pytest
 
 from compactor.adapters.memory.store import MemoryClaims
@@ -12,9 +10,12 @@ from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.redriving import (
     CASES,
     LEASE_SECONDS,
+    LONG,
+    SHORT_LINES,
     check,
     dead_letter,
     exhaust,
+    line_limit,
     new_harness,
     new_ids,
     plan,
@@ -53,39 +54,75 @@ def test_redriven_rejects_become_a_dead_letter(harness: Harness) -> None:
     check(harness, "rejects")
 
 
-def test_rejects_that_are_rejected_again(harness: Harness) -> None:
-    """Lines that are rejected again keep their bytes, and can be redriven again; the log leads back to the source."""
-    harness.deliver("m1", FLAWED, b"\xef\xbb\xbf{}\nno json either\n\xff\n")
-    harness.run_once()
-    lines = Counter(raw for _, _, raw in harness.rejects())
-    redrive_log = harness.app().redrive_log
+def test_rejects_that_are_rejected_again() -> None:
+    """Redriven lines that are rejected again keep file, number and bytes, are counted once, and can be redriven again.
+
+    So does a line of a file with a byte order mark, and one that begins like compressed data.
+    """
+    harness = new_harness(schema={"metadata_columns": ["_source_file"]})
+    contents = b"\n\n" + LONG + b"\n" + GOOD + LONG, b"\xef\xbb\xbf" + LONG + b"\n\x1f\x8b\x08no json\n"
+    source = rejected(harness, *contents)
+    first = harness.rejects()
+    before = harness.verification()
     for number in (1, 2):
         report = redrive(harness, "rejects")
-        assert new_ids(report) == [f"m1-r{number}"]
-        harness.run_once()
-        again = Counter(raw for uri, _, raw in harness.rejects() if f"/redriven/m1-r{number}/" in uri)
-        assert again == lines
-    root = redrive_log.root_of("m1-r2")
-    assert root is not None
-    first, second = [entry.redrive for entry in redrive_log.entries(root)]
-    assert [each.source_uri for each in first.inputs] == ["/w/raw/m1-0.ndjson", "/w/raw/m1-1.ndjson"]
-    assert [each.source_uri for each in second.inputs] == [each.uri for each in first.inputs]
-    assert (first.source, second.source) == ("m1", "m1-r1")
-    assert harness.verification().discrepancies == []
+        assert new_ids(report) == [f"{source}-r{number}"]
+        assert report.unchanged == {"invalid_utf8": 1}
+        with line_limit(harness, SHORT_LINES.max_line_bytes):
+            harness.run_once()
+        assert set(harness.rejects()) == set(first)
+        again = harness.verification()
+        assert (again.discrepancies, again.lines, again.files) == ([], before.lines, before.files)
+        assert (again.rejected_lines, again.rejects_by_reason) == (before.rejected_lines, before.rejects_by_reason)
+    log = harness.app().redrive_log.entries_about(source)
+    assert [entry.redrive.source for entry in log] == [source, f"{source}-r1"]
+    named = [{each.source_uri for each in entry.redrive.inputs} for entry in log]
+    assert named == [{f"/w/raw/{DAY}-0.ndjson", f"/w/raw/{DAY}-1.ndjson"}] * 2
+    assert new_ids(redrive(harness, "rejects")) == [f"{source}-r3"]
+    harness.run_once()
+    done = harness.verification()
+    assert (done.discrepancies, done.lines, done.rows) == ([], before.lines, before.rows + 3)
+    assert (done.rejected_lines, done.rejects_by_reason) == (1, {"invalid_utf8": 1})
+
+
+def test_unchanged_lines_grow_nothing(harness: Harness) -> None:
+    """Lines that are as wrong as before are refused, and nothing is written."""
+    harness.deliver("m1", FLAWED, b"\xef\xbb\xbf{}\nno json either\n\xff\n")
+    harness.run_once()
+    before = {info.uri for info in harness.store.list("/w/")}
+    for dry_run in (True, False, False):
+        report = redrive(harness, "rejects", dry_run=dry_run)
+        assert (report.redriven, report.unchanged.total()) == ([], 4)
+        assert whys(report) == ["4 lines as wrong as before: 2 invalid_json, 1 invalid_utf8, 1 not_an_object"]
+    assert {info.uri for info in harness.store.list("/w/")} == before
 
 
 def test_rejects_by_reason(harness: Harness) -> None:
-    """Each reason of a manifest is redriven once; what is left is another redrive."""
-    harness.deliver("m1", FLAWED, b"5\n")
-    harness.run_once()
-    first = redrive(harness, "rejects", reason="invalid_json")
+    """Each reason of a manifest is redriven by itself, and each line once."""
+    source = rejected(harness, FLAWED + LONG, LONG)
+    assert redrive(harness, "rejects", reason="invalid_json").unchanged == {"invalid_json": 1}
+    first = redrive(harness, "rejects", source)
     assert [(each.manifest_id, each.counts, each.files) for each in first.redriven] == [
-        ("m1-r1", {"invalid_json": 1}, 1)
+        (f"{source}-r1", {"line_too_long": 2}, 2)
     ]
-    second = redrive(harness, "rejects", "m1")
-    assert [(each.manifest_id, each.counts, each.files) for each in second.redriven] == [
-        ("m1-r2", {"not_an_object": 2}, 2)
-    ]
+    assert first.unchanged == {"invalid_json": 1, "not_an_object": 1}
+    assert redrive(harness, "rejects").redriven == []
+
+
+def test_a_part_of_the_lines(harness: Harness) -> None:
+    """Lines that fit by now are redriven; the others stay, and are redriven when they fit."""
+    longer = LONG.replace(b"x", b"xx")
+    source = rejected(harness, LONG + b"\n" + longer + b"\n" + GOOD + LONG, longer)
+    limits = (len(LONG), len(longer))
+    for number, limit in enumerate(limits, start=1):
+        with line_limit(harness, limit):
+            report = redrive(harness, "rejects")
+            harness.run_once()
+        assert [(each.manifest_id, each.counts) for each in report.redriven] == [
+            (f"{source}-r{number}", {"line_too_long": 2})
+        ]
+        assert harness.verification().rejected_lines == 4 - 2 * number
+    assert harness.verification().discrepancies == []
     assert redrive(harness, "rejects").redriven == []
 
 

@@ -19,9 +19,12 @@ from compactor.ops.redrive.selection import Kind, Scope
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
 from tests.support.redriving import (
+    LONG,
+    SHORT_LINES,
     FailingEngine,
     check,
     exhaust,
+    line_limit,
     new_harness,
     new_ids,
     quarantined,
@@ -40,8 +43,9 @@ def harness() -> Harness:
 def test_rejects_that_do_not_add_up(harness: Harness, found: str, why: str) -> None:
     """Rejects that differ from the commit are refused, and no file is left behind."""
     harness.deliver("m1", FLAWED)
-    harness.deliver("m2", b"bad\n")
-    harness.run_once()
+    harness.deliver("m2", LONG)
+    with line_limit(harness, SHORT_LINES.max_line_bytes):
+        harness.run_once()
     [rejects], [others] = harness.commit("m1").rejects, harness.commit("m2").rejects
     if found == "nothing":
         harness.store.delete([rejects.final])

@@ -18,6 +18,7 @@ from compactor.ops.redrive.selection import Kind, Scope
 from compactor.ops.trace.trace import Trace, TraceState
 from tests.support.fakes import FailingEngine, FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.redriving import LONG, line_limit
 
 
 @pytest.fixture
@@ -103,7 +104,9 @@ def test_outputs_and_rejects(harness: Harness) -> None:
     assert (clean.outputs, clean.rejects) == ([file.final for file in commit.outputs], [])
     assert (flawed.outputs, flawed.rejects) == (clean.outputs, [file.final for file in commit.rejects])
     assert flawed.report == commit.files[1]
-    assert (clean.next_moves, flawed.next_moves) == ([], ["compactor redrive rejects m1"])
+    assert (clean.next_moves, flawed.next_moves) == ([], ["compactor rejects --file file:///w/raw/m1-1.ndjson"])
+    assert [(each.line_number, each.reason) for each in flawed.rejected] == [(2, "invalid_json"), (4, "not_an_object")]
+    assert clean.rejected == []
 
 
 def test_unknown(harness: Harness) -> None:
@@ -225,16 +228,46 @@ def test_redriven_file(harness: Harness) -> None:
 
 def test_redriven_rejects(harness: Harness) -> None:
     """Rejected lines are followed both ways: from the file to the redrive, and from the new file to its origin."""
-    harness.deliver("m1", GOOD, FLAWED)
-    harness.run_once()
+    harness.deliver("m1", GOOD, FLAWED + LONG)
+    with line_limit(harness, 40):
+        harness.run_once()
+    assert trace(harness, "/w/raw/m1-1.ndjson").next_moves[1:] == ["compactor redrive rejects m1"]
     redrive(harness, "rejects")
     found = trace(harness, "/w/raw/m1-1.ndjson")
-    assert (found.state, found.manifest_id, found.next_moves) == (TraceState.DONE, "m1", [])
+    assert (found.state, found.manifest_id, found.next_moves[1:]) == (TraceState.DONE, "m1", [])
     assert [(each.manifest_id, each.fate) for each in found.redriven_as] == [("m1-r1", "waiting")]
+    assert found.counts is not None
+    assert (found.counts.lines, found.counts.rows, found.counts.rejected_lines) == (5, 2, 3)
     assert trace(harness, "/w/raw/m1-0.ndjson").redriven_as == []
     [lines] = [info.uri for info in harness.store.list("/w/state/redriven/")]
     found = trace(harness, lines)
     assert (found.manifest_id, found.state, found.origin) == ("m1-r1", TraceState.WAITING, "/w/raw/m1-1.ndjson")
+    harness.run_once()
+    found = trace(harness, "/w/raw/m1-1.ndjson")
+    assert found.counts is not None
+    assert (found.counts.lines, found.counts.rows, found.counts.rejected_lines) == (5, 3, 2)
+    assert [each.line_number for each in found.rejected] == [2, 4]
+    rows = harness.commit("m1").outputs + harness.commit("m1-r1").outputs
+    assert found.outputs == [file.final for file in rows]
+    again = trace(harness, lines).counts
+    assert again is not None
+    assert (again.lines, again.rows, again.blank_lines) == (1, 1, 0)
+
+
+def test_rejects_of_other_files(harness: Harness) -> None:
+    """A file names only the files of rejects that have some of its own; one that cannot be read may have some."""
+    harness.deliver("m1", FLAWED)
+    harness.deliver("m2", FLAWED)
+    harness.run_once()
+    commit = harness.commit("m1")
+    damaged = commit.rejects[0].model_copy(update={"final": f"{harness.layout.rejects_folder_of(DAY)}m1-00001.parquet"})
+    harness.store.put(damaged.final, b"damaged")
+    rejects = [*harness.commit("m2").rejects, *commit.rejects, damaged]
+    changed = commit.model_copy(update={"rejects": rejects})
+    harness.store.put(harness.layout.outcome(commit.key), changed.model_dump_json().encode())
+    found = trace(harness, "/w/raw/m1-0.ndjson")
+    assert found.rejects == [commit.rejects[0].final, damaged.final]
+    assert [each.line_number for each in found.rejected] == [2, 4]
 
 
 def test_redrive_that_was_never_written(harness: Harness) -> None:

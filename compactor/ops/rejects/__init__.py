@@ -1,0 +1,1 @@
+"""Reads rejected lines, and tells what is wrong with each."""

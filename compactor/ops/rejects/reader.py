@@ -1,0 +1,169 @@
+"""Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.map_ordered import map_ordered
+from compactor.core.records import Commit, FileReport, RedrivenInput
+from compactor.core.totals import without_zeros
+from compactor.engines.parquet_files import open_parquet
+from compactor.ledger.ledger import is_done
+from compactor.ledger.state import State
+from compactor.ops.redrive.line_numbers import LineNumbers, numbers_of
+from compactor.ops.redrive.settled import may_be_redriven, settled_of
+from compactor.ops.rejects.query import Query
+
+_COLUMNS = ["source_uri", "line_number", "byte_offset", "reason", "raw"]
+_BATCH_ROWS = 1_000  # of a row group, which holds 16 MiB of lines or one line
+_BEYOND_LIMIT_BYTES = 1024  # of a line that is too long: enough to show the place where it should have ended
+
+
+class Piece(NamedTuple):
+    """A rejected line, or a piece of one that is too long.
+
+    Attributes:
+        byte_offset: Where `raw` begins in the decoded file.
+        raw: The exact bytes.
+    """
+
+    source_uri: str
+    line_number: int
+    byte_offset: int
+    reason: str
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLine:
+    """A rejected line.
+
+    Attributes:
+        source_uri: The file that has the line.
+        line_number: From 1; blank lines count.
+        byte_offset: Where the line begins in the decoded file.
+        head: Its exact bytes; of a line that is too long, the first ones.
+        length_bytes: The length of the whole line.
+        max_line_bytes: The length that a line might have.
+    """
+
+    source_uri: str
+    line_number: int
+    byte_offset: int
+    reason: str
+    head: bytes
+    length_bytes: int
+    max_line_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RejectsOf:
+    """The rejects of a manifest that a query asks for.
+
+    Attributes:
+        counts: Lines by reason.
+        settled: Lines that were redriven since, by file and reason: they are rows now, or rejects of another manifest.
+        unkept: Those of them that are only counted; their bytes are in the input file alone.
+        samples: Files that were quarantined whole, because of too many rejects; the first of their lines are kept.
+    """
+
+    commit: Commit
+    counts: Counter[str]
+    settled: Mapping[tuple[str, str], LineNumbers] = field(default_factory=dict)
+    unkept: int = 0
+    samples: frozenset[str] = field(default_factory=frozenset)
+
+    def has(self, piece: Piece, query: Query) -> bool:
+        """Whether a piece is of a line that is asked for, and rejected still."""
+        if not query.takes(piece.source_uri, piece.reason):
+            return False
+        settled = self.settled.get((piece.source_uri, piece.reason))
+        return settled is None or piece.line_number not in settled
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectsReader:
+    """Reads rejects. Writes nothing."""
+
+    state: State
+    on_unreadable: Callable[[str], None]  # called with what is wrong with a record, or with a file of rejects
+
+    def manifests(self, query: Query) -> Iterator[RejectsOf]:
+        """Yield the manifests that have rejects, by date and id."""
+        return (found for found in map_ordered(self._of(query), self.state.ledger.manifests(query.date)) if found)
+
+    def _of(self, query: Query) -> Callable[[ManifestKey], RejectsOf | None]:
+        def of(key: ManifestKey) -> RejectsOf | None:
+            ledger = self.state.ledger
+            try:
+                names = ledger.record_names(key)
+                outcome = ledger.recorded_outcome(key, names)
+                if not isinstance(outcome, Commit) or not is_done(outcome, names):
+                    return None
+                is_redriven = may_be_redriven(key.id, names) and any(file.rejects for file in outcome.files)
+                settled = settled_of(self.state, key.id).inputs if is_redriven else ()
+            except (ObjectNotFound, RecordUnreadable) as exc:
+                self.on_unreadable(str(exc))
+                return None
+            return rejects_of(outcome, query, settled)
+
+        return of
+
+    def lines(self, found: RejectsOf, query: Query) -> Iterator[RejectedLine]:
+        """Yield the rejected lines of a manifest, in the order of its files. A long line is cut at its limit."""
+        most_bytes = found.commit.max_line_bytes + _BEYOND_LIMIT_BYTES
+        for (source_uri, number), pieces in groupby(self.pieces(found, query), key=lambda each: each[:2]):
+            head, length, offset, reason = b"", 0, 0, ""
+            for piece in pieces:
+                if not reason:
+                    offset, reason = piece.byte_offset, piece.reason
+                length += len(piece.raw)
+                if len(head) < most_bytes:
+                    head += piece.raw
+            limit = found.commit.max_line_bytes
+            yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], length, limit)
+
+    def pieces(self, found: RejectsOf, query: Query) -> Iterator[Piece]:
+        """Yield the rejected lines of a manifest, each in one or several pieces."""
+        for file in found.commit.rejects:
+            try:
+                yield from (piece for piece in self._rows(file.final, query) if found.has(piece, query))
+            except (StagingError, pa.ArrowException, OSError, KeyError) as exc:
+                what = str(exc) if isinstance(exc, StagingError) else f"{file.final}: {exc}; expected rejects"
+                self.on_unreadable(f"{what}; `compactor rebuild {found.commit.manifest_id}` makes it again")
+
+    def _rows(self, uri: str, query: Query) -> Iterator[Piece]:
+        file, _ = open_parquet(self.state.store, uri)
+        for number in range(file.num_row_groups):
+            # Names and reasons are short, and many row groups have none of the lines.
+            names = file.read_row_group(number, columns=["source_uri", "reason"])
+            asked = zip(*(names.column(name).to_pylist() for name in ("source_uri", "reason")), strict=True)
+            if any(query.takes(*each) for each in set(asked)):
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[number], columns=_COLUMNS):
+                    columns = [batch.column(name).to_pylist() for name in _COLUMNS]
+                    yield from map(Piece, *columns)
+
+
+def rejects_of(commit: Commit, query: Query, settled: Sequence[RedrivenInput]) -> RejectsOf | None:
+    """What a query asks for of a commit, by its reports alone; None if there is nothing."""
+    files = [file for file in commit.files if (file.rejects or file.reject_rows) and query.takes_file(file.origin_uri)]
+    counts = Counter[str]()
+    for file in files:
+        counts.update({reason: lines for reason, lines in file.rejects.items() if query.takes_reason(reason)})
+    for each in settled:
+        if query.takes(each.source_uri, each.reason):
+            counts[each.reason] -= each.lines
+    counts = without_zeros(counts)
+    samples = frozenset(file.origin_uri for file in files if not file.rejects)
+    unkept = sum(_unkept(file, query) for file in files)
+    return RejectsOf(commit, counts, numbers_of(settled), unkept, samples) if counts or samples else None
+
+
+def _unkept(file: FileReport, query: Query) -> int:
+    return sum(lines for reason, lines in file.unkept_rejects.items() if query.takes_reason(reason))

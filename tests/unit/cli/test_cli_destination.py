@@ -1,0 +1,134 @@
+"""Promises of DST: every command finds the settings of a folder that `compact` wrote, or says where it looked."""
+
+import os
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.cli.entry import SUMMARIES
+from compactor.cli.entry import compactor as command
+from tests.unit.cli.test_cli_compact import pytestmark as needs_native
+
+pytestmark = needs_native
+
+
+def call(*arguments: object, env: dict[str, str | None] | None = None) -> Result:
+    result = CliRunner().invoke(command, list(map(str, arguments)), env={"COMPACTOR_CONFIG": None, **(env or {})})
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with `raw`, of which one line is wrong, and `rows`, which `compact` made of it."""
+    (tmp_path / "raw").mkdir()
+    path = tmp_path / "raw" / "2026-01-02.ndjson"
+    path.write_bytes(b'{"id": 1}\nno json\n')
+    os.utime(path, (path.stat().st_mtime - 3600,) * 2)
+    monkeypatch.chdir(tmp_path)
+    assert call("compact", "raw", "rows").exit_code == 0
+    return tmp_path
+
+
+OF_ROWS = [
+    ("status", "rows"),
+    ("verify", "rows"),
+    ("trace", "rows", "raw/2026-01-02.ndjson"),
+    ("redrive", "rejects", "rows", "--dry-run"),
+    ("redrive", "files", "rows", "--dry-run"),
+    ("report", "rows", "--out", "-"),
+    ("rebuild", "rows", "--dry-run"),
+    ("schema", "rows"),
+    ("plan", "rows", "raw", "--dry-run"),
+    ("clean", "rows", "--dry-run"),
+    ("stop", "rows"),
+    ("cost", "rows"),
+]
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("words", OF_ROWS, ids=" ".join)
+def test_commands_take_dst(words: tuple[str, ...]) -> None:
+    """A command with DST needs no settings file, and no variable gets in its way."""
+    result = call(*words, env={"COMPACTOR_CONFIG": "/nowhere.toml"})
+    assert (result.exit_code in {0, 3}, result.stderr) == (True, "")
+
+
+def test_every_command_takes_dst() -> None:
+    """All commands but those that make their own settings have DST in their usage."""
+    own = {"compact", "demo", "init"}
+    usages = {name: command.commands[name].get_usage(click.Context(command.commands[name])) for name in SUMMARIES}
+    assert {name for name, usage in usages.items() if "DST]" not in usage} == own
+
+
+def test_the_manifest_of_a_destination(home: Path) -> None:
+    """DST and the id of a manifest may stand together, and alone with settings in the current folder."""
+    [manifest_id] = [path.stem for path in (home / "rows.compactor/state/accepted").iterdir()]
+    assert call("verify", "rows", manifest_id).exit_code == 0
+    (home / "compactor.toml").write_bytes((home / "rows.compactor/compactor.toml").read_bytes())
+    assert "1 committed" in call("verify", manifest_id).stdout
+    assert "1 committed" in call("verify", "rows").stdout
+    assert call("verify", "rowz").stderr.startswith("compactor: manifest rowz: ")
+
+
+@pytest.mark.parametrize("place", ["./rows", "rows/", "linked", "rows.compactor", "rows.compactor/compactor.toml"])
+def test_spellings_of_a_destination(home: Path, place: str) -> None:
+    """A folder has one place of settings, however it is reached; the place of the state will do as well."""
+    (home / "linked").symlink_to("rows")
+    assert call("status", place).exit_code == 0
+
+
+def test_state_elsewhere(home: Path) -> None:
+    """With --state, that place stands for DST, and the closing lines show it."""
+    result = call("compact", "raw", "other", "--state", "kept")
+    assert f"compactor status {home}/kept " in result.stdout
+    assert call("verify", "kept").exit_code == 0
+    result = call("verify", "./other")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"compactor: DST: ./other: no settings there; looked for {home}/other.compactor/compactor.toml and "
+        f"{home}/other/compactor.toml -> expected the DST of an earlier `compactor compact`, or the place of its "
+        "--state\n"
+    )
+
+
+def test_the_current_folder(home: Path) -> None:
+    """`compactor.toml` in the current folder counts after DST, --config and the variable."""
+    (home / "compactor.toml").write_text("no = toml")
+    assert "compactor.toml: " in call("status").stderr
+    assert call("status", "rows").exit_code == 0
+    assert call("status", "--config", "rows.compactor/compactor.toml").exit_code == 0
+    assert call("status", env={"COMPACTOR_CONFIG": "rows.compactor/compactor.toml"}).exit_code == 0
+
+
+def test_nothing_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without settings a command says what was looked for, and where."""
+    monkeypatch.chdir(tmp_path)
+    assert call("status").stderr == (
+        f"compactor: no settings: no DST, no --config, no $COMPACTOR_CONFIG, and no {tmp_path}/compactor.toml -> "
+        "expected the DST of an earlier `compactor compact`, or a settings file: run `compactor init`\n"
+    )
+    for words in (("status", "rowz"), ("verify", "rowz"), ("rebuild", "rowz"), ("redrive", "files", "rowz")):
+        result = call(*words)
+        assert (result.exit_code, f"looked for {tmp_path}/rowz.compactor/" in result.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("words", [("status", "rows"), ("verify", "rows", "m1"), ("schema", "rows")], ids=" ".join)
+def test_dst_beside_a_settings_file(words: tuple[str, ...]) -> None:
+    """DST and --config both say where the settings are."""
+    result = call("--config", "x.toml", *words)
+    assert (result.exit_code, "give DST (rows) or --config, not both" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("option", [("--names", "exact"), ("--claims", "table")], ids=" ".join)
+def test_what_a_destination_has_for_good(home: Path, option: tuple[str, str]) -> None:
+    """Another way of naming columns or of claiming files is refused, and no setting is rewritten."""
+    kept = (home / "rows.compactor/compactor.toml").read_bytes()
+    result = call("compact", "raw", "rows", *option)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"compactor: {' '.join(option)}: {home}/rows has ")
+    assert (home / "rows.compactor/compactor.toml").read_bytes() == kept
+    assert call("compact", "raw", "rows", "--names", "safe").exit_code == 0

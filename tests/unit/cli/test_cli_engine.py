@@ -1,0 +1,117 @@
+"""Promises of the engine: which one ran and why is said, and without Spark no Java is needed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from compactor.cli.commands import compact
+from compactor.cli.commands import run as module
+from compactor.cli.entry import compactor as command
+from compactor.core.errors import SettingsError
+from compactor.settings.sections import Convert
+from compactor.wiring import engine_choice as choices
+from tests.support.extras import NATIVE
+from tests.support.workspace import Workspace, make_workspace
+
+
+@pytest.mark.parametrize(
+    ("engine", "missing", "shown"),
+    [
+        ("auto", "", "native: its wheel is installed"),
+        ("auto", "its wheel is not installed", "spark: the native wheel is not installed, about 50 times slower"),
+        ("spark", "", 'spark: convert.engine is "spark"'),
+        ("native", "its wheel is not installed", 'native: convert.engine is "native"'),
+    ],
+)
+def test_which_engine_and_why(engine: str, missing: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine that the settings choose, with the reason in words."""
+    monkeypatch.setattr(choices, "is_installed", lambda: not missing)
+    monkeypatch.setattr(choices, "why_not_installed", lambda: missing)
+    assert str(choices.engine_choice(Convert(engine=engine))).startswith(shown)
+
+
+def listing(root: Path) -> Workspace:
+    """A workspace whose job needs no Spark."""
+    workspace = make_workspace(root)
+    workspace.config.write_text(
+        workspace.config.read_text() + '\n[stream]\nsource = "listing"\ntrigger_interval_seconds = 0.1\n'
+    )
+    return workspace
+
+
+@NATIVE.needed
+def test_a_run_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With manifests from a listing and the native engine, nothing asks for Java, and the log names the engine."""
+    monkeypatch.setattr(module, "check_java", lambda: pytest.fail("Java is not needed"))
+    workspace = listing(tmp_path)
+    workspace.plan()
+    result = workspace.call("run", "--once")
+    assert (result.exit_code, "rows       3" in result.stdout) == (0, True)
+    assert "Spark" not in result.stdout
+    [chosen] = [line for line in map(json.loads, result.stderr.splitlines()) if line["event"] == "run.engine_chosen"]
+    assert (chosen["engine"], chosen["source"], chosen["watched"]) == ("native", "listing", "")
+
+
+@NATIVE.needed
+def test_a_run_that_watches(tmp_path: Path) -> None:
+    """It says what it watches, takes what comes, and ends cleanly at a signal; there is no Java on the PATH."""
+    workspace = listing(tmp_path)
+    words = [sys.executable, "-m", "compactor", "--config", str(workspace.config), "run"]
+    env = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": ""}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as run:
+        assert run.stderr is not None
+        first = json.loads(run.stderr.readline())
+        assert (first["event"], first["watched"]) == ("run.engine_chosen", str(tmp_path / "m") + "/")
+        workspace.plan()
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "s" / "archive").rglob("*.json")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        run.send_signal(signal.SIGTERM)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, "manifests  1 committed" in out, "Traceback" in err) == (0, True, False)
+
+
+def test_a_listing_needs_the_native_engine(tmp_path: Path) -> None:
+    """A job without Spark on Spark's engine is refused before it starts."""
+    workspace = listing(tmp_path)
+    workspace.config.write_text(workspace.config.read_text() + '\n[convert]\nengine = "spark"\n')
+    result = workspace.call("run", "--once")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        'compactor: stream.source: "listing" -> expected "spark", because the engine is spark '
+        '(convert.engine is "spark")\n'
+    )
+
+
+@NATIVE.needed
+def test_compact_names_its_engine(tmp_path: Path) -> None:
+    """The closing lines and the document name the engine and the reason."""
+    make_workspace(tmp_path)
+    for path in (tmp_path / "raw").iterdir():
+        os.utime(path, (time.time() - 3600,) * 2)
+    words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows")]
+    assert "engine    native: its wheel is installed" in CliRunner().invoke(command, words).stdout
+    assert json.loads(CliRunner().invoke(command, [*words, "--json"]).stdout)["engine"] is None
+
+
+def test_a_slow_engine_is_named_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has to wait for Spark is told why."""
+    make_workspace(tmp_path)
+    for path in (tmp_path / "raw").iterdir():
+        os.utime(path, (time.time() - 3600,) * 2)
+
+    def no_spark(_app: object) -> object:
+        raise SettingsError(["no Spark here"])
+
+    monkeypatch.setattr(compact, "check_java", lambda: None)
+    monkeypatch.setattr(compact.App, "service", no_spark)
+    words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows"), "--engine", "spark"]
+    shown = CliRunner().invoke(command, words).stderr
+    assert 'compactor: engine spark: convert.engine is "spark"; starting Spark ...\n' in shown
