@@ -86,7 +86,7 @@ def _soak(arguments: Namespace, job: Job, where: Place) -> Report:
     course = Course(arguments.seed, job, where, feeder, Runs(store, app.layout))
     began = time.monotonic()
     course.run(phases(job.engine, on_s3=where.proxy is not None), arguments.minutes)
-    ended, faults = time.monotonic(), where.faults()
+    ended = time.monotonic()
     finishing_runs = course.finish()
     finished = time.monotonic()
     return Report(
@@ -96,7 +96,7 @@ def _soak(arguments: Namespace, job: Job, where: Place) -> Report:
         record=feeder.record,
         chronicle=course.supervisor.chronicle,
         measured=throughputs(app.ledger, course.spans, feeder.record.delivered),
-        faults=faults,
+        faults=where.faults(),
         finishing_runs=finishing_runs,
         finishing_minutes=(finished - ended) / 60,
         comparison=compare(store, app.layout, feeder.record),
