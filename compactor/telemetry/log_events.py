@@ -59,6 +59,7 @@ EventName = Literal[
     "run.engine_chosen",
     "run.heartbeat_failed",
     "run.heartbeat_left",
+    "stream.replaced",
     "stream.restarting",
 ]
 """Every event name, so that a type checker finds a misspelled one."""
@@ -133,6 +134,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
             "blamed": "the manifest that the death counts against; empty if nothing tells",
         },
         "none if it was stopped from outside; else `compactor trace` a file of the blamed manifest",
+    ),
+    "stream.replaced": _warning(
+        "Spark's stream cannot open an object of the watched prefix; until it ends, the run lists the prefix itself",
+        {"error": _ERROR},
+        "manifest.stuck names each manifest that the job may not read",
     ),
     "stream.restarting": _warning(
         "the stream failed and restarts",

@@ -83,17 +83,21 @@ class App(EngineComponents):
         self.job_registry.check_declared()
         engine = self.engine()
         from compactor.adapters.spark.stream import SparkManifestSource  # noqa: PLC0415
+        from compactor.adapters.spark.stream_or_listing import StreamOrListing  # noqa: PLC0415
 
         starts = itertools.count(1)
-        stream = self.settings.stream
+        stream, manifests = self.settings.stream, self.layout.manifests_folder
         source = SparkManifestSource(
             session=self.spark,
-            manifests=self.layout.manifests_folder,
+            manifests=manifests,
             new_checkpoint=lambda: self.layout.checkpoint(f"{self.run_id}-{next(starts)}"),
             max_manifests_per_trigger=stream.max_manifests_per_trigger,
             trigger_interval_seconds=stream.trigger_interval_seconds,
         )
-        return self.service_on(engine, source)
+        listing = ListedManifests(
+            self.store, manifests, stream.max_manifests_per_trigger, stream.trigger_interval_seconds
+        )
+        return self.service_on(engine, StreamOrListing(stream=source, listing=listing, manifests=manifests))
 
     def threaded_service(self, threads: int) -> Service:
         """Make the job without Spark: the native engine in threads of this process, each of which writes one file.

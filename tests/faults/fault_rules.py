@@ -44,6 +44,8 @@ class FaultKind(StrEnum):
     DONE_SILENCE = "done_silence"
     ACCESS_DENIED = "access_denied"
     NO_SUCH_BUCKET = "no_such_bucket"
+    UNKNOWN_KEY = "unknown_key"
+    KILLED_WORKER = "killed_worker"
 
 
 LOST_ANSWERS = frozenset({FaultKind.DONE_RESET, FaultKind.DONE_ERROR, FaultKind.DONE_SILENCE})
@@ -52,7 +54,10 @@ LOST_ANSWERS = frozenset({FaultKind.DONE_RESET, FaultKind.DONE_ERROR, FaultKind.
 FOR_AN_OPERATOR = frozenset({FaultKind.ACCESS_DENIED, FaultKind.NO_SUCH_BUCKET})
 """Repeating does not help."""
 
-PASSING = tuple(kind for kind in FaultKind if kind not in FOR_AN_OPERATOR)
+OF_ITS_OBJECT = frozenset({FaultKind.UNKNOWN_KEY, FaultKind.KILLED_WORKER})
+"""The object is to blame: it is encrypted with a key of its producer, or whichever worker reads it dies."""
+
+PASSING = tuple(kind for kind in FaultKind if kind not in FOR_AN_OPERATOR | OF_ITS_OBJECT)
 """What a job has to get over by itself."""
 
 _WITH_BODY = frozenset(

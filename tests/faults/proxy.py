@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from tests.faults.clients import kill_worker
 from tests.faults.fault_rules import LOST_ANSWERS, Call, FaultKind, FaultPlan, Operation, Rule, call_of
 
 _CHUNK_BYTES = 256 * 1024
@@ -35,6 +36,7 @@ _ANSWERS = {
     FaultKind.ERROR_IN_OK: (200, "InternalError", "We encountered an internal error. Please try again."),
     FaultKind.ACCESS_DENIED: (403, "AccessDenied", "Access Denied"),
     FaultKind.NO_SUCH_BUCKET: (404, "NoSuchBucket", "The specified bucket does not exist"),
+    FaultKind.UNKNOWN_KEY: (400, "InvalidRequest", "The object was stored using a form of Server Side Encryption."),
 }
 
 
@@ -202,8 +204,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind is not FaultKind.RESET and not self._refuses_early(kind):
             for _ in self._body():
                 pass
+        if kind is FaultKind.KILLED_WORKER and not kill_worker(self.client_address[1], self.server.server_port):
+            self._reset()  # no worker asked
+            return
         self.server.proxy.count(kind, call)
-        if kind in {FaultKind.RESET, FaultKind.DONE_RESET}:
+        if kind in {FaultKind.RESET, FaultKind.DONE_RESET, FaultKind.KILLED_WORKER}:
             self._reset()
         elif kind in {FaultKind.SILENCE, FaultKind.DONE_SILENCE}:
             self._stay_silent()

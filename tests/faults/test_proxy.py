@@ -2,7 +2,10 @@
 
 import http.client
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -264,3 +267,22 @@ def test_a_server_is_left_with_its_folder(tmp_path: Path) -> None:
         assert port is not None
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+READER = """
+import sys, urllib.request
+try:
+    urllib.request.urlopen(sys.argv[1])
+except OSError as exc:
+    sys.exit(str(exc))
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("pyspark.daemon", -signal.SIGKILL), ("driver", 1)])
+def test_a_worker_that_reads_is_killed_and_any_other_process_is_not(proxy: FaultProxy, name: str, status: int) -> None:
+    """The one at the other end of the connection; what else asks sees its connection reset."""
+    proxy.use([Rule(FaultKind.KILLED_WORKER, probability=1.0)])
+    asked = f"{proxy.url}/{BUCKET}/killer"
+    reader = subprocess.run([sys.executable, "-c", READER, asked, name], capture_output=True, check=False, timeout=20)
+    assert reader.returncode == status, reader.stderr
+    assert proxy.traffic.faults()[FaultKind.KILLED_WORKER] == (status < 0)

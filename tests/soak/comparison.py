@@ -1,6 +1,7 @@
 """Sets every line that was fed against the output and the rejects, row by row, without asking the ledger."""
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,6 +31,8 @@ class Comparison:
         lost: Lines that are nowhere.
         doubled: Lines that are there once too often.
         differences: All else: another value, reason or byte, lines that were not fed, files in part, dead letters.
+        letters: Dead letters by reason.
+        good_letters: Those of them whose manifest nothing is wrong with.
         shown: The first of them in words.
     """
 
@@ -38,6 +41,8 @@ class Comparison:
     lost: int = 0
     doubled: int = 0
     differences: int = 0
+    letters: Counter[str] = field(default_factory=Counter)
+    good_letters: int = 0
     shown: list[str] = field(default_factory=list)
 
     @property
@@ -130,14 +135,16 @@ def _compare_rejects(store: ObjectStore, layout: Layout, record: Record, found: 
 
 
 def _compare_dead_letters(store: ObjectStore, layout: Layout, record: Record, found: Comparison) -> None:
-    there: dict[str, str] = {}
+    letters, there = record.expected.letters, dict[str, str]()
     for info in store.list(layout.failed_folder):
         if info.uri.endswith(".reason.json"):
             letter = DeadLetter.model_validate_json(store.read(info.uri))
             there[base_name(info.uri).removesuffix(".reason.json")] = letter.reason
-    for manifest_id in sorted(there.keys() | record.broken.keys()):
-        expected, reason = record.broken.get(manifest_id), there.get(manifest_id)
+    found.letters.update(there.values())
+    for manifest_id in sorted(there.keys() | letters.keys()):
+        expected, reason = letters.get(manifest_id), there.get(manifest_id)
         if expected != reason:
+            found.good_letters += expected is None
             found.differs(f"manifest {manifest_id}: dead letter for {reason}, expected {expected}")
 
 

@@ -7,17 +7,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from compactor.core.errors import CompactorError
-from compactor.core.layout import is_delivery
+from compactor.core.layout import base_name, is_delivery
 from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectStore
 from compactor.wiring.app import App
 from tests.soak.files import DAY, FileSpec, make_file
+from tests.soak.phases import Feed, Phase
+from tests.soak.trouble import Expected, Trouble, is_troubled
 
 BACKLOG_MANIFESTS = 12
 """The feeder rests while so many wait, so that most of what it wrote was worked on in the thick of it."""
+
+STEADY_FILES = 5
+STEADY_PAUSE_SECONDS = 0.05
+"""Between two looks whether the job has room for more."""
 
 _BROKEN = (
     (b"", "empty"),
@@ -52,13 +59,15 @@ class Record:
 
     Attributes:
         files: Those that a manifest names, or that were left for the planner.
-        broken: Ids of manifests that must become dead letters, with their reason.
+        expected: What must become of manifests and files that something is wrong with.
         events: What the feeder did, by kind.
+        delivered: When honest manifests of a steady feed came, by id.
     """
 
     files: list[Fed] = field(default_factory=list)
-    broken: dict[str, str] = field(default_factory=dict)
+    expected: Expected = field(default_factory=Expected)
     events: Counter[str] = field(default_factory=Counter)
+    delivered: dict[str, datetime] = field(default_factory=dict)
 
 
 class Feeder:
@@ -71,6 +80,7 @@ class Feeder:
         seed: What is fed follows from it.
         for_spark: Whether lines may be fed that only Spark cannot read.
         pause_seconds: Between two deliveries.
+        with_killers: Whether workers have processes of their own, for some files to kill.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class Feeder:
         seed: int,
         for_spark: bool,
         pause_seconds: float,
+        with_killers: bool = False,
     ) -> None:
         self.record = Record()
         self.failure: BaseException | None = None
@@ -92,6 +103,17 @@ class Feeder:
         self._spec = FileSpec(seed, 0, for_spark=for_spark)
         self._chance = random.Random(f"{seed}:feeder")
         self._pause_seconds = pause_seconds
+        self._trouble = Trouble(
+            store,
+            self._input,
+            self._manifests,
+            self._new_file,
+            expected=self.record.expected,
+            with_killers=with_killers,
+        )
+        self._phase = Phase("", 1.0)
+        self._next_trouble = 0.0
+        self._burst = 0
         self._steps = 0
         self._delivered: list[tuple[str, bytes]] = []
         self._stopping = threading.Event()
@@ -100,14 +122,27 @@ class Feeder:
     def start(self) -> None:
         self._thread.start()
 
+    def turn(self, phase: Phase) -> None:
+        """From now on, feed what belongs to a phase."""
+        self._burst, self._next_trouble, self._phase = phase.burst, 0.0, phase
+
     def stop(self) -> None:
         """End after the delivery in hand."""
         self._stopping.set()
         self._thread.join()
 
-    def waiting(self) -> int:
-        """How many manifests are in the watched prefix."""
-        return sum(is_delivery(info.uri) for info in self._store.list(self._manifests))
+    def waiting(self, *, honest: bool = False) -> int:
+        """How many manifests are in the watched prefix, without those that nobody may read.
+
+        Args:
+            honest: Count only those that no trouble was made for.
+        """
+        left = {info.uri for info in self._store.list(self._manifests) if is_delivery(info.uri)}
+        return sum(not (honest and is_troubled(base_name(uri))) for uri in left - self.record.expected.closed)
+
+    def closed(self) -> int:
+        """How many manifests that nobody may read are still in the watched prefix."""
+        return sum(info.uri in self.record.expected.closed for info in self._store.list(self._manifests))
 
     def plan(self) -> bool:
         """Run the planner over its part of the files; whether none is left for a later run."""
@@ -121,9 +156,11 @@ class Feeder:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                if self.waiting() < BACKLOG_MANIFESTS:
-                    self._step()
-                self._stopping.wait(self._pause_seconds)
+                is_steady = self._phase.feed is Feed.STEADY
+                if self.waiting(honest=True) < BACKLOG_MANIFESTS:
+                    (self._deliver_steadily if is_steady else self._step)()
+                self._deliver_trouble()
+                self._stopping.wait(STEADY_PAUSE_SECONDS if is_steady else self._pause_seconds)
         except BaseException as exc:  # noqa: BLE001 - told at the end: a soak that was not fed shows nothing
             self.failure = exc
 
@@ -142,6 +179,19 @@ class Feeder:
         step = list(kinds)[self._steps] if self._steps < len(kinds) else chosen
         self._steps += 1
         step()
+
+    def _deliver_trouble(self) -> None:
+        seconds, now = self._phase.trouble_seconds, time.monotonic()
+        if not seconds or (now < self._next_trouble and not self._burst):
+            return
+        for _ in range(max(1, self._burst)):
+            self.record.events[self._trouble.deliver()] += 1
+        self._burst, self._next_trouble = 0, now + seconds
+
+    def _deliver_steadily(self) -> None:
+        manifest_id = self._put_manifest([self._new_file() for _ in range(STEADY_FILES)])
+        self.record.delivered[manifest_id] = datetime.now(UTC)
+        self.record.events["steady manifests"] += 1
 
     def _deliver(self) -> None:
         self._put_manifest(self._new_files())
@@ -179,9 +229,10 @@ class Feeder:
 
     def _deliver_broken(self) -> None:
         data, reason = self._chance.choice(_BROKEN)
-        manifest_id = f"broken-{len(self.record.broken)}"
+        letters = self.record.expected.letters
+        manifest_id = f"broken-{len(letters)}"
         self._store.put(f"{self._manifests}{manifest_id}.json", data)
-        self.record.broken[manifest_id] = reason
+        letters[manifest_id] = reason
         self.record.events["broken manifests"] += 1
 
     def _deliver_again(self) -> None:
@@ -220,10 +271,11 @@ class Feeder:
             raise AssertionError(f"{uri}: written and not there")
         return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
 
-    def _put_manifest(self, files: Sequence[ManifestFile]) -> None:
+    def _put_manifest(self, files: Sequence[ManifestFile]) -> str:
         manifest_id = f"m{len(self._delivered)}"
         manifest = Manifest(manifest_id=manifest_id, date=DAY, created_at="2025-12-21T10:00:00Z", files=tuple(files))
         self._put(f"{manifest_id}.json", manifest.to_json())
+        return manifest_id
 
     def _put(self, name: str, data: bytes) -> None:
         self._store.put(self._manifests + name, data)

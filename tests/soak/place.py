@@ -2,14 +2,16 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.fault_rules import FaultKind, Rule
+from tests.faults.fault_rules import PASSING, FaultKind, Rule
 from tests.faults.proxy import FaultProxy
-from tests.faults.s3_server import REGION, versitygw
+from tests.faults.s3_server import REGION, s3_server
+from tests.soak.phases import Weather
+from tests.soak.trouble import lasting_rules
 from tests.support.extras import VERSITYGW
 
 BUCKET = "soak"
@@ -18,7 +20,12 @@ _PROBABILITIES = (0.0, 0.005, 0.02, 0.04)
 _WAITING = frozenset({FaultKind.SILENCE, FaultKind.DONE_SILENCE, FaultKind.SLOW_BODY})
 """These cost the job seconds each, in which nothing else can go wrong."""
 
-_KINDS = tuple(kind for kind in FaultKind if kind not in {FaultKind.ACCESS_DENIED, FaultKind.NO_SUCH_BUCKET})
+_BROWN_OUT = (
+    Rule(FaultKind.SLOW_DOWN, probability=0.4),
+    Rule(FaultKind.INTERNAL_ERROR, probability=0.2),
+    Rule(FaultKind.RESET, probability=1 / 6),
+)
+"""Of all calls, 60 % go wrong: a later rule is asked only where no earlier one strikes."""
 
 
 @dataclass
@@ -44,21 +51,21 @@ class Place:
         """What the job uses as its endpoint."""
         return self.proxy.url if self.proxy else ""
 
-    def change_weather(self, chance: random.Random) -> None:
-        """From now on, other calls go wrong."""
-        if self.proxy:
+    def turn(self, weather: Weather, chance: random.Random) -> None:
+        """From now on, other calls go wrong, beside those about objects that are denied or kill for good."""
+        if self.proxy is None:
+            return
+        rules: Sequence[Rule] = ()
+        if weather is Weather.BROWN_OUT:
+            rules = _BROWN_OUT
+        elif weather is Weather.CHANGING:
             rules = [
                 Rule(
                     kind, probability=chance.choice(_PROBABILITIES) / (5 if kind in _WAITING else 1), burst=_burst(kind)
                 )
-                for kind in _KINDS
+                for kind in PASSING
             ]
-            self.proxy.use(rules, seed=chance.getrandbits(32))
-
-    def calm(self) -> None:
-        """No faults any more."""
-        if self.proxy:
-            self.proxy.use()
+        self.proxy.use([*lasting_rules(self.root), *rules], seed=chance.getrandbits(32))
 
     def faults(self) -> Counter[FaultKind]:
         """Those that took effect, by kind."""
@@ -75,14 +82,14 @@ def place(folder: Path, *, on_s3: bool) -> Iterator[Place]:
 
     Args:
         folder: Where all data goes.
-        on_s3: Whether to use S3; versitygw has to be installed for it.
+        on_s3: Whether to use S3: versitygw where it is installed, else moto.
     """
     if not on_s3:
         for name in ("manifests", "input"):
             (folder / "lake" / name).mkdir(parents=True)
         yield Place(str(folder / "lake"))
         return
-    with versitygw(folder / "s3") as server, FaultProxy(server.url, slow_body_seconds=0.5) as proxy:
+    with s3_server(folder / "s3") as server, FaultProxy(server.url, slow_body_seconds=0.5) as proxy:
         server.make_bucket(BUCKET)
         yield Place(f"s3://{BUCKET}", REGION, server.url, server.environment, proxy)
 

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
 from tests.soak.processes import Process, kill, of_session
 
 _LOOK_SECONDS = 0.2
 _SHARE_MAX = 5.0
 _YOUNG = 0.5
-_KILLS_PER_MINUTE = 2.5
-"""As long as there were fewer, the next life is a short one, however slowly the job starts on this machine."""
-
 _SHORT_SECONDS = 12.0
 _SAMPLE_SECONDS = 1.0
 END_SECONDS = 90.0
@@ -48,7 +46,7 @@ class Life:
     ending: Ending
 
 
-def lives(seed: int, endings: Mapping[Ending, int], young: tuple[float, float]) -> Iterator[Life]:
+def lives(seed: int | str, endings: Mapping[Ending, int], young: tuple[float, float]) -> Iterator[Life]:
     """Lives without end.
 
     Args:
@@ -116,27 +114,61 @@ class Supervisor:
         self._is_at_work = is_at_work
         self._began = time.monotonic()
         self._session = 0
+        self._staying: subprocess.Popen[bytes] | None = None
         self._orphaned: dict[int, float] = {}
         self._stopping = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name="memory")
 
-    def run(self, until: float, all_lives: Iterator[Life]) -> None:
+    def __enter__(self) -> Self:
+        self._sampler.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_stay()
+        self._stopping.set()
+        self._sampler.join()
+        self._end_orphans(0.0)
+
+    def run(self, until: float, all_lives: Iterator[Life], *, kills_per_minute: float) -> None:
         """Live after life, until a moment of the monotonic clock.
 
         Args:
             until: When it is over.
             all_lives: How each goes.
+            kills_per_minute: While there were fewer, the next life is a short one, however slowly the job starts.
         """
-        self._sampler.start()
-        try:
-            while (left := until - time.monotonic()) > 0:
+        self._end_stay()
+        began, before = time.monotonic(), self.chronicle.kills.total()
+        while (left := until - time.monotonic()) > 0:
+            self._on_life()
+            minutes = (time.monotonic() - began) / 60
+            is_late = self.chronicle.kills.total() - before < minutes * kills_per_minute
+            self._live(_short(next(all_lives)) if is_late else next(all_lives), left)
+            self._end_orphans(END_SECONDS)
+
+    def stay(self, until: float) -> None:
+        """Leave the job alone until a moment of the monotonic clock; start it only where it is not running.
+
+        It runs on afterwards, until lives begin or all is over.
+        """
+        while (left := until - time.monotonic()) > 0:
+            if self._staying is None:
                 self._on_life()
-                self._live(self._kept_short(next(all_lives)), left)
-                self._end_orphans(END_SECONDS)
-        finally:
-            self._stopping.set()
-            self._sampler.join()
-            self._end_orphans(0.0)
+                self._staying = self._start(self._command)
+                self.chronicle.starts += 1
+            try:
+                self.chronicle.exits[self._staying.wait(left)] += 1
+                kill(of_session(self._staying.pid))
+                self._staying = None
+            except subprocess.TimeoutExpired:
+                return
+
+    def _end_stay(self) -> None:
+        process, self._staying = self._staying, None
+        if process is not None:
+            self._end(process, Ending.TERMINATE)
+            kill(of_session(process.pid))
+            process.wait()
 
     def run_to_its_end(self, command: Sequence[str], patience_seconds: float) -> int | None:
         """Run a last job without disturbance: its exit code, or None if it had to be ended."""
@@ -148,12 +180,6 @@ class Supervisor:
         finally:
             kill(of_session(process.pid))
             process.wait()
-
-    def _kept_short(self, life: Life) -> Life:
-        minutes = (time.monotonic() - self._began) / 60
-        if self.chronicle.kills.total() >= minutes * _KILLS_PER_MINUTE:
-            return life
-        return replace(life, seconds=_SHORT_SECONDS if life.seconds is None else min(life.seconds, _SHORT_SECONDS))
 
     def _live(self, life: Life, left_seconds: float) -> None:
         began = time.monotonic()
@@ -220,6 +246,10 @@ class Supervisor:
         while not self._stopping.wait(_SAMPLE_SECONDS):
             resident = sum(each.resident_bytes for each in of_session(self._session))
             self.chronicle.memory.append((time.monotonic() - self._began, resident))
+
+
+def _short(life: Life) -> Life:
+    return replace(life, seconds=_SHORT_SECONDS if life.seconds is None else min(life.seconds, _SHORT_SECONDS))
 
 
 def _jvm(session: int) -> list[Process]:
