@@ -15,14 +15,8 @@ FUNCTION_PACKAGES = ("orjson", "pydantic")
 RUNTIME_OF_FUNCTIONS = frozenset({"boto3", "botocore", "urllib3", "s3transfer", "jmespath", "dateutil", "six"})
 """Part of Lambda's Python runtime."""
 
-REPORT_PACKAGES = frozenset({"Jinja2", "MarkupSafe", "pygal"})
-"""Imported only by `compactor report`."""
-
-NOT_IN_THE_JOB = frozenset({"pyspark"}) | REPORT_PACKAGES
-"""Spark, which is part of Glue, and packages that the job does not import."""
-
-ON_GLUE_5 = frozenset({"pyarrow", "boto3"}) | NOT_IN_THE_JOB
-"""Packages that Glue 5.1 brings in versions of its own, and those that the job does not import."""
+ON_GLUE_5 = frozenset({"pyarrow", "boto3"})
+"""Packages that Glue 5.1 brings in versions of its own."""
 
 
 def pins() -> dict[str, str]:
@@ -46,10 +40,11 @@ def pinned(names: Iterable[str]) -> list[str]:
     return [f"{name}=={versions[name]}" for name in sorted(found)]
 
 
-def job_packages(left_out: frozenset[str]) -> list[str]:
-    """The dependencies in pyproject.toml, without those left out."""
+def job_packages(left_out: frozenset[str] = frozenset()) -> list[str]:
+    """What the job needs by pyproject.toml beside Spark, which is part of Glue, without those left out."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names = (Requirement(each).name for each in project["dependencies"])
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["aws"]]
+    names = (Requirement(each).name for each in wanted)
     return [name for name in names if name not in left_out]
 
 
@@ -64,4 +59,4 @@ def _holds(requirement: Requirement) -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(pinned(job_packages(NOT_IN_THE_JOB))) + "\n")
+    sys.stdout.write("\n".join(pinned(job_packages())) + "\n")

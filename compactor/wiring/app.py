@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
@@ -28,11 +28,13 @@ from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
-from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
+
+if TYPE_CHECKING:
+    from compactor.ops.rebuild.rebuilder import Rebuilder
 
 
 class App(EngineComponents):
@@ -104,12 +106,14 @@ class App(EngineComponents):
         source = ListedManifests(self.store, self.layout.manifests_folder, batch_size=in_flight)
         return self.service_on(self.native_engine(ThreadBinWorkers(self.store, threads=threads)), source)
 
-    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> Rebuilder:
+    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> "Rebuilder":
         """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
 
         Args:
             new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
         """
+        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
+
         engine, one_at_a_time = new_engine or self._engine_here, Lock()
 
         def stager_for(commit: Commit) -> Stager:

@@ -10,14 +10,13 @@ import click
 from compactor.adapters.local.skipped_links import skipped_links
 from compactor.adapters.local.threads import usable_threads
 from compactor.cli.commands.run import check_java
-from compactor.cli.commands.verify import counter
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.compact_report import Closing, show
-from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
+from compactor.cli.ui.waiting import counter, waiting
 from compactor.core.errors import SettingsError
 from compactor.core.formatting import count, duration
 from compactor.job.run_report import RunReport
@@ -164,5 +163,5 @@ def _service(app: App, stack: ExitStack) -> Service:
 
 
 def _verified(app: App, *, deep: bool) -> VerifyReport:
-    with SafeConsole(stderr=True).status("verifying") as status:
-        return app.verifier(deep=deep, on_manifest=counter(status.update)).verify_all()
+    with waiting("verifying") as show_text:
+        return app.verifier(deep=deep, on_manifest=counter(show_text)).verify_all()

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from compactor.core.extras import DISTRIBUTION, EXTRAS
 from compactor.settings.settings import Settings
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.housekeeping import (
@@ -71,6 +72,14 @@ TOOLS = {
 }
 """Packages that no code imports, and where it says that they are used."""
 
+EXTRA_FOLDERS = {
+    "aws": "compactor/adapters/aws/",
+    "demo": "compactor/demo/",
+    "report": "compactor/ops/report/",
+    "spark": "compactor/adapters/spark/",
+}
+"""Where what an extra brings is imported."""
+
 OWNERS = {"control": {"control", "policy", "self"}}
 """What a section of the settings is called where its keys are read, if not by its name."""
 
@@ -120,13 +129,19 @@ def test_every_metric_is_emitted() -> None:
 
 
 def declared() -> dict[str, set[str]]:
-    """The packages that pyproject.toml names: under no name what the package needs, and what each extra adds."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    """The packages that pyproject.toml names: under no name what the package needs, else by extra or group."""
     return {
-        group: {re.split(r"[\[=<>]", each)[0].lower() for each in packages} - {"compactor"}
-        for group, packages in groups.items()
+        name: {re.split(r"[\[=<>]", each)[0].lower() for each in packages} - {DISTRIBUTION}
+        for name, packages in required().items()
     }
+
+
+def required() -> dict[str, list[str]]:
+    """What pyproject.toml asks for, as it is written: under no name for the package, else by extra or group."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = document["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"], **document["dependency-groups"]}
+    return {name: [each for each in group if isinstance(each, str)] for name, group in groups.items()}
 
 
 def third_party(*places: str) -> dict[str, Path]:
@@ -151,9 +166,9 @@ def distributions(names: typing.Iterable[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("places", "groups"),
     [
-        (("compactor", "lambdas", "glue_entry.py"), ("", "demo")),
-        (("bench",), ("", "demo", "bench")),
-        (("deploy", "tests"), ("", "demo", "bench", "dev")),
+        (("compactor", "lambdas", "glue_entry.py"), ("", *EXTRAS)),
+        (("bench",), ("", *EXTRAS, "bench")),
+        (("deploy", "tests"), ("", *EXTRAS, "bench", "dev")),
     ],
     ids=("package", "bench", "tools and tests"),
 )
@@ -163,18 +178,30 @@ def test_what_is_imported_is_declared(places: tuple[str, ...], groups: tuple[str
     assert distributions(third_party(*places)) <= packages
 
 
-def test_the_package_needs_no_extra_but_for_the_demo() -> None:
-    """Outside of `compactor demo` only what installs the package is imported."""
-    modules = {path: tree for path, tree in trees("compactor", "lambdas").items() if "demo" not in path.parts}
-    names = set().union(*(imported(tree) for tree in modules.values())) & set(third_party("compactor", "lambdas"))
-    assert distributions(names) <= declared()[""]
+@pytest.mark.parametrize(("extra", "folder"), EXTRA_FOLDERS.items())
+def test_what_needs_an_extra(extra: str, folder: str) -> None:
+    """Only one folder imports what an extra brings, so that everything else works without it."""
+    modules = {path: tree for path, tree in trees("compactor").items() if folder not in path.as_posix()}
+    names = set().union(*(imported(tree) for tree in modules.values())) & set(third_party("compactor"))
+    assert not distributions(names) & declared()[extra]
+
+
+def test_every_extra_is_known() -> None:
+    """The extras of pyproject.toml are those that messages name, each by a package that only it brings."""
+    packages = declared()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["optional-dependencies"]) == set(EXTRAS) == set(EXTRA_FOLDERS)
+    assert project["name"] == DISTRIBUTION
+    assert all(package in packages[extra] for extra, (package, _) in EXTRAS.items())
 
 
 def test_what_is_declared_is_used() -> None:
     """Every package that pyproject.toml names is imported, or is a tool that the Makefile or its settings use."""
     settings = "\n".join((ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "native/pyproject.toml"))
     packages = declared()
-    assert packages[""] <= distributions(third_party("compactor", "lambdas", "glue_entry.py"))
+    assert set().union(*(packages[each] for each in ("", *EXTRAS))) <= distributions(
+        third_party("compactor", "lambdas", "glue_entry.py")
+    )
     used = distributions(third_party(*PRODUCT, "tests"))
     assert set().union(*packages.values()) - used == set(TOOLS)
     assert [tool for tool, sign in TOOLS.items() if sign not in settings] == []
@@ -185,7 +212,7 @@ def test_every_pin_is_needed() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if not line.startswith("#")}
     needed: set[tuple[str, frozenset[str]]] = set()
-    waiting = [Requirement(each) for each in requirements_of_all_groups()]
+    waiting = [Requirement(each) for group in required().values() for each in group if DISTRIBUTION not in each]
     while waiting:
         wanted = waiting.pop()
         name, extras = canonicalize_name(wanted.name), frozenset(wanted.extras or {""})
@@ -198,13 +225,6 @@ def test_every_pin_is_needed() -> None:
             if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
         ]
     assert pinned == {name for name, _ in needed}
-
-
-def requirements_of_all_groups() -> list[str]:
-    """Everything that pyproject.toml asks for, as it is written."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    return [each for group in groups for each in group if not each.startswith("compactor")]
 
 
 def test_no_function_is_long() -> None:
