@@ -1,17 +1,14 @@
 """The house is kept: nothing unused, nothing used that is not declared, and nothing that grew too long."""
 
 import ast
-import re
 import statistics
 import sys
 import tomllib
 import typing
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from compactor.core.extras import DISTRIBUTION, EXTRAS
 from compactor.settings.settings import Settings
@@ -27,6 +24,7 @@ from tests.support.housekeeping import (
     texts,
     trees,
 )
+from tests.support.requirements import declared
 
 MOST_LINES = 50
 MEDIAN_LINES = 120
@@ -60,15 +58,19 @@ BROUGHT = {
 }
 """Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
 
-NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, a wheel of its own"}
+NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, part of the wheel"}
 
 TOOLS = {
+    "auditwheel": '"auditwheel"',
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
+    "cyclonedx-bom": "cyclonedx_py",
     "import-linter": "$(BIN)/lint-imports",
-    "maturin": 'build-backend = "maturin"',
+    "maturin": "[tool.maturin]",
     "mypy": "$(BIN)/mypy",
     "pytest-timeout": "\ntimeout = ",
     "ruff": "$(BIN)/ruff",
+    "uv": 'with_name("uv")',
+    "ziglang": "deploy.release",
 }
 """Packages that no code imports, and where it says that they are used."""
 
@@ -128,22 +130,6 @@ def test_every_metric_is_emitted() -> None:
     assert set(CATALOGUE) <= named
 
 
-def declared() -> dict[str, set[str]]:
-    """The packages that pyproject.toml names: under no name what the package needs, else by extra or group."""
-    return {
-        name: {re.split(r"[\[=<>]", each)[0].lower() for each in packages} - {DISTRIBUTION}
-        for name, packages in required().items()
-    }
-
-
-def required() -> dict[str, list[str]]:
-    """What pyproject.toml asks for, as it is written: under no name for the package, else by extra or group."""
-    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    project = document["project"]
-    groups = {"": project["dependencies"], **project["optional-dependencies"], **document["dependency-groups"]}
-    return {name: [each for each in group if isinstance(each, str)] for name, group in groups.items()}
-
-
 def third_party(*places: str) -> dict[str, Path]:
     """The packages that are imported below some folders, each with a module that does."""
     own = {path.stem for path in ROOT.glob("*.py")} | {path.name for path in ROOT.iterdir() if path.is_dir()}
@@ -197,7 +183,9 @@ def test_every_extra_is_known() -> None:
 
 def test_what_is_declared_is_used() -> None:
     """Every package that pyproject.toml names is imported, or is a tool that the Makefile or its settings use."""
-    settings = "\n".join((ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "native/pyproject.toml"))
+    settings = "\n".join(
+        (ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "tools/lock.py", "tools/sbom.py")
+    )
     packages = declared()
     assert set().union(*(packages[each] for each in ("", *EXTRAS))) <= distributions(
         third_party("compactor", "lambdas", "glue_entry.py")
@@ -205,26 +193,6 @@ def test_what_is_declared_is_used() -> None:
     used = distributions(third_party(*PRODUCT, "tests"))
     assert set().union(*packages.values()) - used == set(TOOLS)
     assert [tool for tool, sign in TOOLS.items() if sign not in settings] == []
-
-
-def test_every_pin_is_needed() -> None:
-    """Each pinned package is named in pyproject.toml, or needed by one that is."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if not line.startswith("#")}
-    needed: set[tuple[str, frozenset[str]]] = set()
-    waiting = [Requirement(each) for group in required().values() for each in group if DISTRIBUTION not in each]
-    while waiting:
-        wanted = waiting.pop()
-        name, extras = canonicalize_name(wanted.name), frozenset(wanted.extras or {""})
-        if name not in pinned or (name, extras) in needed:
-            continue
-        needed.add((name, extras))
-        waiting += [
-            each
-            for each in map(Requirement, requires(name) or ())
-            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
-        ]
-    assert pinned == {name for name, _ in needed}
 
 
 def test_no_function_is_long() -> None:
