@@ -68,9 +68,7 @@ class EngineComponents(OperatorComponents):
         name = engine_of(self.settings.convert)
         if name == "native" and not is_installed():
             raise SettingsError(
-                [
-                    f'convert.engine: "native": {why_not_installed()} -> install a wheel that has it, or use "spark" or "auto"'
-                ]
+                [f'convert.engine: "native": {why_not_installed()} -> install one with it, or use "spark" or "auto"']
             )
         return name
 
