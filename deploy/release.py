@@ -31,15 +31,13 @@ def release_wheel(folder: Path) -> Path:
     if find_spec("ziglang") is None:
         raise PackagingError("zig is not installed in this Python, expected the packages of locks/release.txt")
     wheel = build_wheel(folder, folder / LOG)
-    audited = _audited(wheel)
-    if max(glibc_of(wheel), audited) > RELEASE_GLIBC or "-cp311-abi3-" not in wheel.name:
-        raise PackagingError(
-            f"{wheel.name}: auditwheel finds manylinux {audited}, expected cp311-abi3, {RELEASE_GLIBC}"
-        )
+    needed = _needed_glibc(wheel)
+    if max(glibc_of(wheel), needed) > RELEASE_GLIBC or "-cp311-abi3-" not in wheel.name:
+        raise PackagingError(f"{wheel.name}: auditwheel finds manylinux {needed}, expected cp311-abi3, {RELEASE_GLIBC}")
     return wheel
 
 
-def _audited(wheel: Path) -> tuple[int, int]:
+def _needed_glibc(wheel: Path) -> tuple[int, int]:
     """The glibc that the compiled module needs, by auditwheel."""
     shown = _run("auditwheel", "show", str(wheel))
     found = _CONSISTENT.search(shown)

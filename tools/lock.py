@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.locks import ROOT, lock_file
+from deploy import ROOT
+from deploy.locks import lock_file
 
 _ANYWHERE = ("--universal", "--python-version", "3.11")
 _ON_AWS = ("--python-version", "3.13", "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:")

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
-from deploy.locks import ROOT, locked
+from deploy import ROOT
+from deploy.locks import locked
 
 CRATE = ROOT / "native" / "Cargo.toml"
 TARGET = "x86_64-unknown-linux-gnu"
@@ -103,7 +105,7 @@ def _package_lines(versions: Mapping[str, str]) -> Iterator[str]:
 def _package_licence(name: str) -> str:
     """What a package says of its licence: an SPDX expression, a short text, or its classifiers."""
     try:
-        metadata = distribution(name).metadata
+        metadata: Any = distribution(name).metadata
     except PackageNotFoundError:  # of another system
         return "not installed on Linux"
     for field in ("License-Expression", "License"):

@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from deploy.locks import ROOT, lock_file
+from deploy import ROOT
+from deploy.locks import lock_file
 from tools.notice import Crate, linked_crates
 
 PYTHON_FILE, RUST_FILE = "sbom-python.cdx.json", "sbom-rust.cdx.json"

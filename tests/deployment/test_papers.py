@@ -17,7 +17,7 @@ WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".g
 
 
 def test_the_image() -> None:
-    """It is slim, installs by hashes for its own Python, runs as nobody in particular, and takes in what it copies."""
+    """It is slim, installs by hashes for its own Python, and runs as a user without rights."""
     text = (ROOT / "Dockerfile").read_text()
     [image] = re.findall(r"^FROM (\S+)$", text, re.MULTILINE)
     version = CONTENTS["job"][CONTENTS["job"].index("--python-version") + 1]
@@ -40,7 +40,7 @@ def test_workflows_need_no_secret(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     steps = [step for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"]]
     for step in steps:
-        for target in re.findall(r"^make ([a-z ]+)$", step.get("run", ""), re.MULTILINE):
+        for target in re.findall(r"^make ([a-z ]+)$", dict(step).get("run", ""), re.MULTILINE):
             assert all(f"\n{each}:" in makefile for each in target.split())
 
 

@@ -61,7 +61,7 @@ BROUGHT = {
 NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, part of the wheel"}
 
 TOOLS = {
-    "auditwheel": '"auditwheel"',
+    "auditwheel": '_run("auditwheel"',
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "cyclonedx-bom": "cyclonedx_py",
     "import-linter": "$(BIN)/lint-imports",
@@ -183,9 +183,8 @@ def test_every_extra_is_known() -> None:
 
 def test_what_is_declared_is_used() -> None:
     """Every package that pyproject.toml names is imported, or is a tool that the Makefile or its settings use."""
-    settings = "\n".join(
-        (ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "tools/lock.py", "tools/sbom.py")
-    )
+    places = ("Makefile", "pyproject.toml", "deploy/release.py", "tools/lock.py", "tools/sbom.py")
+    settings = "\n".join((ROOT / name).read_text() for name in places)
     packages = declared()
     assert set().union(*(packages[each] for each in ("", *EXTRAS))) <= distributions(
         third_party("compactor", "lambdas", "glue_entry.py")
