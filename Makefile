@@ -1,5 +1,5 @@
-# Everything runs from .venv, which `make install` creates. It needs Python 3.11+ and, for Spark, Java 17 or 21.
-# With cargo it also builds the native engine.
+# Everything runs from .venv. `make install` sets it up for use, `make dev` for work on the code; targets that need the
+# developer's set-up make it themselves. Python 3.11+ is needed, for Spark also Java 17 or 21, for the native engine cargo.
 SHELL := /bin/bash
 PYTHON ?= python3
 SIZE ?= 100mb
@@ -9,38 +9,47 @@ ENGINE ?= spark
 PYTEST_ARGS ?=
 ENV ?= dev
 BIN := .venv/bin
-INSTALLED := .venv/.installed
+VENV := .venv/.python
+USER := .venv/.user
+DEVELOPER := .venv/.developer
 NATIVE := .venv/.native
 S3A_JARS := .venv/.s3a-jars
+RELEASE_BIN := .tools/release/bin
+RELEASE_TOOLS := .tools/release/.installed
+PIP_INSTALL := install --quiet --disable-pip-version-check
 # Tests start many processes; without cached bytecode each would compile every module.
 unexport PYTHONDONTWRITEBYTECODE
-READY := $(INSTALLED) $(NATIVE) $(S3A_JARS)
+READY := $(DEVELOPER) $(NATIVE) $(S3A_JARS)
 CRATE := native/Cargo.toml
 VERSITYGW := .tools/versitygw
 VERSITYGW_VERSION := v1.8.0
 HOUSE := tests/unit/house
-RELEASE := lint test-full test-faults test-large test-hostile test-guards soak
+RELEASE_STEPS := lint test-full test-faults test-large test-hostile test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean
+.PHONY: glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(READY) ## Set up .venv with everything the other targets need
+install: $(USER) ## Set up .venv for `compactor compact`: 300 MB, under a minute, with cargo about 4 minutes more
+	@echo "Ready: .venv/bin/compactor compact SRC DST. For other commands: .venv/bin/pip install -e '.[aws]', [spark] or [report]"
 
 demo: $(READY) ## Run the whole job on a local stand-in for AWS (SIZE=100mb, or SIZE=1gb)
 	@$(BIN)/compactor demo --size $(SIZE)
 
 ##@ Work on it
+dev: $(READY) ## Set up .venv for all other targets: 1.4 GB, about 5 minutes, with cargo about 4 minutes more
+	@echo "Ready: make lint, make test, make demo"
+
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k ledger" REQUIRE=native,versitygw,chromium)
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/pytest --numprocesses 2 --durations 10 --ignore $(HOUSE) $(PYTEST_ARGS)
 
 test-all: export REQUIRE ?= native,cargo,versitygw,chromium
 test-all: $(READY) $(VERSITYGW) ## Run everything that a release has to pass; takes hours (MINUTES=20 for the soak)
-	@$(BIN)/python -m tests.release $(RELEASE)
+	@$(BIN)/python -m tests.release $(RELEASE_STEPS)
 
 test-full: $(READY) ## Run also the tests that are too long for `make test`; Hypothesis tries new examples
 	@$(BIN)/python -m compactor.ops.doctor.java
@@ -67,13 +76,13 @@ soak: $(READY) $(VERSITYGW) ## Feed, kill and disturb the job for MINUTES=20, th
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --engine $(ENGINE) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(INSTALLED) ## Fuzz the native kernel against another parser for MINUTES=20; needs nightly Rust and cargo-fuzz
+fuzz: $(DEVELOPER) ## Fuzz the native kernel against another parser for MINUTES=20; needs nightly Rust and cargo-fuzz
 	@cargo +nightly fuzz --version >/dev/null 2>&1 \
 		|| { echo "nightly Rust and cargo-fuzz are needed: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 2; }
 	@$(BIN)/python -m tests.support.fuzz_seeds native/fuzz/corpus/lines
 	@cd native && cargo +nightly fuzz run lines -- -max_total_time=$$(( $(MINUTES) * 60 )) -max_len=4096 -timeout=20
 
-lint: $(INSTALLED) ## Check format, style, types, layers, unused code and lengths
+lint: $(DEVELOPER) ## Check format, style, types, layers, unused code and lengths
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache >.venv/import-linter.log || { cat .venv/import-linter.log; exit 1; }
@@ -84,7 +93,7 @@ lint: $(INSTALLED) ## Check format, style, types, layers, unused code and length
 		cargo clippy --quiet --locked --all-targets --features extension-module --manifest-path $(CRATE) -- -D warnings; \
 	else echo "cargo with rustfmt and clippy is not installed: native/ was not checked" >&2; fi
 
-format: $(INSTALLED) ## Format the code
+format: $(DEVELOPER) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --manifest-path $(CRATE); fi
@@ -109,33 +118,67 @@ browser: ## Install Chromium for the tests of the report's page; needs apt-get a
 clean: ## Remove everything the other targets created
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
+##@ Release
+wheel: $(RELEASE_TOOLS) ## Build the wheel for glibc 2.28 and later and the archive of the sources into dist; needs cargo
+	@$(RELEASE_BIN)/python -m deploy.release
+
+lock: $(RELEASE_TOOLS) ## Write locks/ from the ranges in pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+	@$(RELEASE_BIN)/python -m tools.lock $(LOCK_ARGS)
+
+notice: $(READY) ## Write NOTICE from locks/ and native/Cargo.lock: what the product needs, and under which licence
+	@$(BIN)/python -m tools.notice NOTICE
+
+sbom: $(RELEASE_TOOLS) ## Write bills of materials (CycloneDX) of the Python packages and of the crate into dist; needs cargo
+	@$(RELEASE_BIN)/python -m tools.sbom dist
+
+image: ## Build the container image ndjson-compactor from the wheel in dist; needs Docker
+	@docker build --tag ndjson-compactor .
+
 ##@ Deploy to AWS
-package: $(INSTALLED) ## Build the zip of the functions and the wheels of the job into dist
+package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel of the job into dist
 	@$(BIN)/python -m deploy.package
 
 glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
 	@deploy/glue_environment.sh
 
-deploy: $(INSTALLED) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)
 
-$(INSTALLED): pyproject.toml requirements.txt
+$(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv
-	@echo "Installing into .venv ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+# The developer's set-up contains the user's, and stays.
+$(USER): $(VENV) pyproject.toml locks/base.txt native/Cargo.lock
+	@if [[ -e $(DEVELOPER) ]]; then $(MAKE) --no-print-directory dev; else \
+		echo "Installing what compact needs into .venv ..." && \
+		$(BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/base.txt && \
+		$(BIN)/pip $(PIP_INSTALL) --no-deps --config-settings native=no --editable . && \
+		{ $(BIN)/python -m deploy.install || true; }; fi
+	@touch $@
+
+$(DEVELOPER): $(VENV) pyproject.toml locks/development.txt native/wheel_backend.py
+	@echo "Installing the tools of development into .venv ..."
+	@$(BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/development.txt
+	@$(BIN)/pip $(PIP_INSTALL) --no-deps --config-settings native=no --editable .
 	@touch $@
 
 # Spark needs Java. Without it, targets that use Spark fail with a message.
-$(S3A_JARS): $(INSTALLED)
+$(S3A_JARS): $(DEVELOPER) compactor/adapters/spark/s3a_jars.sha256
 	@if $(BIN)/python -m compactor.ops.doctor.java; then $(BIN)/python -m compactor.adapters.spark.s3a_jars && touch $@; \
 	else echo "Without Java only the native engine works: \`compactor compact\` if it is built, and nothing that needs Spark" >&2; fi
 
 # The native engine needs cargo. Without it every target that could use the engine says so and tries again.
-$(NATIVE): $(INSTALLED) $(CRATE) native/Cargo.lock native/pyproject.toml $(shell find native/src -name '*.rs')
-	@if $(BIN)/python -m deploy.native_wheel; then touch $@; fi
+$(NATIVE): $(DEVELOPER) $(CRATE) native/Cargo.lock $(shell find native/src -name '*.rs')
+	@if $(BIN)/python -m deploy.install; then touch $@; fi
+
+$(RELEASE_TOOLS): locks/release.txt
+	@$(PYTHON) -m venv .tools/release
+	@echo "Installing the tools of a release into .tools ..."
+	@$(RELEASE_BIN)/pip $(PIP_INSTALL) --require-hashes --requirement locks/release.txt
+	@touch $@
 
 # versitygw needs Go. Without it, fault tests say so and run against moto where possible.
 $(VERSITYGW):

@@ -19,7 +19,7 @@ from compactor.settings.settings import load_settings
 from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
-from deploy.pins import job_modules
+from deploy.locks import job_modules
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import load_template, with_columns

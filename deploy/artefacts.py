@@ -7,8 +7,8 @@ from pathlib import Path
 
 from compactor.core.errors import SettingsError
 from deploy import ROOT
-from deploy.native_wheel import WHEELS
-from deploy.package import FUNCTIONS_ZIP
+from deploy.package import FUNCTIONS_ZIP, JOB_ZIP
+from deploy.wheel import WHEELS
 
 GLUE_ENVIRONMENT = "glue-environment.tar.gz"
 MODULES = "JobModules"
@@ -61,14 +61,12 @@ def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> 
 
 
 def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
-    wheel = next(iter(sorted(dist.glob("compactor-*.whl"))), dist / "compactor.whl")
     yield "SettingsKey", settings_file, "toml", "the settings"
     yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "the functions: make package"
     yield "JobScriptKey", ROOT / "glue_entry.py", "py", "the job"
-    # The wheel is uploaded as .zip: Spark adds only .zip, .egg and .jar to the path of its executors.
-    yield "JobPackageKey", wheel, "zip", "the package: make package"
+    yield "JobPackageKey", dist / JOB_ZIP, "zip", "the package: make package"
     if glue_version == "5.1":
-        for native in sorted(dist.glob(WHEELS)):
-            yield MODULES, native, native.name, "the native engine: make package"
+        for wheel in sorted(dist.glob(WHEELS)):
+            yield MODULES, wheel, wheel.name, "the package with the native engine: make package"
     else:
         yield "JobEnvironmentKey", dist / GLUE_ENVIRONMENT, "tar.gz", "the job's environment: make glue-environment"

@@ -1,10 +1,8 @@
-"""Builds what is deployed into dist/: the zip of the functions and the wheels of the job.
+"""Builds what is deployed into dist/: the zip of the functions, the zip and the wheel of the job.
 
 The same sources make the same bytes, so deploying them again changes nothing.
 """
 
-import platform
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -13,24 +11,25 @@ from modulefinder import ModuleFinder
 from pathlib import Path
 
 from deploy import ROOT
-from deploy.native_wheel import LOG, NO_CARGO, build_native_wheel, delete_wheels, glibc_line, has_cargo
-from deploy.pins import FUNCTION_PACKAGES, RUNTIME_OF_FUNCTIONS, pinned
+from deploy.locks import RUNTIME_OF_FUNCTIONS, lock_file
 from deploy.pip import PackagingError, pip
+from deploy.wheel import LOG, build_pure_wheel, build_wheel, glibc_line, why_not_for_glue
 
 DIST = ROOT / "dist"
 FUNCTIONS_ZIP = "lambda.zip"
+JOB_ZIP = "job-package.zip"
 MAX_ZIP_BYTES = 15_000_000
 
 _OWN = frozenset({"compactor", "lambdas"})
 _PLATFORM = ("--platform", "manylinux2014_x86_64", "--python-version", "3.13", "--implementation", "cp")
-_GLUE_MACHINE = "Linux x86_64"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 _LEFT_OUT = {"__pycache__", "bin", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 def install_functions_packages(site: Path) -> None:
     """Install the packages that functions need for Lambda's platform; a `PackagingError` if pip fails."""
-    pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *pinned(FUNCTION_PACKAGES))
+    packages = ("--require-hashes", "--requirement", str(lock_file("functions")))
+    pip("install", "--target", str(site), "--no-deps", "--only-binary=:all:", *_PLATFORM, *packages)
 
 
 def build_functions(
@@ -60,30 +59,22 @@ def build_functions(
         raise PackagingError(f"{target}: {target.stat().st_size:,} bytes, expected {MAX_ZIP_BYTES:,} at most")
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of the job; a `PackagingError` if pip fails."""
-    shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
-    for old in folder.glob("compactor-*.whl"):
-        old.unlink()
-    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
-    [wheel] = folder.glob("compactor-*.whl")
-    return wheel
+def build_job_zip(target: Path) -> None:
+    """Build the zip of the package, which Glue 5.1 adds to the path of Spark's executors. It holds no compiled code."""
+    files = [(path, path.relative_to(ROOT)) for path in (ROOT / "compactor").rglob("*") if path.is_file()]
+    _write_zip(target, [(path, name) for path, name in files if not _LEFT_OUT & set(name.parts)])
 
 
-def build_native(folder: Path) -> str:
-    """Build the wheel of the native engine if this machine can; returns a line that says what was built, or why not.
+def build_job_wheel(folder: Path) -> str:
+    """Build the wheel of the job, with the native engine if this machine can; returns a line about it.
 
     Raises:
         PackagingError: The build failed, or the wheel needs a newer glibc than Glue's and was deleted.
     """
-    delete_wheels(folder)
-    machine = f"{platform.system()} {platform.machine()}"
-    reason = "" if has_cargo() else NO_CARGO
-    if machine != _GLUE_MACHINE:
-        reason = f"Glue is {_GLUE_MACHINE}, this is {machine}"
-    if reason:
-        return f"{reason}: no wheel of the native engine, the job uses the Spark engine"
-    wheel = build_native_wheel(folder, folder / LOG)
+    if reason := why_not_for_glue():
+        wheel = build_pure_wheel(folder)
+        return f"{_named(wheel)}  {reason}: without the native engine, the job uses the Spark engine"
+    wheel = build_wheel(folder, folder / LOG)
     try:
         return f"{_named(wheel)}  {glibc_line(wheel)}"
     except PackagingError:
@@ -122,12 +113,12 @@ def main() -> int:
     DIST.mkdir(exist_ok=True)
     try:
         build_functions(DIST / FUNCTIONS_ZIP)
-        built = (DIST / FUNCTIONS_ZIP, build_wheel(DIST))
-        native = build_native(DIST)
+        build_job_zip(DIST / JOB_ZIP)
+        wheel = build_job_wheel(DIST)
     except PackagingError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
-    for line in (*map(_named, built), native):
+    for line in (*(_named(DIST / name) for name in (FUNCTIONS_ZIP, JOB_ZIP)), wheel):
         sys.stdout.write(f"{line}\n")
     return 0
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 import click
 
 from compactor.cli.ui.terminal import echo
-from compactor.core.errors import CompactorError, SettingsError
+from compactor.core.errors import CompactorError, ExtraMissing, SettingsError
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import log_event
@@ -49,6 +49,9 @@ def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
             say(fault)
         if len(exc.faults) > 1:  # a single fault says what was expected
             say_next(exc.next_move)
+        return ExitCode.WRONG_USAGE
+    except ExtraMissing as exc:  # the message has the command that helps
+        say(str(exc))
         return ExitCode.WRONG_USAGE
     except CompactorError as exc:
         say(str(exc))

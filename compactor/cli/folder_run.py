@@ -9,12 +9,11 @@ from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.threads import usable_threads
 from compactor.adapters.source_listing import SourceListing
 from compactor.cli.commands.run import check_java
-from compactor.cli.commands.verify import counter
 from compactor.cli.failures import say
 from compactor.cli.ui.compact_report import Closing
-from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
+from compactor.cli.ui.waiting import counter, waiting
 from compactor.core.errors import SettingsError
 from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
@@ -168,7 +167,7 @@ class FolderRun:
                 say(f"engine {app.engine_choice}; starting Spark ...")
                 stack.callback(close_session)
             stack.enter_context(run_in_log(app.run_id))
-            stack.enter_context(SafeConsole(stderr=True).status("rebuilding"))
+            stack.enter_context(waiting("rebuilding"))
             replaced = app.replacer(LocalSeenFiles(app.store, "").digest).replace(plan.replacements)
         closing.rebuilt = replaced.report.rebuilt
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
@@ -183,8 +182,8 @@ class FolderRun:
             return service.run(once=True), signals.requested
 
     def _verified(self, app: App) -> VerifyReport:
-        with SafeConsole(stderr=True).status("verifying") as status:
-            verifier = app.verifier(deep=self.deep, on_manifest=counter(status.update))
+        with waiting("verifying") as show_text:
+            verifier = app.verifier(deep=self.deep, on_manifest=counter(show_text))
             return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
 
 

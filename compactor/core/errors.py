@@ -16,6 +16,7 @@
     │   └── StagingLost           staged files of a commit that are gone, and were not published
     ├── EngineLost            the engine died with everything in flight: end this process, another one goes on
     └── OperatorError         a person must act: stop and say so
+        ├── ExtraMissing          packages that this work needs are not installed
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
             └── LinkRefused           a symbolic link that leads out of the folders of the input
@@ -174,6 +175,12 @@ class SettingsError(OperatorError):
 
     def __reduce__(self) -> tuple[type["SettingsError"], tuple[tuple[str, ...]]]:
         return type(self), (self.faults,)
+
+
+class ExtraMissing(OperatorError):
+    """Packages that this work needs, and most work does not, are not installed."""
+
+    next_move = "run the command that the error names in the Python of the compactor, then run it again"
 
 
 class AccessError(OperatorError):

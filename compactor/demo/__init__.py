@@ -1,1 +1,5 @@
 """The demo of the compactor on one machine, without an AWS account."""
+
+from compactor.core.extras import need
+
+need("demo")

@@ -131,7 +131,7 @@ class Convert(Section):
     """The engine that turns lines into rows."""
 
     engine: Literal["auto", "spark", "native"] = _key(
-        "auto", '"native" is faster and needs its wheel; "auto" takes native if it is installed'
+        "auto", '"native" is faster and not in every wheel; "auto" takes native if it is installed'
     )
 
 

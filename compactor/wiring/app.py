@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.processes import MachineProcesses
@@ -31,12 +31,14 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.manifests.planning import Planner
 from compactor.ndjson.formats import Formats
-from compactor.ops.rebuild.rebuilder import Rebuilder
-from compactor.ops.rebuild.replacing import Replacer
 from compactor.settings.sections import retry_rules
 from compactor.settings.settings import Settings
 from compactor.wiring.components import Replacements
 from compactor.wiring.engine_components import EngineComponents
+
+if TYPE_CHECKING:
+    from compactor.ops.rebuild.rebuilder import Rebuilder
+    from compactor.ops.rebuild.replacing import Replacer
 
 
 class App(EngineComponents):
@@ -131,12 +133,14 @@ class App(EngineComponents):
             raise SettingsError([f'stream.source: "listing" -> expected "spark", because {why}'])
         return False
 
-    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> Rebuilder:
+    def rebuilder(self, new_engine: Callable[[EngineRules], Engine] | None = None) -> "Rebuilder":
         """Make what rebuilds manifests, each by the limits of its commit. Connects to no engine before it is used.
 
         Args:
             new_engine: Makes engines; by default native ones in threads of this process if possible, else on Spark.
         """
+        from compactor.ops.rebuild.rebuilder import Rebuilder  # noqa: PLC0415 - most commands rebuild nothing
+
         engine, one_at_a_time = new_engine or self._engine_here, Lock()
 
         def stager_for(commit: Commit) -> Stager:
@@ -164,8 +168,10 @@ class App(EngineComponents):
 
     def replacer(
         self, digest_of: Callable[[ObjectInfo], str], new_engine: Callable[[EngineRules], Engine] | None = None
-    ) -> Replacer:
+    ) -> "Replacer":
         """Make what makes manifests again with new versions of their files; see `rebuilder`."""
+        from compactor.ops.rebuild.replacing import Replacer  # noqa: PLC0415 - as above
+
         return Replacer(
             state=self.state,
             rebuilder=self.rebuilder(new_engine),

@@ -67,7 +67,7 @@ class EngineComponents(OperatorComponents):
         name = self.engine_choice.name
         if name == "native" and not is_installed():
             raise SettingsError(
-                [f'convert.engine: "native": {why_not_installed()} -> install its wheel, or use "spark" or "auto"']
+                [f'convert.engine: "native": {why_not_installed()} -> install one with it, or use "spark" or "auto"']
             )
         return name
 

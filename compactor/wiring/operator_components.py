@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from compactor.core.crash_points import OnRedriveCrashPoint, ignore_redrive_crash_point
 from compactor.core.errors import ObjectNotFound, SettingsError
@@ -9,29 +10,24 @@ from compactor.core.layout import is_s3
 from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.retention import Retention
-from compactor.manifests.file_search import FileSearch
 from compactor.ndjson.lines import Limits, RejectLimits
-from compactor.ops.rebuild.damage import Damage
-from compactor.ops.rebuild.scan import RebuildScanner
-from compactor.ops.redrive.claims import RedriveClaims
-from compactor.ops.redrive.planner import RedrivePlanner
-from compactor.ops.redrive.recheck import Recheck
-from compactor.ops.redrive.redrive_log import RedriveLog
-from compactor.ops.redrive.redriver import Redriver
-from compactor.ops.rejects.reader import RejectsReader
-from compactor.ops.status.health import Rules
-from compactor.ops.status.reading import StatusReader
-from compactor.ops.trace.histories import Histories
-from compactor.ops.trace.tracer import Tracer
-from compactor.ops.verify.commit_files import CommitFiles
-from compactor.ops.verify.verifier import OnManifest, Verifier
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
 from compactor.settings.sections import retry_rules
 from compactor.wiring.components import Components
-from compactor.wiring.control import ControlComponents
 from compactor.wiring.engine_choice import engine_of
+
+# Each command needs one of these, and a short command would wait for all of them to load.
+# ruff: noqa: PLC0415
+if TYPE_CHECKING:
+    from compactor.ops.rebuild.scan import RebuildScanner
+    from compactor.ops.redrive.redrive_log import RedriveLog
+    from compactor.ops.redrive.redriver import Redriver
+    from compactor.ops.rejects.reader import RejectsReader
+    from compactor.ops.status.reading import StatusReader
+    from compactor.ops.trace.tracer import Tracer
+    from compactor.ops.verify.verifier import OnManifest, Verifier
 
 
 class OperatorComponents(Components):
@@ -93,12 +89,18 @@ class OperatorComponents(Components):
             max_scratch_bytes=settings.input.max_scratch_bytes,
         )
 
-    def verifier(self, *, deep: bool = False, on_manifest: OnManifest | None = None) -> Verifier:
+    def verifier(self, *, deep: bool = False, on_manifest: "OnManifest | None" = None) -> "Verifier":
         """Make what verifies the output; with `deep` it compares values as well."""
+        from compactor.ops.verify.verifier import Verifier
+
         return Verifier(state=self.state, registry=self.registry, deep=deep, on_manifest=on_manifest)
 
-    def rebuild_scanner(self) -> RebuildScanner:
+    def rebuild_scanner(self) -> "RebuildScanner":
         """Make what finds the manifests to rebuild."""
+        from compactor.ops.rebuild.damage import Damage
+        from compactor.ops.rebuild.scan import RebuildScanner
+        from compactor.ops.verify.commit_files import CommitFiles
+
         files = CommitFiles(state=self.state, registry=self.registry)
         return RebuildScanner(state=self.state, damage=Damage(state=self.state, files=files))
 
@@ -115,11 +117,19 @@ class OperatorComponents(Components):
             return None
 
     @cached_property
-    def redrive_log(self) -> RedriveLog:
+    def redrive_log(self) -> "RedriveLog":
+        from compactor.ops.redrive.redrive_log import RedriveLog
+
         return RedriveLog(state=self.state)
 
-    def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> Redriver:
+    def redriver(self, *, on_crash_point: OnRedriveCrashPoint = ignore_redrive_crash_point) -> "Redriver":
         """Make what redrives dead letters, quarantined files and rejected lines."""
+        from compactor.manifests.file_search import FileSearch
+        from compactor.ops.redrive.claims import RedriveClaims
+        from compactor.ops.redrive.planner import RedrivePlanner
+        from compactor.ops.redrive.recheck import Recheck
+        from compactor.ops.redrive.redriver import Redriver
+
         allowed_prefixes = self.settings.input.allowed_prefixes
         lease_seconds = self.settings.builder.claim_lease_seconds
         redrive_planner = RedrivePlanner(
@@ -136,12 +146,18 @@ class OperatorComponents(Components):
             state=self.state, redrive_planner=redrive_planner, recheck=recheck, on_crash_point=on_crash_point
         )
 
-    def rejects_reader(self, on_unreadable: Callable[[str], None]) -> RejectsReader:
+    def rejects_reader(self, on_unreadable: Callable[[str], None]) -> "RejectsReader":
         """Make what reads rejected lines; it calls a function with each thing that it cannot read."""
+        from compactor.ops.rejects.reader import RejectsReader
+
         return RejectsReader(state=self.state, on_unreadable=on_unreadable)
 
     @cached_property
-    def tracer(self) -> Tracer:
+    def tracer(self) -> "Tracer":
+        from compactor.manifests.file_search import FileSearch
+        from compactor.ops.trace.histories import Histories
+        from compactor.ops.trace.tracer import Tracer
+
         allowed_prefixes = self.settings.input.allowed_prefixes
         return Tracer(
             state=self.state,
@@ -153,8 +169,12 @@ class OperatorComponents(Components):
         )
 
     @cached_property
-    def status_reader(self) -> StatusReader:
+    def status_reader(self) -> "StatusReader":
         """Reads how the job is doing."""
+        from compactor.ops.status.health import Rules
+        from compactor.ops.status.reading import StatusReader
+        from compactor.wiring.control import ControlComponents
+
         control, builder = self.settings.control, self.settings.builder
         is_on_glue = is_s3(self.layout.state)
         return StatusReader(

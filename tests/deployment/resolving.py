@@ -9,7 +9,7 @@ from typing import Any
 
 from compactor.settings.settings import load_settings
 from deploy.artefacts import artefact_key
-from deploy.pins import job_modules
+from deploy.locks import job_modules
 from deploy.stack_parameters import settings_parameters
 from deploy.template_file import load_template
 

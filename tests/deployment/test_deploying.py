@@ -21,7 +21,7 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
-from deploy.pins import job_modules
+from deploy.locks import job_modules
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
@@ -62,7 +62,7 @@ def root(tmp_path: Path) -> Path:
     dist.mkdir()
     with zipfile.ZipFile(dist / "lambda.zip", "w") as archive:
         archive.writestr("lambdas/manifest_builder.py", "")
-    for name in ("compactor-0.1.0-py3-none-any.whl", "glue-environment.tar.gz"):
+    for name in ("job-package.zip", "glue-environment.tar.gz"):
         (dist / name).write_bytes(name.encode())
     return tmp_path
 
@@ -100,10 +100,10 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On Glue 5.1 pip installs the native engine from the artefact bucket, where the wheel keeps its name."""
+    """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
-    name = "compactor_native-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
+    name = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
     (root / "dist" / name).write_bytes(b"compiled")
     deploy("dev", Session, confirm=lambda: True, root=root)
     listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]

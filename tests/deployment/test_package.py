@@ -1,20 +1,22 @@
-"""The zip and the wheels hold what the functions and the job import, nothing else, and the same bytes each time."""
+"""The zips and the wheel hold what the functions and the job import, nothing else, and the same bytes each time."""
 
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
+from compactor import __version__
 from deploy import ROOT
-from deploy.native_wheel import GLUE_GLIBC, build_native_wheel, glibc_line, glibc_of
-from deploy.package import MAX_ZIP_BYTES, build_functions, build_native, build_wheel
-from deploy.pins import FUNCTION_PACKAGES, REPORT_PACKAGES, job_modules, job_packages, pinned, pins
+from deploy.locks import job_modules, job_packages, locked
+from deploy.package import MAX_ZIP_BYTES, build_functions, build_job_wheel, build_job_zip
 from deploy.pip import PackagingError
+from deploy.wheel import GLUE_GLIBC, build_pure_wheel, build_wheel, glibc_line, glibc_of
 from tests.support.extras import CARGO
 from tools.json_schemas import NAMES
 
@@ -23,8 +25,9 @@ HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
 
 def install_from_here(site: Path) -> None:
     """Copy the packages that pip would install from this machine, without a network."""
-    for line in pinned(FUNCTION_PACKAGES):
-        found = distribution(line.partition("==")[0])
+    for name, version in locked("functions").items():
+        found = distribution(name)
+        assert found.version == version
         for file in found.files or ():
             if ".." not in file.parts and "__pycache__" not in file.parts:
                 target = site / file
@@ -101,17 +104,22 @@ def test_an_import_that_functions_cannot_have(tmp_path: Path) -> None:
         build_functions(tmp_path / "lambda.zip", install_from_here, tmp_path)
 
 
-def test_versions_are_those_that_are_tested() -> None:
-    """Packages and their dependencies are shipped in the versions of requirements.txt."""
-    versions = pins()
-    assert pinned(["boto3"]) == [
-        f"{name}=={versions[name]}"
-        for name in ("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3")
-    ]
-    assert "pyspark" not in job_packages(frozenset({"pyspark"}))
+@pytest.mark.parametrize("name", ["base", "job", "functions"])
+def test_versions_are_those_that_are_tested(name: str) -> None:
+    """What is shipped has the versions of the tests."""
+    tested = locked("development")
+    assert locked(name) == {package: tested[package] for package in locked(name)}
+
+
+def test_what_the_job_installs() -> None:
+    """The job has boto3 and no Spark, which is part of Glue; Glue 5.1 also brings Arrow and boto3."""
+    versions = locked("job")
+    assert {"boto3", "pyarrow", "orjson", "python-dateutil"} <= versions.keys()
+    assert not {"pyspark", "pygal", "moto"} & versions.keys()
+    assert "boto3" in job_packages()
+    assert not {"pyspark", "pygal", "moto"} & set(job_packages())
     assert f"pydantic=={versions['pydantic']}" in job_modules().split(",")
     assert not any(name in job_modules() for name in ("pyspark", "pyarrow", "boto3"))
-    assert not any(name in job_modules() for name in REPORT_PACKAGES)
 
 
 def test_the_job_does_without_the_report() -> None:
@@ -126,7 +134,7 @@ assert not {"jinja2", "markupsafe", "pygal"} & sys.modules.keys()
 
 def test_the_glibc_of_the_native_wheel() -> None:
     """The message compares it with Glue's; a newer glibc and a wheel without a manylinux tag for x86_64 are errors."""
-    name = "compactor_native-0.1.0-cp311-abi3-{}.whl"
+    name = "ndjson_compactor-0.1.0-cp311-abi3-{}.whl"
     assert glibc_of(Path(name.format("manylinux_2_17_x86_64.manylinux2014_x86_64"))) == (2, 17)
     assert glibc_line(Path(name.format("manylinux_2_34_x86_64"))) == "needs glibc 2.34, no newer than Glue's 2.34"
     with pytest.raises(PackagingError, match=r"needs glibc 2\.35, expected 2\.34 at most"):
@@ -136,64 +144,103 @@ def test_the_glibc_of_the_native_wheel() -> None:
             glibc_of(Path(name.format(tag)))
 
 
-def test_packaging_without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cargo one line says so, and wheels of earlier builds are deleted."""
-    old = tmp_path / "compactor_native-0.0.1-cp311-abi3-manylinux_2_34_x86_64.whl"
-    old.touch()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert (
-        build_native(tmp_path) == "cargo is not installed: no wheel of the native engine, the job uses the Spark engine"
-    )
-    assert not old.exists()
+def test_the_zip_of_the_job(tmp_path: Path) -> None:
+    """The zip holds the whole package with its data, nothing compiled, and the same bytes each time."""
+    build_job_zip(tmp_path / "job.zip")
+    found = content(tmp_path / "job.zip")
+    assert {name.partition("/")[0] for name in found} == {"compactor"}
+    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(found)
+    assert {"page.html.j2", "style.css", "log4j2.properties"} <= {Path(name).name for name in found}
+    assert not [name for name in found if name.endswith((".pyc", ".so"))]
+    build_job_zip(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "job.zip").read_bytes()
 
 
-def test_packaging_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine unlike Glue's nothing is built, and one line says so."""
-    monkeypatch.setattr("deploy.package.has_cargo", lambda: True)
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert " aarch64: no wheel of the native engine, the job uses the Spark engine" in build_native(tmp_path)
+@pytest.mark.parametrize(
+    ("machine", "cargo", "said"),
+    [("x86_64", False, "cargo is not installed"), ("aarch64", True, "Glue is Linux x86_64, this is Linux aarch64")],
+    ids=("no cargo", "another machine"),
+)
+def test_packaging_where_the_native_engine_cannot_be_built(
+    machine: str, cargo: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without cargo, or on a machine unlike Glue's, the wheel is one without the engine, and one line says so."""
+    monkeypatch.setattr("deploy.wheel.has_cargo", lambda: cargo)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("platform.system", lambda: "Linux")
 
+    def build(folder: Path) -> Path:
+        (folder / "ndjson_compactor-0.1.0-py3-none-any.whl").touch()
+        return folder / "ndjson_compactor-0.1.0-py3-none-any.whl"
 
-def installing_with(path: Path) -> subprocess.CompletedProcess[str]:
-    """Run `python -m deploy.native_wheel` with this PATH, where no native engine was installed before."""
-    return subprocess.run(
-        [sys.executable, "-S", "-m", "deploy.native_wheel"],
-        cwd=ROOT,
-        env={**os.environ, "PATH": str(path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    monkeypatch.setattr("deploy.package.build_pure_wheel", build)
+    assert f"  {said}: without the native engine, the job uses the Spark engine" in build_job_wheel(tmp_path)
 
 
 def test_installing_without_cargo(tmp_path: Path) -> None:
     """One line says why the native engine is missing, and that the Spark engine is used."""
-    done = installing_with(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "deploy.install"],  # without packages, so that none is uninstalled
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "The native engine was not built, the Spark engine is used: cargo is not installed\n"
 
 
+def test_sources_without_cargo(tmp_path: Path) -> None:
+    """A build of the wheel without cargo ends with one line, unless it is told to leave the native engine out."""
+    script = "import wheel_backend as backend; print(backend.get_requires_for_build_wheel({}))"
+    for settings, code, said in (("None", 1, "cargo is not installed"), ("{'native': 'no'}", 0, "setuptools")):
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", script.format(settings)],
+            cwd=ROOT / "native",
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code
+        [line] = (done.stdout + done.stderr).splitlines()
+        assert said in line
+
+
 def test_a_native_engine_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the log, which has the reason; no wheel is left."""
-    monkeypatch.setattr("deploy.native_wheel.NATIVE", tmp_path)
+    old = tmp_path / "ndjson_compactor-0.0.1-cp311-abi3-manylinux_2_34_x86_64.whl"
+    old.touch()
+    monkeypatch.setattr("deploy.wheel.ROOT", tmp_path)
     with pytest.raises(PackagingError, match=r"the build of native/ failed, see .*/build\.log$"):
-        build_native_wheel(tmp_path, tmp_path / "build.log")
+        build_wheel(tmp_path, tmp_path / "build.log")
     assert (tmp_path / "build.log").read_text()
-    assert list(tmp_path.glob("*.whl")) == []
+    assert not old.exists()
+
+
+def test_one_version() -> None:
+    """pyproject.toml and the package name the same version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__
 
 
 @pytest.mark.large
 @pytest.mark.timeout(1800)
 @CARGO.needed
-def test_the_native_wheel(tmp_path: Path) -> None:
+def test_the_wheel(tmp_path: Path) -> None:
     """The wheel fits Python 3.11 and later and Glue, contains no path of this machine, and is the same each time."""
-    wheel = build_native_wheel(tmp_path, tmp_path / "build.log")
+    wheel = build_wheel(tmp_path, tmp_path / "build.log")
     assert "-cp311-abi3-" in wheel.name
     assert glibc_of(wheel) <= GLUE_GLIBC
     first = wheel.read_bytes()
-    [compiled] = [data for name, data in content(wheel).items() if name.endswith(".abi3.so")]
+    found = content(wheel)
+    tops = {name.partition("/")[0].partition("-")[0] for name in found}
+    assert tops == {"compactor", "compactor_native", "ndjson_compactor"}
+    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(found)
+    [compiled] = [data for name, data in found.items() if name.endswith(".abi3.so")]
     assert not [place for place in (str(ROOT), str(Path.home())) if place.encode() in compiled]
-    assert build_native_wheel(tmp_path, tmp_path / "build.log").read_bytes() == first
+    assert build_wheel(tmp_path, tmp_path / "build.log").read_bytes() == first
 
 
 @pytest.mark.large
@@ -203,10 +250,9 @@ def test_what_pip_makes(tmp_path: Path) -> None:
     compiled = [name for name in content(tmp_path / "lambda.zip") if name.endswith(".so")]
     assert compiled
     assert all("cpython-313-x86_64" in name for name in compiled)
-    wheel = build_wheel(tmp_path)
+    wheel = build_pure_wheel(tmp_path)
     tops = {name.partition("/")[0].partition("-")[0] for name in content(wheel)}
-    assert tops == {"compactor"}
-    assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(content(wheel))
+    assert tops == {"compactor", "ndjson_compactor"}
     assert {"page.html.j2", "style.css"} <= {Path(name).name for name in content(wheel)}
     first = wheel.read_bytes()
-    assert build_wheel(tmp_path).read_bytes() == first
+    assert build_pure_wheel(tmp_path).read_bytes() == first

@@ -1,4 +1,4 @@
-"""The kernel in Rust: the only module that imports `compactor_native`, which is a separate wheel."""
+"""The kernel in Rust: the only module that imports `compactor_native`, which not every wheel of the package has."""
 
 import importlib
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 INTERFACE = 2
-"""The version of what is passed to the module and back. A wheel of another version is not used."""
+"""The version of what is passed to the module and back. A module of another version is not used."""
 
 
 def is_installed() -> bool:
@@ -30,9 +30,9 @@ def why_not_installed() -> str:
     try:
         found = getattr(importlib.import_module("compactor_native"), "INTERFACE", 1)
     except ImportError:
-        return "its wheel is not installed"
+        return "the installed wheel is without it"
     if found != INTERFACE:
-        return f"the installed wheel has interface {found}, expected {INTERFACE}: it is of another release"
+        return f"the installed module has interface {found}, expected {INTERFACE}: it is of another release"
     return ""
 
 

@@ -1,9 +1,14 @@
-"""Downloads the jars of S3A, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`."""
+"""Downloads the jars of S3A, so that later starts need no Maven: `python -m compactor.adapters.spark.s3a_jars`.
 
+Each jar has to have the SHA-256 of `s3a_jars.sha256`, wherever it came from.
+"""
+
+import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyspark
@@ -11,13 +16,35 @@ import pyspark
 from compactor.adapters.spark.session import s3a_jars_folder
 from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES
 
+CHECKSUMS = Path(__file__).with_name("s3a_jars.sha256")
+
+
+def checksums() -> dict[str, str]:
+    """The SHA-256 of each jar by its name, in the format of `sha256sum`."""
+    lines = CHECKSUMS.read_text().splitlines()
+    return {name: digest for digest, name in (line.split() for line in lines)}
+
+
+def jar_faults(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the jars in a folder: one is missing, unknown, or differs from its checksum."""
+    found = {path.name: path for path in folder.glob("*.jar")}
+    for name in sorted(found.keys() | expected.keys()):
+        if name not in expected:
+            yield f"{name}: unknown jar"
+        elif name not in found:
+            yield f"{name}: missing"
+        else:
+            with found[name].open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != expected[name]:
+                yield f"{name}: SHA-256 {digest}, expected {expected[name]}"
+
 
 def fetch() -> int:
-    """Copy the jars of the pinned packages into this Python environment, unless it has jars; returns how many."""
-    target = s3a_jars_folder()
-    found = list(target.glob("*.jar"))
-    if found:
-        return len(found)
+    """Copy the jars of the pinned packages into this Python environment, unless it has them; returns how many."""
+    target, expected = s3a_jars_folder(), checksums()
+    if not list(jar_faults(target, expected)):
+        return len(expected)
     with tempfile.TemporaryDirectory() as work:
         script = Path(work) / "nothing.py"
         script.write_text("")
@@ -33,7 +60,10 @@ def fetch() -> int:
         if finished.returncode or not jars:
             sys.stderr.write(finished.stderr[-4000:])
             raise SystemExit("cannot download the jars of S3A from Maven Central")
-        target.mkdir(parents=True, exist_ok=True)
+        if faults := list(jar_faults(Path(work) / "jars", expected)):
+            raise SystemExit("\n".join(["the jars of S3A are not those that were tested", *faults]))
+        shutil.rmtree(target, ignore_errors=True)  # jars of another release
+        target.mkdir(parents=True)
         for jar in jars:
             shutil.copy2(jar, target / jar.name)
     return len(jars)

@@ -35,7 +35,7 @@ LAST_BENCH = Path(".bench/last.json")  # the result of `python -m bench`, below 
 @click.option(
     "--engine",
     type=click.Choice(get_args(EngineName)),
-    help="Default: the engine of the settings, else native if its wheel is installed.",
+    help="Default: the engine of the settings, else native if it is installed.",
 )
 @click.option(
     "--bench",

@@ -13,6 +13,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json
 from compactor.cli.ui.terminal import write_out
 from compactor.cli.ui.times import moment
+from compactor.core.extras import need
 from compactor.core.layout import is_s3
 from compactor.cost.prices import CLASSIC, DPU_PER_WORKER, GLUE_VERSIONS, JobSize
 from compactor.ops.report.figures import Figures
@@ -76,11 +77,13 @@ def report(
     """
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - both take stdout; expected one of them")
+    target = out or (None if as_json else DEFAULT_OUT)
+    if target is not None:
+        need("report")
     app = App(invocation.settings())
     period = _period(app.clock.now(), since, until, hours)
     job = JobSize(worker_type or CLASSIC.worker_type, workers or CLASSIC.workers, glue_version)
     made = make_report(app, period, job, is_job_named=bool(worker_type or workers), with_samples=samples)
-    target = out or (None if as_json else DEFAULT_OUT)
     if target is not None:
         from compactor.ops.report.page import page  # noqa: PLC0415 - templates and charts are slow to load
 

@@ -16,6 +16,7 @@ from compactor.cli.ui.output import print_fields
 from compactor.cli.ui.progress import LiveLine, log_result
 from compactor.cli.ui.signals import StopSignals
 from compactor.core.errors import SettingsError, StuckError, TryAgainError
+from compactor.core.extras import need
 from compactor.core.formatting import count, duration, rate, size
 from compactor.job.run_report import RunReport
 from compactor.ops.doctor.java import java_fault
@@ -86,8 +87,10 @@ def check_java() -> None:
     """Check that Spark can start.
 
     Raises:
+        ExtraMissing: pyspark is not installed.
         SettingsError: There is no Java, or a version that Spark does not support.
     """
+    need("spark")
     # spark-submit and Glue start the driver from a JVM.
     fault = None if is_submitted(os.environ) else java_fault(os.environ)
     if fault:

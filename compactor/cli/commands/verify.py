@@ -1,7 +1,6 @@
 """`compactor verify`: proves that every line is where the ledger says."""
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -9,9 +8,9 @@ from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.waiting import counter, waiting
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.formatting import by_name, count, size
 from compactor.core.layout import MANIFEST_ID
@@ -60,9 +59,8 @@ def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, d
 
 
 def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
-    # It shows nothing unless stderr is a terminal.
-    with SafeConsole(stderr=True).status("verifying") as progress:
-        verifier = app.verifier(deep=deep, on_manifest=counter(progress.update))
+    with waiting("verifying") as show_text:
+        verifier = app.verifier(deep=deep, on_manifest=counter(show_text))
         if manifest_id is not None:
             return verifier.verify_manifest(_found(app, manifest_id))
         return verifier.verify_date(day) if day is not None else verifier.verify_all()
@@ -81,12 +79,6 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
             return found
     state = "it waits for its first attempt" if waits else f"{app.layout.state} has no record of it"
     raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")
-
-
-def counter(show: Callable[[str], None]) -> Callable[[], None]:
-    """Shows how many manifests were verified, after each of them."""
-    checked = itertools.count(1)
-    return lambda: show(f"verified {count(next(checked), 'manifest')}")
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

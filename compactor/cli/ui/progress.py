@@ -6,28 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-from rich.spinner import Spinner
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
-from compactor.cli.ui.console import SafeConsole
 from compactor.core.crash_points import CrashPoint
 from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
 from compactor.telemetry.logs import log_event
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+    from rich.spinner import Spinner
 
 _PHASES = {
     CrashPoint.ACCEPTED: "accepted",
@@ -37,8 +28,6 @@ _PHASES = {
     CrashPoint.DECIDED: "publishing",
 }
 """The phase of a manifest after a crash point. Other crash points begin no phase that a user would notice."""
-
-_ONLY_TASK = TaskID(0)
 
 
 def log_result(result: CompactionResult) -> None:
@@ -75,6 +64,11 @@ class LiveLine:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        from rich.live import Live  # noqa: PLC0415 - rich is slow to load
+        from rich.spinner import Spinner  # noqa: PLC0415
+
+        from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
+
         self._spinner = Spinner("dots")
         console = SafeConsole(stderr=True)
         self.display = Live(get_renderable=self._renderable, console=console, refresh_per_second=5, transient=True)
@@ -110,7 +104,9 @@ class LiveLine:
             figures += [count(self._rows, "row"), rate(self._input_bytes, seconds), duration(seconds)]
             return " | ".join([*figures, by_name(Counter(self._phases.values())) or "waiting"])
 
-    def _renderable(self) -> Spinner:
+    def _renderable(self) -> "Spinner":
+        from rich.text import Text  # noqa: PLC0415 - rich is slow to load
+
         self._spinner.update(text=Text(self.text(), no_wrap=True, overflow="ellipsis"))
         return self._spinner
 
@@ -121,6 +117,7 @@ class CompactProgress:
     def __init__(self, *, on_terminal: bool) -> None:
         self._on_terminal = on_terminal
         self._bar: Progress | None = None
+        self._task: TaskID | None = None
         self._store: WatchedReads | None = None
         self._rows = 0
 
@@ -134,7 +131,7 @@ class CompactProgress:
         if not self._on_terminal:
             return nullcontext()
         self._bar = _byte_bar()
-        self._bar.add_task("compacting", total=total_bytes)
+        self._task = self._bar.add_task("compacting", total=total_bytes)
         return self._bar
 
     def on_result(self, result: CompactionResult) -> None:
@@ -144,16 +141,27 @@ class CompactProgress:
                 for file in result.outcome.files:  # an engine in other processes reads past this store
                     self._store.note(file.uri, file.size_bytes)
             self._rows += sum(file.records for file in result.outcome.files)
-            if self._bar is not None:
-                self._bar.update(_ONLY_TASK, description=count(self._rows, "row"))
+            if self._bar is not None and self._task is not None:
+                self._bar.update(self._task, description=count(self._rows, "row"))
         log_result(result)
 
     def _on_read(self, length_bytes: int) -> None:
-        if self._bar is not None:
-            self._bar.advance(_ONLY_TASK, length_bytes)
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, length_bytes)
 
 
-def _byte_bar() -> Progress:
+def _byte_bar() -> "Progress":
+    from rich.progress import (  # noqa: PLC0415 - rich is slow to load
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    from compactor.cli.ui.console import SafeConsole  # noqa: PLC0415
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from compactor.core.extras import install_command
 from compactor.ops.doctor.findings import Finding, fault, ok, warning
 from compactor.ops.doctor.java import Java
 
@@ -50,7 +51,7 @@ def java(found: Java) -> Finding:
 def spark(found: SparkFound | None) -> Finding:
     """Whether Spark is installed, of the tested version."""
     if found is None:
-        return fault("pyspark is not installed in this Python", f'install it: pip install "pyspark=={SPARK}.*"')
+        return fault("pyspark is not installed in this Python", f"install it: {install_command('spark')}")
     if not found.version.startswith(f"{SPARK}."):
         return warning(f"{found.version}; the tests use {SPARK}", f'pip install "pyspark=={SPARK}.*"')
     return ok(found.version)
@@ -71,7 +72,9 @@ def native(choice: str, *, why_not: str) -> Finding:
     if not why_not:
         return ok(f'installed (convert.engine is "{choice}")')
     if choice == "native":
-        return fault(f'{why_not}, and convert.engine is "native"', 'install its wheel, or set convert.engine = "auto"')
+        return fault(
+            f'{why_not}, and convert.engine is "native"', 'install a wheel that has it, or set convert.engine = "auto"'
+        )
     return ok(f"{why_not}: Spark converts")
 
 

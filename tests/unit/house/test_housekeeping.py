@@ -1,18 +1,16 @@
 """The house is kept: nothing unused, nothing used that is not declared, and nothing that grew too long."""
 
 import ast
-import re
 import statistics
 import sys
 import tomllib
 import typing
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
+from compactor.core.extras import DISTRIBUTION, EXTRAS
 from compactor.settings.settings import Settings
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.housekeeping import (
@@ -26,6 +24,7 @@ from tests.support.housekeeping import (
     texts,
     trees,
 )
+from tests.support.requirements import declared
 
 MOST_LINES = 50
 MEDIAN_LINES = 120
@@ -59,17 +58,29 @@ BROUGHT = {
 }
 """Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
 
-NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, a wheel of its own"}
+NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, part of the wheel"}
 
 TOOLS = {
+    "auditwheel": '_run("auditwheel"',
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
+    "cyclonedx-bom": "cyclonedx_py",
     "import-linter": "$(BIN)/lint-imports",
-    "maturin": 'build-backend = "maturin"',
+    "maturin": "[tool.maturin]",
     "mypy": "$(BIN)/mypy",
     "pytest-timeout": "\ntimeout = ",
     "ruff": "$(BIN)/ruff",
+    "uv": 'with_name("uv")',
+    "ziglang": "deploy.release",
 }
 """Packages that no code imports, and where it says that they are used."""
+
+EXTRA_FOLDERS = {
+    "aws": "compactor/adapters/aws/",
+    "demo": "compactor/demo/",
+    "report": "compactor/ops/report/",
+    "spark": "compactor/adapters/spark/",
+}
+"""Where what an extra brings is imported."""
 
 OWNERS = {"control": {"control", "policy", "self"}}
 """What a section of the settings is called where its keys are read, if not by its name."""
@@ -119,16 +130,6 @@ def test_every_metric_is_emitted() -> None:
     assert set(CATALOGUE) <= named
 
 
-def declared() -> dict[str, set[str]]:
-    """The packages that pyproject.toml names: under no name what the package needs, and what each extra adds."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = {"": project["dependencies"], **project["optional-dependencies"]}
-    return {
-        group: {re.split(r"[\[=<>]", each)[0].lower() for each in packages} - {"compactor"}
-        for group, packages in groups.items()
-    }
-
-
 def third_party(*places: str) -> dict[str, Path]:
     """The packages that are imported below some folders, each with a module that does."""
     own = {path.stem for path in ROOT.glob("*.py")} | {path.name for path in ROOT.iterdir() if path.is_dir()}
@@ -151,9 +152,9 @@ def distributions(names: typing.Iterable[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("places", "groups"),
     [
-        (("compactor", "lambdas", "glue_entry.py"), ("", "demo")),
-        (("bench",), ("", "demo", "bench")),
-        (("deploy", "tests"), ("", "demo", "bench", "dev")),
+        (("compactor", "lambdas", "glue_entry.py"), ("", *EXTRAS)),
+        (("bench",), ("", *EXTRAS, "bench")),
+        (("deploy", "tests"), ("", *EXTRAS, "bench", "dev")),
     ],
     ids=("package", "bench", "tools and tests"),
 )
@@ -163,48 +164,34 @@ def test_what_is_imported_is_declared(places: tuple[str, ...], groups: tuple[str
     assert distributions(third_party(*places)) <= packages
 
 
-def test_the_package_needs_no_extra_but_for_the_demo() -> None:
-    """Outside of `compactor demo` only what installs the package is imported."""
-    modules = {path: tree for path, tree in trees("compactor", "lambdas").items() if "demo" not in path.parts}
-    names = set().union(*(imported(tree) for tree in modules.values())) & set(third_party("compactor", "lambdas"))
-    assert distributions(names) <= declared()[""]
+@pytest.mark.parametrize(("extra", "folder"), EXTRA_FOLDERS.items())
+def test_what_needs_an_extra(extra: str, folder: str) -> None:
+    """Only one folder imports what an extra brings, so that everything else works without it."""
+    modules = {path: tree for path, tree in trees("compactor").items() if folder not in path.as_posix()}
+    names = set().union(*(imported(tree) for tree in modules.values())) & set(third_party("compactor"))
+    assert not distributions(names) & declared()[extra]
+
+
+def test_every_extra_is_known() -> None:
+    """The extras of pyproject.toml are those that messages name, each by a package that only it brings."""
+    packages = declared()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["optional-dependencies"]) == set(EXTRAS) == set(EXTRA_FOLDERS)
+    assert project["name"] == DISTRIBUTION
+    assert all(package in packages[extra] for extra, (package, _) in EXTRAS.items())
 
 
 def test_what_is_declared_is_used() -> None:
     """Every package that pyproject.toml names is imported, or is a tool that the Makefile or its settings use."""
-    settings = "\n".join((ROOT / name).read_text() for name in ("Makefile", "pyproject.toml", "native/pyproject.toml"))
+    places = ("Makefile", "pyproject.toml", "deploy/release.py", "tools/lock.py", "tools/sbom.py")
+    settings = "\n".join((ROOT / name).read_text() for name in places)
     packages = declared()
-    assert packages[""] <= distributions(third_party("compactor", "lambdas", "glue_entry.py"))
+    assert set().union(*(packages[each] for each in ("", *EXTRAS))) <= distributions(
+        third_party("compactor", "lambdas", "glue_entry.py")
+    )
     used = distributions(third_party(*PRODUCT, "tests"))
     assert set().union(*packages.values()) - used == set(TOOLS)
     assert [tool for tool, sign in TOOLS.items() if sign not in settings] == []
-
-
-def test_every_pin_is_needed() -> None:
-    """Each pinned package is named in pyproject.toml, or needed by one that is."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if not line.startswith("#")}
-    needed: set[tuple[str, frozenset[str]]] = set()
-    waiting = [Requirement(each) for each in requirements_of_all_groups()]
-    while waiting:
-        wanted = waiting.pop()
-        name, extras = canonicalize_name(wanted.name), frozenset(wanted.extras or {""})
-        if name not in pinned or (name, extras) in needed:
-            continue
-        needed.add((name, extras))
-        waiting += [
-            each
-            for each in map(Requirement, requires(name) or ())
-            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)
-        ]
-    assert pinned == {name for name, _ in needed}
-
-
-def requirements_of_all_groups() -> list[str]:
-    """Everything that pyproject.toml asks for, as it is written."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    return [each for group in groups for each in group if not each.startswith("compactor")]
 
 
 def test_no_function_is_long() -> None:

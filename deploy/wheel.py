@@ -1,15 +1,14 @@
-"""Builds the wheel of the native engine; `python -m deploy.native_wheel` installs it beside this Python.
+"""Builds the wheel of the package: with the native engine where cargo is installed, else of Python alone.
 
 The same sources and compilers make the same bytes: the wheel contains no path of the machine and no time.
-The engine is optional: if it cannot be built, one line says so and the Spark engine is used.
 """
 
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,24 +16,40 @@ from pathlib import Path
 from deploy import ROOT
 from deploy.pip import EPOCH_SECONDS, PackagingError, pip
 
-NATIVE = ROOT / "native"
-WHEELS = "compactor_native-*.whl"
+WHEELS = "ndjson_compactor-*.whl"
 LOG = "native-build.log"
 NO_CARGO = "cargo is not installed"
+
+WITHOUT_NATIVE = ("--config-settings", "native=no")
+"""The options of pip that leave the native engine out."""
 
 GLUE_GLIBC = (2, 34)
 """The glibc of Amazon Linux 2023, on which Glue 5.1 and 6.0 run."""
 
+RELEASE_GLIBC = (2, 28)
+"""The glibc that a released wheel needs at most. zig links against it on any machine."""
+
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.")
+_GLUE_MACHINE = "Linux x86_64"
+_MATURIN = ("maturin", "build", "--release", "--locked", "--strip")
+_ZIG = ("--zig", "--compatibility", "manylinux_{}_{}".format(*RELEASE_GLIBC))
 
 
 def has_cargo() -> bool:
-    """Whether the engine can be built on this machine."""
+    """Whether the native engine can be built on this machine."""
     return shutil.which("cargo") is not None
 
 
-def build_native_wheel(folder: Path, log: Path) -> Path:
-    """Build the wheel, with the oldest manylinux tag that maturin finds it compatible with.
+def why_not_for_glue() -> str:
+    """Why this machine builds no native engine for Glue; empty if it does."""
+    machine = f"{platform.system()} {platform.machine()}"
+    if machine != _GLUE_MACHINE:
+        return f"Glue is {_GLUE_MACHINE}, this is {machine}"
+    return "" if has_cargo() else NO_CARGO
+
+
+def build_wheel(folder: Path, log: Path) -> Path:
+    """Build the wheel with the native engine, for the oldest glibc that this machine can link against.
 
     Wheels of earlier builds in the folder are deleted. Compiled code is kept for the next build.
 
@@ -44,14 +59,30 @@ def build_native_wheel(folder: Path, log: Path) -> Path:
     sys.stdout.write("Building the native engine; the first build takes about 4 minutes ...\n")
     sys.stdout.flush()
     delete_wheels(folder)
-    command = (sys.executable, "-m", "maturin", "build", "--release", "--locked", "--strip", "--out", str(folder))
+    zig = _ZIG if find_spec("ziglang") else ()
+    command = (sys.executable, "-m", *_MATURIN, *zig, "--out", str(folder))
+    environment = build_environment(os.environ)
+    if zig:  # maturin takes the zig of the first Python on the path
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
     with log.open("wb") as output:
         done = subprocess.run(  # noqa: S603 - no argument comes from outside
-            command, cwd=NATIVE, stdout=output, stderr=subprocess.STDOUT, check=False, env=build_environment(os.environ)
+            command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=False, env=environment
         )
+    return _only_wheel(folder, f"the build of native/ failed, see {log}", failed=bool(done.returncode))
+
+
+def build_pure_wheel(folder: Path) -> Path:
+    """Build the wheel without the native engine; a `PackagingError` if pip fails."""
+    delete_wheels(folder)
+    shutil.rmtree(ROOT / "build", ignore_errors=True)  # it may contain modules that were deleted since
+    pip("wheel", "--no-deps", *WITHOUT_NATIVE, "--wheel-dir", str(folder), str(ROOT))
+    return _only_wheel(folder, "pip made no wheel")
+
+
+def _only_wheel(folder: Path, otherwise: str, *, failed: bool = False) -> Path:
     wheels = list(folder.glob(WHEELS))
-    if done.returncode or len(wheels) != 1:
-        raise PackagingError(f"the build of native/ failed, see {log}")
+    if failed or len(wheels) != 1:
+        raise PackagingError(otherwise)
     return wheels[0]
 
 
@@ -81,7 +112,7 @@ def glibc_line(wheel: Path) -> str:
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Environment variables with which the build does not depend on paths and time."""
-    names = {given.get("CARGO_HOME") or str(Path.home() / ".cargo"): "cargo", str(NATIVE): "native"}
+    names = {given.get("CARGO_HOME") or str(Path.home() / ".cargo"): "cargo", str(ROOT / "native"): "native"}
     rust = [given.get("RUSTFLAGS", ""), *(f"--remap-path-prefix={path}={name}" for path, name in names.items())]
     c = [given.get("CFLAGS", ""), *(f"-ffile-prefix-map={path}={name}" for path, name in names.items())]
     return {
@@ -90,27 +121,3 @@ def build_environment(given: Mapping[str, str]) -> dict[str, str]:
         "CFLAGS": " ".join(c).strip(),
         "SOURCE_DATE_EPOCH": EPOCH_SECONDS,
     }
-
-
-def main() -> int:
-    """Build the engine and install it beside this Python, or uninstall an older one; returns the exit code."""
-    try:
-        _install()
-    except PackagingError as exc:
-        if find_spec("compactor_native") is not None:  # built from older sources, so it may not fit
-            pip("uninstall", "--yes", "compactor-native")
-        sys.stderr.write(f"The native engine was not built, the Spark engine is used: {exc}\n")
-        return 1
-    return 0
-
-
-def _install() -> None:
-    if not has_cargo():
-        raise PackagingError(NO_CARGO)
-    with tempfile.TemporaryDirectory(prefix="compactor-native-") as folder:
-        wheel = build_native_wheel(Path(folder), Path(sys.prefix) / LOG)
-        pip("install", "--no-deps", "--force-reinstall", str(wheel))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,35 @@
+"""What is installed only by choice: the extras of the package, and what each of them is for."""
+
+from importlib.util import find_spec
+from typing import Literal
+
+from compactor.core.errors import ExtraMissing
+
+DISTRIBUTION = "ndjson-compactor"
+"""The name of the package on an index. Its import is `compactor`."""
+
+Extra = Literal["aws", "demo", "report", "spark"]
+
+EXTRAS: dict[Extra, tuple[str, str]] = {
+    "aws": ("boto3", "S3 and the other services of AWS"),
+    "demo": ("moto", "`compactor demo`"),
+    "report": ("pygal", "the page of `compactor report`"),
+    "spark": ("pyspark", "Spark"),
+}
+"""A package that only this extra brings, and what needs it."""
+
+
+def need(extra: Extra) -> None:
+    """Check that an extra is installed. The packages that import what it brings do so first.
+
+    Raises:
+        ExtraMissing: It is not; the message has the command that installs it.
+    """
+    package, purpose = EXTRAS[extra]
+    if find_spec(package) is None:
+        raise ExtraMissing(f"{purpose}: {package} is not installed -> {install_command(extra)}")
+
+
+def install_command(extra: Extra) -> str:
+    """The command that installs an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -1,0 +1,76 @@
+"""The build backend: makes a wheel of the package with the native engine, which needs cargo, or one without it.
+
+`pip install --config-settings native=no` leaves the native engine out. maturin builds with it, setuptools without it.
+"""
+
+import importlib
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+MATURIN = "maturin==1.16.0"
+SETUPTOOLS = "setuptools==80.9.0"
+NO_CARGO = (
+    "cargo is not installed, and the native engine is built with it: install Rust 1.88 or later, or leave the engine "
+    "out with --config-settings native=no; compact then needs Spark and Java"
+)
+
+Settings = Mapping[str, Any] | None
+
+
+def _is_native(config_settings: Settings) -> bool:
+    """Whether the wheel gets the native engine; ends the process with one line if that cannot be built here."""
+    if (config_settings or {}).get("native") == "no":
+        return False
+    if shutil.which("cargo") is None:
+        sys.exit(NO_CARGO)
+    return True
+
+
+def _backend(config_settings: Settings) -> Any:
+    return importlib.import_module("maturin" if _is_native(config_settings) else "setuptools.build_meta")
+
+
+def _needed(config_settings: Settings = None) -> list[str]:
+    return [MATURIN if _is_native(config_settings) else SETUPTOOLS]
+
+
+get_requires_for_build_wheel = get_requires_for_build_editable = _needed
+
+
+def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
+    """What the archive of the sources is made with; maturin asks cargo which files belong to the crate."""
+    return [MATURIN] if _is_native({**(config_settings or {}), "native": "yes"}) else []
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
+    """Make the archive of the sources; returns its name."""
+    name: str = importlib.import_module("maturin").build_sdist(sdist_directory, config_settings)
+    return name
+
+
+def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+    """Make the wheel; returns its name."""
+    name: str = _backend(config_settings).build_wheel(wheel_directory, config_settings, metadata_directory)
+    return name
+
+
+def build_editable(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
+    """Make the wheel of an editable installation; returns its name."""
+    name: str = _backend(config_settings).build_editable(wheel_directory, config_settings, metadata_directory)
+    return name
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings = None) -> str:
+    """Write the metadata of the wheel; returns the name of their folder."""
+    name: str = _backend(config_settings).prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+    return name
+
+
+def prepare_metadata_for_build_editable(metadata_directory: str, config_settings: Settings = None) -> str:
+    """Write the metadata of an editable installation; returns the name of their folder."""
+    name: str = _backend(config_settings).prepare_metadata_for_build_editable(metadata_directory, config_settings)
+    return name

@@ -1,0 +1,112 @@
+"""Commands load what they need and no more, and name the extra that is not installed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compactor.core.errors import ExtraMissing
+from compactor.core.extras import DISTRIBUTION, EXTRAS, need
+from tests.support.extras import NATIVE
+from tests.support.settings_files import write_settings
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "small_day" / "input"
+
+RUN = """
+import json, sys
+missing, *arguments = sys.argv[1:]
+before = set(sys.modules)
+for name in filter(None, missing.split(",")):
+    sys.modules[name] = None
+from compactor.cli.entry import compactor
+try:
+    compactor.main(arguments, prog_name="compactor")
+finally:
+    loaded = {name for name, module in sys.modules.items() if module is not None}
+    print(json.dumps(sorted(loaded - before)), file=open("modules.json", "w"))
+"""
+
+
+def command(folder: Path, *arguments: str, missing: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command in a new process without some packages; `modules.json` in the folder has what it imported."""
+    return subprocess.run(
+        [sys.executable, "-c", RUN, missing, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def loaded(folder: Path) -> tuple[set[str], set[str]]:
+    """The packages of others, and the folders of the package, that the command in this folder imported."""
+    modules = json.loads((folder / "modules.json").read_text())
+    tops = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    own = {".".join(name.split(".")[1:3]) for name in modules if name.startswith("compactor.")}
+    return {name for name in tops if not name.startswith(("_", "compactor"))}, own
+
+
+def test_what_the_version_loads(tmp_path: Path) -> None:
+    """Of all packages only click and orjson, and of the compactor only the command line, errors and the log."""
+    assert command(tmp_path, "--version").returncode == 0
+    others, own = loaded(tmp_path)
+    assert others == {"click", "orjson"}
+    assert {name.partition(".")[0] for name in own} == {"cli", "core", "telemetry"}
+
+
+@NATIVE.needed
+def test_what_compact_loads(tmp_path: Path) -> None:
+    """`compact` loads what the base install brings, no terminal library, and nothing of other commands."""
+    done = command(tmp_path, "compact", str(EXAMPLE), "rows", missing=",".join(name for name, _ in EXTRAS.values()))
+    assert done.returncode == 0, done.stderr
+    others, own = loaded(tmp_path)
+    brought = {"annotated_types", "cython_runtime", "pydantic_core", "typing_extensions", "typing_inspection"}
+    assert others <= {"click", "cramjam", "orjson", "pyarrow", "pydantic"} | brought
+    assert not {"ops.rebuild", "ops.report", "ops.status", "ops.trace", "adapters.aws", "adapters.spark"} & own
+
+
+@pytest.mark.parametrize(
+    ("extra", "arguments"),
+    [
+        ("aws", ["compact", "s3://bucket/raw", "rows"]),
+        ("aws", ["--config", "s3://bucket/compactor.toml", "status"]),
+        ("spark", ["compact", str(EXAMPLE), "rows", "--engine", "spark"]),
+        ("demo", ["demo"]),
+    ],
+    ids=("s3", "settings in s3", "spark", "demo"),
+)
+def test_an_extra_that_is_missing(extra: str, arguments: list[str], tmp_path: Path) -> None:
+    """A command that needs an extra that is not installed ends with 2, and one line says how to install it."""
+    package, purpose = EXTRAS[extra]  # type: ignore[index]
+    done = command(tmp_path, *arguments, missing=package)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = f"compactor: {purpose}: {package} is not installed -> pip install '{DISTRIBUTION}[{extra}]'\n"
+    assert done.stderr == said
+    assert {path.name for path in tmp_path.iterdir()} == {"modules.json"}
+
+
+def test_the_page_of_the_report_needs_an_extra(tmp_path: Path) -> None:
+    """`report` says so before it reads the ledger; its figures as JSON need none."""
+    arguments = ["--config", str(write_settings(tmp_path)), "report"]
+    done = command(tmp_path, *arguments, missing="pygal")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"pygal is not installed -> pip install '{DISTRIBUTION}[report]'\n")
+    assert command(tmp_path, *arguments, "--json", missing="pygal,jinja2,markupsafe").returncode == 0
+
+
+def test_an_extra_that_is_installed() -> None:
+    """Nothing is said of what is there."""
+    for extra in EXTRAS:
+        need(extra)
+
+
+def test_a_missing_extra_is_an_error_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is one of the tree: a job stops and says so, and holds it against no manifest."""
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(ExtraMissing, match="boto3 is not installed"):
+        need("aws")
