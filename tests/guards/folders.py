@@ -50,6 +50,20 @@ FOLDERS = (
         (_FATES, _FOLDER + "::test_other_bytes_behind_the_same_time"),
     ),
     Guard(
+        "a file that a manifest in work may have is not planned",
+        "manifests/file_fates.py",
+        "or naming.state in _NOT_DONE:",
+        "or False:",
+        (_FATES,),
+    ),
+    Guard(
+        "what earlier calls left is done before the folder is planned",
+        "cli/folder_run.py",
+        "            self._work_on(app, closing)\n        if not closing.is_interrupted:\n            changed",
+        "            pass\n        if not closing.is_interrupted:\n            changed",
+        (_FOLDER + "::test_a_file_renamed_after_a_kill",),
+    ),
+    Guard(
         "a new version is claimed while its rows are made",
         "ops/rebuild/replacing.py",
         "        claimed = self.claimer.claim([key for key in new_keys if key not in old_keys], holder)\n",

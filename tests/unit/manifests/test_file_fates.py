@@ -9,6 +9,7 @@ from compactor.core.versions import described_version, local_version, version_of
 from compactor.manifests.file_fates import fates
 from compactor.manifests.file_search import FileState, Naming
 
+FATES = ("known", "touched", "renamed", "replaced", "undecided")
 T0 = datetime(2026, 1, 2, tzinfo=UTC)
 
 Now = tuple[str, str, str]
@@ -33,6 +34,12 @@ CASES: dict[str, tuple[list[Now], list[Had], dict[str, str]]] = {
     ),
     "renamed": ([("b", "1", "x")], [("a", "1", "x", "compacted")], {"b": "renamed"}),
     "renamed, of other bytes": ([("b", "1", "y")], [("a", "1", "x", "compacted")], {"b": "new"}),
+    "renamed while in work": ([("b", "1", "x")], [("a", "1", "", "in_work")], {"b": "undecided"}),
+    "copied while it waits": (
+        [("a", "1", "x"), ("b", "1", "x")],
+        [("a", "1", "", "waiting")],
+        {"a": "known", "b": "new"},
+    ),
     "copied": (
         [("a", "1", "x"), ("b", "1", "x")],
         [("a", "1", "x", "compacted")],
@@ -77,7 +84,7 @@ def test_fates(files: list[Now], had: list[tuple[str, str, str, FileState]], exp
         version_at=versions.get,
     )
     by_name = {
-        name: next((fate for fate in ("known", "touched", "renamed", "replaced") if uri in getattr(found, fate)), "new")
+        name: next((fate for fate in FATES if uri in getattr(found, fate)), "new")
         for uri in versions
         if (name := uri.removeprefix("/w/"))
     }

@@ -208,6 +208,18 @@ def ids(content: bytes) -> list[str]:
     return [line.split(b'"')[3].decode() for line in content.split(b"\n") if b'"' in line]
 
 
+def test_a_file_renamed_between_its_rows_and_their_commit() -> None:
+    """A call died when the rows were made and not decided: they are those of the file, whatever its name is by now."""
+    life = FolderLife()
+    life.begin()
+    life.write("b.ndjson", 2)
+    life.compact("quarantine", CrashPoint.VERIFIED)
+    life.rename("b.ndjson", "a.ndjson")
+    life.compact("quarantine", None)
+    life.compact("rebuild", None)
+    life.teardown()
+
+
 TestFolderLife = FolderLife.TestCase
 TestFolderLife.settings = settings(
     max_examples=int(os.environ.get("FOLDER_LIVES", "10")),
