@@ -24,7 +24,7 @@ class _Output(FileIO):
         self.has_reader = True
         self._is_optional = is_optional
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
