@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Literal
 
 from compactor.core.errors import FileError
@@ -23,7 +22,6 @@ LONG_LOOK_BYTES = 1024 * 1024
 
 MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
 """How far the end of a first line is searched that may be all of the file."""
-
 
 SPLITTERS: dict[FileFormat, Splitter] = {"ndjson": split_lines, "json": split_elements}
 
@@ -119,8 +117,10 @@ class _Look:
         return after[:LOOK_BYTES]
 
     def pieces(self) -> Iterator[bytes]:
-        """All pieces of the file."""
-        return chain(self._held, self._pieces)
+        """All pieces of the file, which are held no longer than needed."""
+        while self._held:
+            yield self._held.pop(0)
+        yield from self._pieces
 
     def _read(self) -> bool:
         """Read one more piece; return whether there was one."""

@@ -26,12 +26,14 @@ class JsonValues:
         open_at: Where the value begins that the bytes end in; None if they end behind a whole one.
         valid: How many whole objects, and whole arrays and objects in an array, are JSON.
         invalid: How many are not.
+        end: How far the bytes were read.
     """
 
     closed: list[tuple[int, int]] = field(default_factory=list)
     open_at: int | None = None
     valid: int = 0
     invalid: int = 0
+    end: int = 0
 
 
 def json_values(data: bytes) -> JsonValues | None:
@@ -39,10 +41,11 @@ def json_values(data: bytes) -> JsonValues | None:
 
     Some of the values may be invalid. If none is whole, the last one is checked up to its last comma or bracket.
     """
-    search = _Search(data)
-    if not all(map(search.take, islice(_TOKEN.finditer(data), MAX_TOKENS))):
+    search, tokens = _Search(data), _TOKEN.finditer(data)
+    if not all(map(search.take, islice(tokens, MAX_TOKENS))):
         return None
-    found = search.found
+    found, further = search.found, next(tokens, None)
+    found.end = len(data) if further is None else further.start()
     if search.closing:
         found.open_at = search.start
     if not (found.valid or found.invalid):

@@ -95,8 +95,11 @@ def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
     values = json_values(text)
     if values is None:
         return None
+    read = text[: values.end]
+    if b"\n" not in read and begins_with_record(text.partition(b"\n")[2]):
+        return None  # only the first line is no record
     if len(values.closed) + (values.open_at is not None) == 1:
-        return _kind_of_one(text, values, lines)
+        return _kind_of_one(read, values)
     if any(b"\n" in text[start:end] for start, end in values.closed):
         return PRETTY_JSON if lines.good * 2 < len(lines.all) else None
     if lines.good:
@@ -107,13 +110,14 @@ def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
     return JSON_ARRAYS if _ARRAY_OF_OBJECTS.match(text, first) else None
 
 
-def _kind_of_one(text: bytes, values: JsonValues, lines: _Lines) -> Kind | None:
+def _kind_of_one(text: bytes, values: JsonValues) -> Kind | None:
     """The kind of a file that is, or begins with, a single array or object."""
     start, end = values.closed[0] if values.closed else (values.open_at or 0, len(text))
     is_array = text[start] == ord("[")
     if b"\n" not in text[start:end]:
         return JSON_ARRAY if is_array and _ARRAY_OF_OBJECTS.match(text, start) else None
-    if not values.closed and len(lines.all) < MIN_LINES:
+    whole_lines = text.split(b"\n")[:-1]
+    if not values.closed and sum(bool(line.strip()) for line in whole_lines) < MIN_LINES:
         return None
     return JSON_ARRAY if is_array else PRETTY_JSON
 
