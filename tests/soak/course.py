@@ -10,7 +10,7 @@ from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
 from tests.soak.feeder import Feeder
 from tests.soak.job import LEASE_SECONDS, Job
-from tests.soak.phases import Phase, Weather
+from tests.soak.phases import AFTERMATH, Phase, Weather
 from tests.soak.place import Place
 from tests.soak.supervisor import Life, Supervisor, lives
 from tests.soak.throughput import Span
@@ -76,7 +76,7 @@ class Course:
         )
 
     def run(self, phases: Sequence[Phase], minutes: float) -> None:
-        """Go through phases, each for its share of the time.
+        """Go through phases, each for its share of the time, and on until all trouble is decided.
 
         Raises:
             BaseException: What ended the feeder.
@@ -87,6 +87,7 @@ class Course:
             with self.supervisor:
                 for phase in phases:
                     self._run(phase, phase.share * minutes * 60)
+                self._decide_trouble()
         finally:
             self.feeder.stop()
         if self.feeder.failure:
@@ -103,6 +104,13 @@ class Course:
             self.supervisor.stay(until)
         if phase.is_measured:
             self.spans.append(Span(phase.name, began, datetime.now(UTC)))
+
+    def _decide_trouble(self) -> None:
+        """Wait until all trouble is decided. Only beside commits of others can it be told from trouble of the place."""
+        self._run(AFTERMATH, 0.0)
+        until = time.monotonic() + FINISHING_SECONDS
+        while self.feeder.troubled() and time.monotonic() < until:
+            self.supervisor.stay(time.monotonic() + _PAUSE_SECONDS)
 
     def _lives(self, phase: Phase) -> Iterator[Life]:
         return lives(f"{self.seed}:{phase.name}", phase.endings, _YOUNG_SECONDS[self.job.engine])

@@ -131,14 +131,17 @@ class Feeder:
         self._stopping.set()
         self._thread.join()
 
-    def waiting(self, *, honest: bool = False) -> int:
-        """How many manifests are in the watched prefix, without those that nobody may read.
+    def waiting(self) -> int:
+        """How many manifests are in the watched prefix, without those that nobody may read."""
+        return len(self._left())
 
-        Args:
-            honest: Count only those that no trouble was made for.
-        """
+    def troubled(self) -> int:
+        """How many of those are troubled."""
+        return sum(is_troubled(base_name(uri)) for uri in self._left())
+
+    def _left(self) -> set[str]:
         left = {info.uri for info in self._store.list(self._manifests) if is_delivery(info.uri)}
-        return sum(not (honest and is_troubled(base_name(uri))) for uri in left - self.record.expected.closed)
+        return left - self.record.expected.closed
 
     def closed(self) -> int:
         """How many manifests that nobody may read are still in the watched prefix."""
@@ -157,7 +160,7 @@ class Feeder:
         try:
             while not self._stopping.is_set():
                 is_steady = self._phase.feed is Feed.STEADY
-                if self.waiting(honest=True) < BACKLOG_MANIFESTS:
+                if sum(not is_troubled(base_name(uri)) for uri in self._left()) < BACKLOG_MANIFESTS:
                     (self._deliver_steadily if is_steady else self._step)()
                 self._deliver_trouble()
                 self._stopping.wait(STEADY_PAUSE_SECONDS if is_steady else self._pause_seconds)

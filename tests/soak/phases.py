@@ -72,6 +72,8 @@ _ON_SPARK: Sequence[Phase] = (
 )
 """Of 20 minutes: calm and trouble take 2.5 and 3 minutes, each brown-out 5."""
 
+AFTERMATH = Phase("aftermath", 0.0, Weather.CLEAR, Feed.STEADY)
+
 # A plain job has no JVM, and ends whenever nothing is left to do: its throughput would tell nothing.
 _PLAIN: Sequence[Phase] = (Phase("kills", 1.0, endings={Ending.KILL_ALL: 3, Ending.TERMINATE: 1}, trouble_seconds=2.0),)
 
