@@ -27,7 +27,7 @@ SUMMARIES = {
     "redrive": "Process dead letters, quarantined files or rejected lines again.",
     "report": "Report on a period as one page of HTML that needs no network.",
     "run": "Compact manifests as they arrive.",
-    "schema": "Show the schema versions and what each added, or retire columns.",
+    "schema": "Show the schema versions and what each added, suggest a schema file, or retire columns.",
     "status": "Show the state of the job and the next action.",
     "stop": "Stop running jobs after the batch in flight.",
     "trace": "Show where a file, a manifest or an output is.",

@@ -1,4 +1,4 @@
-"""`compactor schema`: shows the columns, the version that added each, and the file it came from."""
+"""`compactor schema`: shows the columns, the version that added each and its first file; suggests and retires some."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,36 +8,72 @@ from typing import Any
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.console import SafeConsole
 from compactor.cli.ui.output import print_fields, print_json, shallow
-from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.formatting import count
+from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
+from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
 from compactor.wiring.app import App
+from compactor.wiring.suggesting import suggesting_from
 
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
 
 
 @click.command("schema")
-@click.argument("action", metavar="[retire]", required=False, type=click.Choice(["retire"]))
-@click.argument("columns", metavar="[COLUMN]...", nargs=-1)
+@click.argument("action", metavar="[suggest|retire]", required=False, type=click.Choice(["suggest", "retire"]))
+@click.argument("operands", metavar="[SRC|COLUMN...]", nargs=-1)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"suggest: Read N records, spread over the files; default: {SAMPLE_RECORDS:,}.",
+)
+@click.option("--all", "is_all", is_flag=True, help="suggest: Read all records of all files.")
+@click.option(
+    "--names", type=click.Choice(("safe", "exact")), help="suggest: Name columns for Athena and Glue, or as the keys."
+)
+@click.option("--region", help="suggest: Use this AWS region.")
+@click.option("--endpoint-url", metavar="URL", help="suggest: Use this server in place of AWS.")
 @json_option
 @body
-def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ...], as_json: bool) -> None:
-    """Show the schema versions and what each added, or retire columns.
+def schema(
+    invocation: Invocation,
+    *,
+    action: str | None,
+    operands: tuple[str, ...],
+    as_json: bool,
+    sample: int | None,
+    is_all: bool,
+    **options: str | None,
+) -> None:
+    """Show the schema versions and what each added, suggest a schema file, or retire columns.
 
     A column never changes its name or type. --json shows what the text form leaves out.
+
+    `suggest` reads the NDJSON below SRC and prints a schema file that gives each key a type, with what was found as
+    comments. It needs no settings and writes nothing. Use the file with `compactor compact --schema FILE`, or as
+    schema.file in the settings.
 
     `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
     needs new columns.
     """
-    if action and not columns:
+    if action == "suggest":
+        if len(operands) != 1 or as_json or (is_all and sample):
+            raise click.UsageError("suggest: expected one SRC, at most one of --sample and --all, and no --json")
+        _suggest(invocation, operands[0], None if is_all else sample or SAMPLE_RECORDS, Options(**options))
+        return
+    if sample or is_all or any(options.values()):
+        raise click.UsageError("--sample, --all, --names, --region and --endpoint-url belong to `schema suggest`")
+    if action and not operands:
         raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
     app = App(invocation.settings())
     if action:
-        app.job_registry.retire(columns)
+        app.job_registry.retire(operands)
     changes = [_change(version) for version in app.registry.versions()]
     if as_json:
         print_json({"versions": [_document(change) for change in changes]})
@@ -45,6 +81,15 @@ def schema(invocation: Invocation, *, action: str | None, columns: tuple[str, ..
         _show(changes)
     else:
         echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
+
+
+def _suggest(invocation: Invocation, source: str, max_records: int | None, options: Options) -> None:
+    kept = invocation.settings() if invocation.has_settings else None
+    with SafeConsole(stderr=True).status("reading") as status:
+        suggesting = suggesting_from(source, options, kept, lambda files: status.update(f"read {count(files, 'file')}"))
+        document = suggesting.schema_file(max_records)
+    # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
+    write_out(document.encode(), nl=False)
 
 
 @dataclass(frozen=True, slots=True)
