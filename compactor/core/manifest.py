@@ -44,6 +44,7 @@ class ManifestFile(BaseModel):
         size_bytes: Its length, where the writer of the manifest knew it.
         etag: Its version, where the writer of the manifest knew it.
         event_time: When it was created.
+        dated_by: Which of `compactor.core.named_dates.RULES` gave the date of its manifest; None if its writer did.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,6 +53,7 @@ class ManifestFile(BaseModel):
     size_bytes: int | None = None
     etag: str | None = None
     event_time: datetime | None = None
+    dated_by: str | None = None
 
     @property
     def weight_bytes(self) -> int:

@@ -12,6 +12,7 @@ from compactor.core import layout
 from compactor.core.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.errors import ManifestError
 from compactor.core.manifest import OUTSIDE, Manifest, ManifestFile
+from compactor.core.named_dates import RULES, NamedDate, named_date
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -20,7 +21,7 @@ _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
 _FILE_MAX_BYTES = 4096  # of one file in a manifest: its URI, its etag and the names of the fields
 _HEAD_MAX_BYTES = 64 * 1024  # of everything else
-_VALUES_PER_FILE = 8  # a file has a comma for each of its four fields, and an opening bracket
+_VALUES_PER_FILE = 8  # a file has a comma for each of its five fields, and an opening bracket
 _MIN_VALUES = 100_000
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
@@ -136,7 +137,7 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         raise ManifestError("no_files", f"{uri}: files is {_shown(files)}, expected a list of at least one file")
     if len(files) > rules.max_files:
         raise _too_many(f"{uri}: names {len(files)} files, expected at most {rules.max_files}", rules)
-    found = rules.dates.of_named(date, modified_at)
+    found = rules.dates.of_named(NamedDate(date, "name"), modified_at)
     return Manifest(
         manifest_id=manifest_id,
         date=found.date,
@@ -149,7 +150,9 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
 def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     if not isinstance(entry, dict):
         raise _bad_file(manifest_uri, f"files[{index}]", entry, "an object with a uri")
-    uri, size_bytes, etag, event_time = map(entry.get, ("uri", "size_bytes", "etag", "event_time"))
+    uri, size_bytes, etag, event_time, dated_by = map(
+        entry.get, ("uri", "size_bytes", "etag", "event_time", "dated_by")
+    )
     if not isinstance(uri, str):
         raise _bad_file(manifest_uri, f"files[{index}].uri", uri, "a string")
     if size_bytes is not None and (not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0):
@@ -161,6 +164,7 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         size_bytes=size_bytes,
         etag=(etag or "").strip('"') or None,  # S3 quotes its ETags, and some writers keep the quotes
         event_time=None if event_time is None else _time(event_time, manifest_uri, f"files[{index}].event_time"),
+        dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
     )
 
 
@@ -204,15 +208,15 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime, r
         date=found.date,
         ignored_date=found.ignored,
         created_at=modified_at,
-        files=tuple(ManifestFile(uri=name) for name in uris),
+        files=tuple(ManifestFile(uri=name, dated_by=found.rule) for name in uris),
     )
 
 
-def _named_date(uris: Iterable[str], manifest_uri: str) -> str | None:
+def _named_date(uris: Iterable[str], manifest_uri: str) -> NamedDate | None:
     """The first date in the names of files, else in that of their manifest."""
-    dates = (layout.first_date(layout.base_name(name)) or layout.first_date(name) for name in uris)
-    name = layout.base_name(manifest_uri)
-    return next(filter(None, dates), None) or layout.first_date(name)
+    named = next(filter(None, map(named_date, uris)), None)
+    of_manifest = layout.first_date(layout.base_name(manifest_uri))
+    return named or (NamedDate(of_manifest, "name") if of_manifest else None)
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:

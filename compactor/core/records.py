@@ -231,6 +231,7 @@ class Commit(Document):
         engine: The engine that compacted it.
         schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
+        misfits: Those values by the name of their column; empty in records of earlier releases.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         refused_keys: Keys that got no column, at least; their values went to the rescued data.
         columns: Columns of keys in the schema version.
@@ -253,6 +254,7 @@ class Commit(Document):
     rejects: list[StagedFile]
     files: list[FileReport]
     rescued_values: int = 0
+    misfits: dict[str, int] = Field(default_factory=dict)
     redone_bins: int = 0
     refused_keys: int = 0
     columns: int = 0
@@ -396,6 +398,7 @@ class RecentCommit(Document):
         quarantined: Quarantined files that need an operator, by status.
         columns: Columns of keys in the schema version.
         max_columns: The most that there may be.
+        misfits: Values that do not fit the type of their column, by the name of the column.
     """
 
     manifest_id: str
@@ -414,6 +417,7 @@ class RecentCommit(Document):
     quarantined: dict[str, int] = Field(default_factory=dict)
     columns: int = 0
     max_columns: int = 0
+    misfits: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

@@ -80,4 +80,5 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         quarantined=dict(Counter(str(report.status) for report in commit.files if report.status in NEEDS_OPERATOR)),
         columns=commit.columns,
         max_columns=commit.max_columns,
+        misfits=commit.misfits,
     )

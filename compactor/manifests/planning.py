@@ -159,12 +159,13 @@ class Planner:
         now = self.state.clock.now()
         by_date: dict[str, list[ManifestFile]] = {}
         for info in self.state.store.list(folder(prefix)):
-            date = self.state.rules.dates.of_file(info.uri, info.modified_at).date
+            dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
+            date = dated.date
             reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(info, date, now, scope)
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
-                by_date.setdefault(date, []).append(_file(info))
+                by_date.setdefault(date, []).append(_file(info, dated.rule))
         return dict(sorted(by_date.items()))
 
     def _named(self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan) -> tuple[set[str], set[str]]:
@@ -259,8 +260,10 @@ class Planner:
         return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
 
 
-def _file(info: ObjectInfo) -> ManifestFile:
-    return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
+def _file(info: ObjectInfo, rule: str) -> ManifestFile:
+    return ManifestFile(
+        uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at, dated_by=rule
+    )
 
 
 def _without(by_date: Mapping[str, Sequence[ManifestFile]], keys: Container[str]) -> dict[str, list[ManifestFile]]:

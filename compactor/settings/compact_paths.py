@@ -11,6 +11,7 @@ from compactor.settings.types import JOURNAL_CLAIMS
 
 HOME_SUFFIX = ".compactor"
 SETTINGS_NAME = "compactor.toml"
+SCHEMA_NAME = "schema.toml"
 
 LEASE_SECONDS = 20
 """How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
@@ -30,12 +31,21 @@ class CompactPaths:
     def settings_file(self) -> str:
         return f"{layout.folder(self.home)}{SETTINGS_NAME}"
 
+    @property
+    def schema_file(self) -> str:
+        """The copy of the schema file, which later calls read wherever they are started."""
+        return f"{layout.folder(self.home)}{SCHEMA_NAME}"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a call that are settings: `convert.engine`, `schema.file`, `builder.claims` and so on.
 
     None leaves a setting to variables, to earlier calls and to the defaults.
+
+    Attributes:
+        schema: A schema file to copy beside the state.
+        types: `infer` to make one from the input, unless an earlier call did.
     """
 
     engine: str | None = None
@@ -44,12 +54,13 @@ class Options:
     claims: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
+    types: str | None = None
 
     def given(self) -> Document:
         """The settings that the call names, by section."""
         keys = {
             "convert": {"engine": self.engine},
-            "schema": {"file": self.schema, "names": self.names},
+            "schema": {"file": self.schema or self.types, "names": self.names},
             "builder": {"claims": self.claims},
             "aws": {"region": self.region, "endpoint_url": self.endpoint_url},
         }
@@ -98,7 +109,15 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
+    if has_schema_file(document):
+        document["schema"]["file"] = paths.schema_file
     return document
+
+
+def has_schema_file(document: Mapping[str, Any]) -> bool:
+    """Whether the settings name a schema file."""
+    file = document.get("schema", {}).get("file")
+    return isinstance(file, str) and bool(file)
 
 
 def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:

@@ -33,6 +33,13 @@ from compactor.wiring.compact_folder import (
     check_rows_are_known,
     folder_settings,
 )
+from compactor.wiring.compact_schema import (
+    check_inferable,
+    checked_schema,
+    inferred_schema,
+    infers_types,
+    keep_schema,
+)
 
 
 @click.command("compact")
@@ -43,7 +50,8 @@ from compactor.wiring.compact_folder import (
 @click.option(
     "--engine", type=click.Choice(("auto", "native", "spark")), help="Use this engine. auto: native if it is installed."
 )
-@click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML).")
+@click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
+@click.option("--types", type=click.Choice(("infer",)), help="Choose the types from the input; see `schema suggest`.")
 @click.option(
     "--names",
     type=click.Choice(("safe", "exact")),
@@ -75,6 +83,8 @@ def compact(
     """
     if invocation.config is not None:
         raise click.UsageError("compact takes no settings file; with one, use plan, run --once and verify")
+    if options["schema"] and options["types"]:
+        raise click.UsageError("give --schema or --types, not both")
     folder = folder_settings(parse_compact_paths(source, destination, state), Options(**options), os.environ)
     on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
     if on_terminal:
@@ -93,6 +103,9 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     app = _app(folder, progress)
     paths = folder.paths
     check_folders(paths)
+    schema = checked_schema(folder, app)
+    if infers_types(folder):
+        check_inferable(folder, app)
     planner = PatientPlanner(app.planner, app.store, app.clock, time.sleep, on_wait=_tell_of_wait)
     survey = planner.scan(paths.source)
     left_out = skipped_links(paths.source, app.settings.input.allowed_prefixes)
@@ -104,10 +117,11 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     if folder.kept is None:
         check_rows_are_known(paths, app.layout, app.store)
     if not dry_run:
-        folder.keep(app.store, app.runs)
+        _keep(folder, app, schema)
     plan = planner.plan(paths.source, survey, dry_run=dry_run)
     plan.skipped |= left_out
     closing = Closing(paths, app.layout, plan, dry_run=dry_run, is_deep=deep)
+    closing.schema_file = folder.settings.schema.file or None
     if dry_run:
         return closing
     closing.left = backlog = _backlog(app)
@@ -118,6 +132,16 @@ def _compacted(folder: FolderSettings, progress: CompactProgress, *, deep: bool,
     if not closing.is_unfinished:
         closing.verification = _verified(app, deep=deep)
     return closing
+
+
+def _keep(folder: FolderSettings, app: App, schema: bytes | None) -> None:
+    """Keep the schema file and the settings beside the state."""
+    if infers_types(folder):
+        with SafeConsole(stderr=True).status("reading") as status:
+            schema = inferred_schema(folder, app, lambda files: status.update(f"read {count(files, 'file')} for types"))
+    if schema is not None:
+        keep_schema(folder, app, schema)
+    folder.keep(app.store, app.runs)
 
 
 def _app(folder: FolderSettings, progress: CompactProgress) -> App:

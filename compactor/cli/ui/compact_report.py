@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.cli.failures import ExitCode, say
+from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
@@ -34,6 +35,7 @@ class Closing:
     left: Backlog | None = None  # what still waits; None in a dry run, which does not check
     verification: VerifyReport | None = None  # what it verified; None if work is left
     seconds: float = 0.0  # from beginning to end
+    schema_file: str | None = None  # the types of DST; None if all columns are strings
 
     @property
     def new_files(self) -> int:
@@ -67,6 +69,7 @@ class Closing:
             "output": self.paths.output,
             "settings_file": self.paths.settings_file,
             "rejects_folder": self.layout.rejects_folder,
+            "schema_file": self.schema_file,
             "dry_run": self.dry_run,
             "deep": self.is_deep,
             "new_files": self.new_files,
@@ -95,6 +98,8 @@ def show(closing: Closing) -> None:
         fields.append(("rows", f"{run.records:,}"))
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+    if closing.schema_file is not None:
+        fields.append(("types", closing.schema_file))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)
     print_fields(fields)
@@ -133,6 +138,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
+    fields += misfit_fields(verification.misfits, verification.rescued_values)
     if files := [each for each in verification.quarantined_files if not each.redriven]:
         fields.append(("quarantined", f"{files[0].uri} ({files[0].detail or files[0].status}){_and_more(files)}"))
     if letters := [each for each in verification.dead_letter_manifests if not each.redriven]:

@@ -8,7 +8,7 @@ from compactor.core.distributions import distribution_of
 from compactor.core.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.ops.status.values import Drain, Latency, Rates, Rejects
+from compactor.ops.status.values import Drain, Latency, Misfits, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
 """The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
@@ -78,3 +78,11 @@ def rejects(recent: Sequence[RecentCommit]) -> Rejects:
     for commit in recent:
         reasons.update(commit.rejects)
     return Rejects(len(recent), sum(commit.rejected_lines for commit in recent), dict(reasons))
+
+
+def misfits(recent: Sequence[RecentCommit]) -> Misfits:
+    """The values of the latest commits that do not fit the type of their column."""
+    columns = Counter[str]()
+    for commit in recent:
+        columns.update(commit.misfits)
+    return Misfits(len(recent), columns.total(), dict(columns))
