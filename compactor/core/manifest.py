@@ -45,6 +45,7 @@ class ManifestFile(BaseModel):
         etag: Its version, where the writer of the manifest knew it.
         event_time: When it was created.
         dated_by: Which of `compactor.core.named_dates.RULES` gave the date of its manifest; None if its writer did.
+        path_columns: Values that the folders of its path give to its rows; None if they give none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +55,7 @@ class ManifestFile(BaseModel):
     etag: str | None = None
     event_time: datetime | None = None
     dated_by: str | None = None
+    path_columns: dict[str, str] | None = None
 
     @property
     def weight_bytes(self) -> int:

@@ -13,6 +13,7 @@ from compactor.core.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.errors import ManifestError
 from compactor.core.manifest import OUTSIDE, Manifest, ManifestFile
 from compactor.core.named_dates import RULES, NamedDate, named_date
+from compactor.core.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -37,15 +38,23 @@ class ManifestRules:
     Attributes:
         max_files: The most files.
         dates: The dates that it, or the names of its files, may give.
+        hive_keys: Whether folders such as `country=DE` give their files columns.
     """
 
     max_files: int = MAX_MANIFEST_FILES
     dates: DateWindow = DEFAULT_WINDOW
+    hive_keys: bool = False
 
     @property
     def max_bytes(self) -> int:
         """The largest length of a manifest: at most what that many files take."""
         return min(MAX_MANIFEST_BYTES, self.max_files * _FILE_MAX_BYTES + _HEAD_MAX_BYTES)
+
+    def with_path_columns(self, file: ManifestFile) -> ManifestFile:
+        """The file with the columns that its path gives, unless it has some already or paths give none."""
+        if not self.hive_keys or file.path_columns is not None:
+            return file
+        return file.model_copy(update={"path_columns": path_columns(file.uri) or None})
 
     def check_length(self, uri: str, length_bytes: int) -> None:
         """Check the length of a manifest before it is read.
@@ -93,7 +102,7 @@ def parse_manifest(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
-    return manifest
+    return manifest.model_copy(update={"files": tuple(map(rules.with_path_columns, manifest.files))})
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
@@ -101,7 +110,8 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
         raise ManifestError("empty", f"{uri}: {len(data)} bytes, none of them content; expected a JSON object")
     # Each JSON value but the first follows one of these signs or a colon, and each colon follows a key. So their number
     # bounds what the parser allocates. Strings hold some as well, which only makes the bound tighter.
-    values, most = sum(map(data.count, (b",", b"[", b"{"))), max(_VALUES_PER_FILE * rules.max_files, _MIN_VALUES)
+    per_file = _VALUES_PER_FILE + (MAX_PATH_COLUMNS if rules.hive_keys else 0)
+    values, most = sum(map(data.count, (b",", b"[", b"{"))), max(per_file * rules.max_files, _MIN_VALUES)
     if values > most:
         raise _too_many(f"{uri}: about {values} JSON values, expected at most {most}", rules)
     try:
@@ -159,12 +169,16 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         raise _bad_file(manifest_uri, f"files[{index}].size_bytes", size_bytes, "a whole number from 0")
     if etag is not None and not (isinstance(etag, str) and is_etag(etag)):
         raise _bad_file(manifest_uri, f"files[{index}].etag", etag, ETAG_EXPECTED)
+    of_path = entry.get("path_columns")
+    if of_path is not None and not are_path_columns(of_path):
+        raise _bad_file(manifest_uri, f"files[{index}].path_columns", of_path, "a few short strings by key")
     return ManifestFile(
         uri=uri,
         size_bytes=size_bytes,
         etag=(etag or "").strip('"') or None,  # S3 quotes its ETags, and some writers keep the quotes
         event_time=None if event_time is None else _time(event_time, manifest_uri, f"files[{index}].event_time"),
         dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
+        path_columns=of_path,
     )
 
 

@@ -81,6 +81,7 @@ class FileReport(Document):
         unkept_rejects: Those of them, by reason, that are only counted because there were too many. Their bytes are in
             the input file alone.
         reject_rows: Rows in the rejects; more than the kept lines where an over-long line is kept in pieces.
+        path_columns: Values that the folders of its path give to its rows.
     """
 
     uri: str
@@ -97,6 +98,7 @@ class FileReport(Document):
     rejects: dict[str, int] = Field(default_factory=dict)
     unkept_rejects: dict[str, int] = Field(default_factory=dict)
     reject_rows: int = 0
+    path_columns: dict[str, str] = Field(default_factory=dict)
 
 
 class Accepted(Document):

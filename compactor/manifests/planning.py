@@ -165,7 +165,7 @@ class Planner:
             if reason:
                 plan.skipped[reason] = plan.skipped.get(reason, 0) + 1
             else:
-                by_date.setdefault(date, []).append(_file(info, dated.rule))
+                by_date.setdefault(date, []).append(self.state.rules.with_path_columns(_file(info, dated.rule)))
         return dict(sorted(by_date.items()))
 
     def _named(self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan) -> tuple[set[str], set[str]]:

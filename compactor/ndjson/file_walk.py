@@ -16,6 +16,7 @@ from compactor.core.records import FileReport, FileStatus
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.lines import Limits, LineCounts, Reject
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
+from compactor.ndjson.path_values import PathValues
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.scratch import Scratch
 
@@ -36,12 +37,14 @@ class OpenedFile:
         index: Its position in the manifest.
         uri: Its URI as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
+        path_values: The fields that its path gives to each line; None if there are none.
     """
 
     index: int
     uri: str
     opened: Opened
     codec: str
+    path_values: PathValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class FileWalk:
         codec = sniff(opened.first[:SNIFF_BYTES])
         spool = RejectSpool(self._manifest_id, file.uri, self._reject_limits, self.scratch)
         try:
-            counts, found = read(OpenedFile(index, file.uri, opened, codec), spool.add)
+            counts, found = read(OpenedFile(index, file.uri, opened, codec, _path_values(file)), spool.add)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -183,6 +186,10 @@ class FileWalk:
             spool.close()
         self.scratch.kept_bytes = rejects.size_bytes
         return walked
+
+
+def _path_values(file: ManifestFile) -> PathValues | None:
+    return PathValues(file.path_columns) if file.path_columns else None
 
 
 def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
@@ -200,6 +207,7 @@ def _report(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, 
         rejects=counts.rejects,
         unkept_rejects=dict(spool.unkept),
         reject_rows=spool.kept_rows,
+        path_columns=file.path_columns or {},
     )
 
 
@@ -222,5 +230,6 @@ def _quarantined(
         etag=etag,
         codec=codec,
         reject_rows=samples,
+        path_columns=file.path_columns or {},
     )
     return WalkedFile(index, report, None)

@@ -55,16 +55,20 @@ class Options:
     region: str | None = None
     endpoint_url: str | None = None
     types: str | None = None
+    hive_keys: bool | None = None
 
     def given(self) -> Document:
         """The settings that the call names, by section."""
-        keys = {
+        keys: dict[str, dict[str, Any]] = {
+            "input": {"hive_keys": self.hive_keys},
             "convert": {"engine": self.engine},
             "schema": {"file": self.schema or self.types, "names": self.names},
             "builder": {"claims": self.claims},
             "aws": {"region": self.region, "endpoint_url": self.endpoint_url},
         }
-        given = {name: {key: text for key, text in table.items() if text is not None} for name, table in keys.items()}
+        given = {
+            name: {key: value for key, value in table.items() if value is not None} for name, table in keys.items()
+        }
         return {name: table for name, table in given.items() if table}
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compactor.adapters.stores import StoreSpec
@@ -69,6 +69,8 @@ def suggesting_from(source: str, options: Options, kept: Settings | None, on_fil
         found = "is a file" if Path(place).exists() else "does not exist"
         raise SettingsError([f"SRC: {place} {found} -> expected a folder with NDJSON files"])
     settings = kept or _settings(place, options)
+    if options.hive_keys:
+        settings = replace(settings, input=settings.input.model_copy(update={"hive_keys": True}))
     store = StoreSpec.of(settings.aws, [place]).open()
     return Suggesting(place, suggester_of(settings, store, on_file), rules_of(settings, options))
 
@@ -76,7 +78,13 @@ def suggesting_from(source: str, options: Options, kept: Settings | None, on_fil
 def suggester_of(settings: Settings, store: ObjectStore, on_file: Callable[[int], None]) -> SchemaSuggester:
     """Make what reads the files, within the limits of the settings."""
     limits = Limits(settings.input.max_line_bytes, settings.input.max_decompressed_bytes)
-    return SchemaSuggester(store=store, limits=limits, max_keys=2 * settings.schema.max_columns, on_file=on_file)
+    return SchemaSuggester(
+        store=store,
+        limits=limits,
+        max_keys=2 * settings.schema.max_columns,
+        hive_keys=settings.input.hive_keys,
+        on_file=on_file,
+    )
 
 
 def rules_of(settings: Settings, options: Options) -> SuggestionRules:

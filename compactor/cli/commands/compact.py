@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from contextlib import ExitStack
+from typing import Any
 
 import click
 
@@ -57,6 +58,7 @@ from compactor.wiring.compact_schema import (
     type=click.Choice(("safe", "exact")),
     help="Name columns for Athena and Glue (safe), or as the keys (exact).",
 )
+@click.option("--hive-keys", is_flag=True, default=None, help="Make columns of folders such as country=DE.")
 @click.option("--state", metavar="PLACE", help="Keep state in PLACE; default: DST.compactor.")
 @click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")
@@ -72,7 +74,7 @@ def compact(
     dry_run: bool,
     state: str | None,
     as_json: bool,
-    **options: str | None,
+    **options: Any,
 ) -> ExitCode:
     """Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.
 

@@ -36,6 +36,7 @@ SHOWN_COLUMNS = 40  # of each version
 @click.option(
     "--names", type=click.Choice(("safe", "exact")), help="suggest: Name columns for Athena and Glue, or as the keys."
 )
+@click.option("--hive-keys", is_flag=True, default=None, help="suggest: Include folders such as country=DE.")
 @click.option("--region", help="suggest: Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="suggest: Use this server in place of AWS.")
 @json_option
@@ -48,7 +49,7 @@ def schema(
     as_json: bool,
     sample: int | None,
     is_all: bool,
-    **options: str | None,
+    **options: Any,
 ) -> None:
     """Show the schema versions and what each added, suggest a schema file, or retire columns.
 
@@ -68,7 +69,7 @@ def schema(
         _suggest(invocation, operands[0], None if is_all else sample or SAMPLE_RECORDS, Options(**options))
         return
     if sample or is_all or any(options.values()):
-        raise click.UsageError("--sample, --all, --names, --region and --endpoint-url belong to `schema suggest`")
+        raise click.UsageError("options other than --json belong to `schema suggest`")
     if action and not operands:
         raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
     app = App(invocation.settings())

@@ -151,7 +151,13 @@ def _of_compacted(accepted: Accepted, commit: Commit) -> Accepted:
         return accepted
     times = {file.uri: file.event_time for file in accepted.manifest.files}
     files = tuple(
-        ManifestFile(uri=file.uri, size_bytes=file.size_bytes, etag=file.etag, event_time=times.get(file.uri))
+        ManifestFile(
+            uri=file.uri,
+            size_bytes=file.size_bytes,
+            etag=file.etag,
+            event_time=times.get(file.uri),
+            path_columns=file.path_columns,
+        )
         for file in compacted(commit)
     )
     return accepted.model_copy(update={"manifest": accepted.manifest.model_copy(update={"files": files})})

@@ -88,7 +88,7 @@ class RedrivePlanner:
     def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
         draft = Draft(commit, root, commit.date)
         for report in files_left(scope, commit, redrives):
-            draft.files.append(ManifestFile(uri=report.uri))
+            draft.files.append(ManifestFile(uri=report.uri, path_columns=report.path_columns or None))
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
         new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
@@ -135,6 +135,5 @@ def _compacted(commit: Commit) -> dict[str, list[Naming]]:
 def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
     if not isinstance(found, ObjectInfo) or file.size_bytes not in {None, found.size_bytes}:
         return file
-    return ManifestFile(
-        uri=file.uri, size_bytes=found.size_bytes, etag=found.etag, event_time=file.event_time or found.modified_at
-    )
+    pinned = {"size_bytes": found.size_bytes, "etag": found.etag, "event_time": file.event_time or found.modified_at}
+    return file.model_copy(update=pinned)

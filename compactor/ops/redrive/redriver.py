@@ -179,7 +179,7 @@ class Redriver:
         return is_written
 
     def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        sources = {file.uri for file in commit.files if file.status is FileStatus.COMPACTED}
+        sources = {file.uri: file for file in commit.files if file.status is FileStatus.COMPACTED}
         rejects = [file.final for file in commit.rejects]
         lines = write_lines(self.state.store, rejects, sources, left.keys(), folder)
         if lines.counts != left:

@@ -9,6 +9,7 @@ from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectCha
 from compactor.core.formatting import count
 from compactor.core.layout import folder
 from compactor.core.manifest import ManifestFile
+from compactor.core.path_columns import path_columns
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.manifests.data_files import not_data_reason
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
@@ -71,12 +72,14 @@ class SchemaSuggester:
 
     Attributes:
         max_keys: The most keys to count.
+        hive_keys: Whether folders such as `country=DE` give their files columns.
         on_file: Called after each file, with how many were read so far.
     """
 
     store: ObjectStore
     limits: Limits
     max_keys: int
+    hive_keys: bool = False
     on_file: Callable[[int], None] = lambda _: None
 
     def survey(self, source: str, *, max_records: int | None) -> Survey:
@@ -116,7 +119,14 @@ class SchemaSuggester:
             opened = open_file(self.store, ManifestFile(uri=info.uri, etag=info.etag), any_version=True)
             codec = sniff(opened.first[:SNIFF_BYTES])
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
-                profile_file(decode(codec, stored), self.limits, found.profile, file=number, max_records=max_records)
+                profile_file(
+                    decode(codec, stored),
+                    self.limits,
+                    found.profile,
+                    file=number,
+                    max_records=max_records,
+                    path_values=path_columns(info.uri) if self.hive_keys else None,
+                )
         except FileError as exc:
             found.unreadable.append((info.uri, exc.message))
         except (AccessError, LinkRefused, ObjectChanged, ObjectNotFound) as exc:
