@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from compactor.core.dates import DateWindow, FileDate, possible_dates
 from compactor.core.layout import is_date
+from compactor.core.named_dates import RULES
+from tests.support.housekeeping import ROOT
 
 ARRIVED_AT = datetime(2025, 7, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))  # 2025-06-30 in UTC
 
@@ -100,3 +102,15 @@ def test_any_name(name: str, arrived_at: datetime, earliest: str, max_future_day
     assert is_date(found.date)
     assert found.date in possible_dates(name, arrived_at)
     assert found.in_name or found.date == arrived_at.date().isoformat()
+
+
+def test_the_document_lists_the_rules() -> None:
+    """Readers find each rule with its words, in the order in which rules are tried."""
+    table = (
+        (ROOT / "docs" / "reading.md")
+        .read_text()
+        .partition("<!-- date rules -->")[2]
+        .partition("<!-- date rules end")[0]
+    )
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    assert rows == [[f"`{rule}`", words] for rule, words in RULES.items()]
