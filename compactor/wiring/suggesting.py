@@ -90,7 +90,11 @@ def suggester_of(settings: Settings, store: ObjectStore, on_file: Callable[[int]
 def rules_of(settings: Settings, options: Options) -> SuggestionRules:
     """What the suggested file may hold."""
     schema = settings.schema
-    names = options.names if options.names in {"safe", "exact"} else schema.names
+    match options.names:
+        case "safe" | "exact" as names:
+            pass
+        case _:
+            names = schema.names
     return SuggestionRules(names, schema.max_columns, schema.max_key_characters)
 
 

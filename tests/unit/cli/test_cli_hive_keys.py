@@ -113,3 +113,5 @@ def test_the_rules_that_dated_files(raw: Path, out: Path) -> None:
     accepted = [json.loads(file.read_text()) for file in Path(f"{out}.compactor/state/accepted").iterdir()]
     rules = {Path(file["uri"]).name: file["dated_by"] for each in accepted for file in each["manifest"]["files"]}
     assert rules == {"a": "hive", "b": "hive", "c": "arrival"}
+    traced = with_settings(out, "trace", raw / "dt=20260105" / "country=S%C3%A3o" / "a").stdout
+    assert "2026-01-05 (dt= or date= with yyyymmdd in its key)" in traced
