@@ -1,7 +1,7 @@
 """Counts the values of a column by what they look like, in bounded memory. Profiles of parts can be merged. No I/O."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -181,14 +181,6 @@ class TableProfile:
     def in_order(self) -> Iterator[tuple[str, ColumnProfile]]:
         """Keys and columns in first-seen order."""
         yield from sorted(self.columns.items(), key=lambda item: item[1].first)
-
-
-def profile_of(records: Iterable[tuple[Place, Mapping[str, tuple[str, str]]]], *, max_keys: int) -> TableProfile:
-    """The profile of some records."""
-    profile = TableProfile(max_keys)
-    for place, values in records:
-        profile.add(place, values)
-    return profile
 
 
 def _first(one: Example | None, other: Example | None) -> Example | None:

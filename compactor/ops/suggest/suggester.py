@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
 from compactor.core.formatting import count
@@ -22,6 +22,9 @@ from compactor.schema.suggestion import SuggestionRules, suggestion
 
 SAMPLE_FILES = 100
 """The most files that a sample is taken from."""
+
+SAMPLE_FILE_BYTES = 256 * 1024 * 1024
+"""How much of a file is decoded for a sample, so that a file without records cannot hold it up for long."""
 
 SAMPLE_RECORDS = 10_000
 """How many records a sample has unless another number is asked for."""
@@ -113,7 +116,10 @@ class SchemaSuggester:
                 yield info
 
     def _read(self, info: ObjectInfo, found: Survey, max_records: int | None) -> None:
-        number = len(found.read)
+        number, limits = len(found.read), self.limits
+        if max_records is not None:
+            most = min(SAMPLE_FILE_BYTES, limits.max_decompressed_bytes)
+            limits = replace(limits, max_decompressed_bytes=most)
         found.read.append(info.uri)
         try:
             opened = open_file(self.store, ManifestFile(uri=info.uri, etag=info.etag), any_version=True)
@@ -121,7 +127,7 @@ class SchemaSuggester:
             with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
                 profile_file(
                     decode(codec, stored),
-                    self.limits,
+                    limits,
                     found.profile,
                     file=number,
                     max_records=max_records,

@@ -1,7 +1,7 @@
 """Promises of inference: the narrowest type that keeps every value exactly, whatever the order of the values."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.ndjson.rawjson import values
-from compactor.schema.column_profile import Place, TableProfile, profile_of
+from compactor.schema.column_profile import Place, TableProfile
 from compactor.schema.column_types import parse_type, value_of
 from compactor.schema.inference import infer
 from compactor.schema.schema_file import parse_schema_file
@@ -29,6 +29,13 @@ VALUES = st.one_of(
     NUMBERS, st.sampled_from(["true", "null", "[1]", '{"a":1}']), STRINGS.map(json.dumps), TIMES.map(json.dumps)
 )
 """JSON values as a line has them; of each kind enough that a column may get any type."""
+
+
+def profile_of(records: Iterable[tuple[Place, Mapping[str, tuple[str, str]]]], *, max_keys: int) -> TableProfile:
+    found = TableProfile(max_keys)
+    for place, record in records:
+        found.add(place, record)
+    return found
 
 
 def profile(*written: str) -> TableProfile:
