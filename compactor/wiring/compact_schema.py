@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
-from compactor.core.layout import base_name
 from compactor.settings import places
-from compactor.settings.compact_paths import SCHEMA_NAME, has_schema_file
+from compactor.settings.compact_paths import has_schema_file
 from compactor.wiring.app import App
 from compactor.wiring.compact_folder import FolderSettings
 from compactor.wiring.suggesting import rules_of, schema_file_of, suggester_of
@@ -35,9 +34,6 @@ def checked_schema(folder: FolderSettings, app: App) -> bytes | None:
         place = places.parse_place(named)
     except ValueError as exc:
         raise SettingsError([f"{where}: {named!r} -> expected {exc}"]) from exc
-    if place != copy and base_name(place) == SCHEMA_NAME and not folder.options.schema:
-        # DST was moved, and the copy with it.
-        place = place if app.store.stat(copy) is None else copy
     try:
         data = app.store.read(place)
     except ObjectNotFound as exc:

@@ -58,8 +58,8 @@ class Misfits:
     """Values of the latest commits that do not fit the type of their column, and are in the rescued data."""
 
     commits: int  # how many of the latest commits were read, at most 64
-    values: int
-    by_column: Mapping[str, int]
+    values: int  # how many values
+    by_column: Mapping[str, int]  # these values by the name of their column
 
 
 @dataclass(frozen=True, slots=True)

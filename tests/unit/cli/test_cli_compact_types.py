@@ -159,17 +159,6 @@ def test_a_path_that_an_earlier_release_kept(raw: Path, out: Path, tmp_path: Pat
     assert call(raw, out).exit_code == 2
 
 
-def test_a_table_that_was_moved(raw: Path, out: Path) -> None:
-    """It takes its types along."""
-    assert call(raw, out, "--types", "infer").exit_code == 0
-    moved = out.parent / "moved"
-    out.rename(moved)
-    Path(f"{out}.compactor").rename(f"{moved}.compactor")
-    write(raw / "b.ndjson", b'{"id": 3}\n')
-    assert call(raw, moved).exit_code == 0
-    assert types(moved)["id"] == "BIGINT"
-
-
 def test_wrong_usage(raw: Path, out: Path) -> None:
     """Types are given or inferred, not both."""
     assert call(raw, out, "--types", "infer", "--schema", "x").exit_code == 2
