@@ -1,7 +1,7 @@
 """Writes rejected lines to new input files: byte for byte, one file for each source, in bounded memory."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +14,7 @@ import pyarrow as pa
 from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.manifest import ManifestFile
 from compactor.core.ports import ObjectStore
-from compactor.core.records import FileReport, RedrivenInput
+from compactor.core.records import RedrivenInput
 from compactor.engines.parquet_files import open_parquet
 from compactor.ndjson.scratch import scratch_errors
 
@@ -37,7 +37,7 @@ class WrittenLines:
 
 
 def write_lines(
-    store: ObjectStore, rejects: Sequence[str], sources: Mapping[str, FileReport], reasons: Collection[str], folder: str
+    store: ObjectStore, rejects: Sequence[str], sources: Collection[str], reasons: Collection[str], folder: str
 ) -> WrittenLines:
     """Write the lines of some files that were rejected for certain reasons to new files in a folder.
 
@@ -63,7 +63,7 @@ def write_lines(
                 lines = _write(rows, target, counts)
             uri = f"{folder}{len(files):06d}.ndjson"
             store.upload(uri, path)
-            files.append(_named(store, uri, sources[source_uri].path_columns))
+            files.append(_named(store, uri))
             inputs.append(RedrivenInput(uri=uri, source_uri=source_uri, lines=lines))
     return WrittenLines(tuple(files), inputs, counts)
 
@@ -100,14 +100,8 @@ def reject_rows(store: ObjectStore, uri: str) -> Iterator[RejectRow]:
         raise StagingError(f"{uri}: {exc}; expected a whole Parquet file of rejects") from exc
 
 
-def _named(store: ObjectStore, uri: str, path_columns: dict[str, str]) -> ManifestFile:
+def _named(store: ObjectStore, uri: str) -> ManifestFile:
     info = store.stat(uri)
     if info is None:
         raise StoreUnavailable(f"{uri}: it was gone right after it was written")
-    return ManifestFile(
-        uri=uri,
-        size_bytes=info.size_bytes,
-        etag=info.etag,
-        event_time=info.modified_at,
-        path_columns=path_columns or None,
-    )
+    return ManifestFile(uri=uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)

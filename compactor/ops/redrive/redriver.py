@@ -7,7 +7,7 @@ redrive takes effect. Last the manifest is written. If that is interrupted, the 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_redrive_crash_point
@@ -179,13 +179,18 @@ class Redriver:
         return is_written
 
     def _written_lines(self, commit: Commit, left: Counter[str], folder: str) -> WrittenLines:
-        sources = {file.uri: file for file in commit.files if file.status is FileStatus.COMPACTED}
+        sources = {file.uri for file in commit.files if file.status is FileStatus.COMPACTED}
         rejects = [file.final for file in commit.rejects]
         lines = write_lines(self.state.store, rejects, sources, left.keys(), folder)
         if lines.counts != left:
             found = f"{lines.counts.total()} lines, expected {left.total()} as the commit says"
             raise StagingError(f"the rejects of manifest {commit.manifest_id} hold {found}")
-        return lines
+        of_path = {file.uri: file.path_columns or None for file in commit.files}
+        files = (
+            file.model_copy(update={"path_columns": of_path[written.source_uri]})
+            for file, written in zip(lines.files, lines.inputs, strict=True)
+        )
+        return replace(lines, files=tuple(files))
 
     def _delete_lines(self, folder: str) -> None:
         self.state.store.delete([info.uri for info in self.state.store.list(folder)])

@@ -115,3 +115,17 @@ def test_the_rules_that_dated_files(raw: Path, out: Path) -> None:
     assert rules == {"a": "hive", "b": "hive", "c": "arrival"}
     traced = with_settings(out, "trace", raw / "dt=20260105" / "country=S%C3%A3o" / "a").stdout
     assert "2026-01-05 (dt= or date= with yyyymmdd in its key)" in traced
+
+
+def test_redriven_lines_keep_their_folders(raw: Path, out: Path) -> None:
+    """A line that was rejected for its length is a row of its folders once the limit allows it."""
+    assert call("compact", raw, out, "--hive-keys").exit_code == 0
+    settings = Path(f"{out}.compactor/compactor.toml")
+    kept = settings.read_text()
+    settings.write_text(kept.replace("[input]", "[input]\nmax_line_bytes = 20"))
+    write(raw / "dt=20260108" / "e", b'{"id": "a rather long one"}\n')
+    assert call("compact", raw, out).exit_code == 0
+    settings.write_text(kept)
+    assert with_settings(out, "redrive", "rejects", "--reason", "line_too_long").exit_code == 0
+    assert call("compact", raw, out, "--deep").exit_code == 0
+    assert ("a rather long one", "20260108", None) in rows(out)
