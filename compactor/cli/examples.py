@@ -68,7 +68,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "schema": (
         ("compactor schema", "Show the columns and the versions that added them."),
-        ("compactor schema --json", "Give them to a program."),
+        ("compactor schema suggest logs", "Suggest a schema file for the NDJSON below logs."),
         ("compactor schema retire junk_1 junk_2", "Free the places of two columns."),
     ),
     "status": (

@@ -10,6 +10,7 @@ from compactor.adapters.local.threads import usable_threads
 from compactor.adapters.source_listing import SourceListing
 from compactor.cli.commands.run import check_java
 from compactor.cli.failures import say
+from compactor.cli.folder_types import FolderTypes
 from compactor.cli.ui.compact_report import Closing
 from compactor.cli.ui.progress import CompactProgress
 from compactor.cli.ui.signals import StopSignals
@@ -62,6 +63,10 @@ class FolderRun:
     verifies_all: bool = True
     _commits: list[Commit] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
+    _types: FolderTypes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._types = FolderTypes(self.folder)
 
     def run(self) -> Closing:
         """Do it.
@@ -89,6 +94,7 @@ class FolderRun:
     def _closing(self, app: App) -> Closing:
         paths = self.folder.paths
         check_folders(paths)
+        self._types.check(app)
         planner = self._planner(app)
         survey = planner.scan()
         if self.folder.kept is None:
@@ -96,9 +102,13 @@ class FolderRun:
                 raise SettingsError([_no_data(paths.source, survey)])
             check_rows_are_known(paths, app.layout, app.store)
         closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
+        closing.schema_file = self.folder.settings.schema.file or None
         if self.dry_run:
             closing.plan = planner.plan(survey, dry_run=True)
             return closing
+        if self._types.need_data and self.may_be_empty and not survey.has_data:
+            return closing
+        self._types.keep(app, self.source_planner(app).data(Plan()))
         self.folder.keep(app.store, app.runs)
         app = self._resumed(app, closing)
         closing.is_planned = not closing.is_interrupted

@@ -1,9 +1,9 @@
-"""Decides to which date a file belongs: the date in its name, or the day of its arrival."""
+"""Decides to which date a file belongs: the date in its name or key, or the day of its arrival."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from compactor.core.layout import base_name, canonical, first_date
+from compactor.core.named_dates import ARRIVAL, NamedDate, named_date
 
 EARLIEST_DATE = "2000-01-01"
 MAX_FUTURE_DAYS = 31
@@ -15,13 +15,18 @@ class FileDate:
 
     Attributes:
         date: As `yyyy-mm-dd`.
-        in_name: Whether it is written in the file's name or key.
+        rule: Which of `RULES` gave it.
         ignored: The date in the name or key, if it is outside the window and therefore does not count; else empty.
     """
 
     date: str
-    in_name: bool
+    rule: str
     ignored: str = ""
+
+    @property
+    def in_name(self) -> bool:
+        """Whether it is written in the file's name or key."""
+        return self.rule != ARRIVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +45,20 @@ class DateWindow:
     max_future_days: int = MAX_FUTURE_DAYS
 
     def of_file(self, uri: str, arrived_at: datetime) -> FileDate:
-        """The date of a file: the first in its name, else in its key, else that of its arrival, in UTC.
+        """The date of a file: by the first of `RULES` that finds one.
 
         Args:
             uri: The file.
             arrived_at: The time of its event, else of its last write.
         """
-        return self.of_named(_named(uri), arrived_at)
+        return self.of_named(named_date(uri), arrived_at)
 
-    def of_named(self, named: str | None, arrived_at: datetime) -> FileDate:
+    def of_named(self, named: NamedDate | None, arrived_at: datetime) -> FileDate:
         """The date of a file or manifest that names a date, or none."""
-        if named is not None and self._holds(named, arrived_at):
-            return FileDate(named, in_name=True)
-        return FileDate(_day(arrived_at), in_name=False, ignored=named or "")
+        if named is not None and self._holds(named.date, arrived_at):
+            return FileDate(named.date, named.rule)
+        ignored = named.date if named is not None and named.is_certain else ""
+        return FileDate(_day(arrived_at), ARRIVAL, ignored)
 
     def _holds(self, named: str, arrived_at: datetime) -> bool:
         if named < self.earliest:
@@ -69,13 +75,12 @@ DEFAULT_WINDOW = DateWindow()
 
 
 def possible_dates(uri: str, arrived_at: datetime) -> set[str]:
-    """The dates that a file can have by any window: for finding its manifest after the settings were changed."""
-    named = _named(uri)
-    return {_day(arrived_at)} if named is None else {_day(arrived_at), named}
+    """The dates that a file can have by any window: for finding its manifest after the settings were changed.
 
-
-def _named(uri: str) -> str | None:
-    return first_date(base_name(uri)) or first_date(canonical(uri))
+    Earlier releases knew only the rules of `yyyy-mm-dd`, which come first, and that of the arrival.
+    """
+    named = named_date(uri)
+    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}
 
 
 def _day(moment: datetime) -> str:

@@ -47,6 +47,8 @@ class ManifestFile(BaseModel):
         source_uri: Of a file of redriven lines, the file that they are from. Each has its own line number here: blank
             lines stand for all others.
         rejected_as: The reason for which these lines were rejected.
+        dated_by: Which of `compactor.core.named_dates.RULES` gave the date of its manifest; None if its writer did.
+        path_columns: Values that the folders of its path give to its rows; None if they give none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -57,6 +59,8 @@ class ManifestFile(BaseModel):
     event_time: datetime | None = None
     source_uri: str | None = None
     rejected_as: str | None = None
+    dated_by: str | None = None
+    path_columns: dict[str, str] | None = None
 
     @property
     def origin_uri(self) -> str:

@@ -12,6 +12,8 @@ from compactor.core import layout
 from compactor.core.dates import DEFAULT_WINDOW, DateWindow
 from compactor.core.errors import ManifestError
 from compactor.core.manifest import OUTSIDE, Manifest, ManifestFile
+from compactor.core.named_dates import RULES, NamedDate, named_date
+from compactor.core.path_columns import MAX_PATH_COLUMNS, are_path_columns, path_columns
 
 MAX_MANIFEST_FILES = 100_000
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024
@@ -20,7 +22,7 @@ _ID_MAX_CHARACTERS = 200
 _SHOWN_MAX_CHARACTERS = 120
 _FILE_MAX_BYTES = 4096  # of one file in a manifest: its URI, its etag and the names of the fields
 _HEAD_MAX_BYTES = 64 * 1024  # of everything else
-_VALUES_PER_FILE = 8  # a file has a comma for each of its six fields, and an opening bracket
+_VALUES_PER_FILE = 10  # a file has a comma for each of its eight fields, and two opening brackets
 _MIN_VALUES = 100_000
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]
 _BUCKET_MAX_CHARACTERS = 255  # of an old bucket in us-east-1; 63 of any other [S3 user guide]
@@ -36,15 +38,23 @@ class ManifestRules:
     Attributes:
         max_files: The most files.
         dates: The dates that it, or the names of its files, may give.
+        hive_keys: Whether folders such as `country=DE` give their files columns.
     """
 
     max_files: int = MAX_MANIFEST_FILES
     dates: DateWindow = DEFAULT_WINDOW
+    hive_keys: bool = False
 
     @property
     def max_bytes(self) -> int:
         """The largest length of a manifest: at most what that many files take."""
         return min(MAX_MANIFEST_BYTES, self.max_files * _FILE_MAX_BYTES + _HEAD_MAX_BYTES)
+
+    def with_path_columns(self, file: ManifestFile) -> ManifestFile:
+        """The file with the columns that its path gives, unless it has some already or paths give none."""
+        if not self.hive_keys or file.path_columns is not None:
+            return file
+        return file.model_copy(update={"path_columns": path_columns(file.origin_uri) or None})
 
     def check_length(self, uri: str, length_bytes: int) -> None:
         """Check the length of a manifest before it is read.
@@ -92,7 +102,8 @@ def parse_manifest(
             "unknown_form", f'{uri}: neither "version" nor "fileLocations" in it; its keys are {_shown(list(document))}'
         )
     _check_files(manifest, uri, allowed_prefixes, redriven_folder)
-    return _without_false_origins(manifest, redriven_folder)
+    manifest = _without_false_origins(manifest, redriven_folder)
+    return manifest.model_copy(update={"files": tuple(map(rules.with_path_columns, manifest.files))})
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
@@ -100,7 +111,8 @@ def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:
         raise ManifestError("empty", f"{uri}: {len(data)} bytes, none of them content; expected a JSON object")
     # Each JSON value but the first follows one of these signs or a colon, and each colon follows a key. So their number
     # bounds what the parser allocates. Strings hold some as well, which only makes the bound tighter.
-    values, most = sum(map(data.count, (b",", b"[", b"{"))), max(_VALUES_PER_FILE * rules.max_files, _MIN_VALUES)
+    per_file = _VALUES_PER_FILE + (MAX_PATH_COLUMNS if rules.hive_keys else 0)
+    values, most = sum(map(data.count, (b",", b"[", b"{"))), max(per_file * rules.max_files, _MIN_VALUES)
     if values > most:
         raise _too_many(f"{uri}: about {values} JSON values, expected at most {most}", rules)
     try:
@@ -136,7 +148,7 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         raise ManifestError("no_files", f"{uri}: files is {_shown(files)}, expected a list of at least one file")
     if len(files) > rules.max_files:
         raise _too_many(f"{uri}: names {len(files)} files, expected at most {rules.max_files}", rules)
-    found = rules.dates.of_named(date, modified_at)
+    found = rules.dates.of_named(NamedDate(date, "name"), modified_at)
     return Manifest(
         manifest_id=manifest_id,
         date=found.date,
@@ -155,13 +167,16 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
     if not isinstance(entry, dict):
         raise _bad_file(manifest_uri, f"files[{index}]", entry, "an object with a uri")
     uri, size_bytes, etag, event_time = map(entry.get, ("uri", "size_bytes", "etag", "event_time"))
-    source_uri, rejected_as = entry.get("source_uri"), entry.get("rejected_as")
+    source_uri, rejected_as, dated_by = map(entry.get, ("source_uri", "rejected_as", "dated_by"))
     if not isinstance(uri, str):
         raise _bad_file(manifest_uri, f"files[{index}].uri", uri, "a string")
     if size_bytes is not None and (not isinstance(size_bytes, int) or isinstance(size_bytes, bool) or size_bytes < 0):
         raise _bad_file(manifest_uri, f"files[{index}].size_bytes", size_bytes, "a whole number from 0")
     if etag is not None and not (isinstance(etag, str) and is_etag(etag)):
         raise _bad_file(manifest_uri, f"files[{index}].etag", etag, ETAG_EXPECTED)
+    of_path = entry.get("path_columns")
+    if of_path is not None and not are_path_columns(of_path):
+        raise _bad_file(manifest_uri, f"files[{index}].path_columns", of_path, "a few short strings by key")
     return ManifestFile(
         uri=uri,
         size_bytes=size_bytes,
@@ -170,6 +185,8 @@ def _file(entry: Any, manifest_uri: str, index: int) -> ManifestFile:
         # Other writers may use these names for something else; see `_check_files`.
         source_uri=source_uri if isinstance(source_uri, str) else None,
         rejected_as=rejected_as if isinstance(rejected_as, str) else None,
+        dated_by=dated_by if isinstance(dated_by, str) and dated_by in RULES else None,
+        path_columns=of_path,
     )
 
 
@@ -213,15 +230,15 @@ def _file_locations(document: dict[str, Any], uri: str, modified_at: datetime, r
         date=found.date,
         ignored_date=found.ignored,
         created_at=modified_at,
-        files=tuple(ManifestFile(uri=name) for name in uris),
+        files=tuple(ManifestFile(uri=name, dated_by=found.rule) for name in uris),
     )
 
 
-def _named_date(uris: Iterable[str], manifest_uri: str) -> str | None:
+def _named_date(uris: Iterable[str], manifest_uri: str) -> NamedDate | None:
     """The first date in the names of files, else in that of their manifest."""
-    dates = (layout.first_date(layout.base_name(name)) or layout.first_date(name) for name in uris)
-    name = layout.base_name(manifest_uri)
-    return next(filter(None, dates), None) or layout.first_date(name)
+    named = next(filter(None, map(named_date, uris)), None)
+    of_manifest = layout.first_date(layout.base_name(manifest_uri))
+    return named or (NamedDate(of_manifest, "name") if of_manifest else None)
 
 
 def is_allowed(uri: str, manifest_id: str, allowed_prefixes: Sequence[str], redriven_folder: str) -> bool:

@@ -91,6 +91,7 @@ class FileReport(Document):
         source_uri: Of a file of redriven lines, the file that they are from; else empty. The counts are without the
             blank lines that stand for other lines of that file.
         rejected_as: The reason for which these lines were rejected before; else empty.
+        path_columns: Values that the folders of its path give to its rows.
     """
 
     uri: str
@@ -111,6 +112,7 @@ class FileReport(Document):
     reject_rows: int = 0
     source_uri: str = ""
     rejected_as: str = ""
+    path_columns: dict[str, str] = Field(default_factory=dict)
 
     @property
     def origin_uri(self) -> str:
@@ -254,6 +256,7 @@ class Commit(Document):
         engine: The engine that compacted it.
         schema_version: The version that has a column for every key that may have one.
         rescued_values: Values that do not fit the type of their column and went to the rescued data.
+        misfits: Those values by the name of their column; empty in records of earlier releases.
         redone_bins: Parts of the input whose rows were written again because of new keys.
         refused_keys: Keys that got no column, at least; their values went to the rescued data.
         columns: Columns of keys in the schema version.
@@ -277,6 +280,7 @@ class Commit(Document):
     rejects: list[StagedFile]
     files: list[FileReport]
     rescued_values: int = 0
+    misfits: dict[str, int] = Field(default_factory=dict)
     redone_bins: int = 0
     refused_keys: int = 0
     columns: int = 0
@@ -428,6 +432,7 @@ class RecentCommit(Document):
         max_columns: The most that there may be.
         rejects_of: If it redrives rejected lines, the manifest that rejected them; else empty.
         redriven: These lines, by the reason for which they were rejected before.
+        misfits: Values that do not fit the type of their column, by the name of the column.
     """
 
     manifest_id: str
@@ -448,6 +453,7 @@ class RecentCommit(Document):
     max_columns: int = 0
     rejects_of: str = ""
     redriven: dict[str, int] = Field(default_factory=dict)
+    misfits: dict[str, int] = Field(default_factory=dict)
 
     @property
     def key(self) -> ManifestKey:

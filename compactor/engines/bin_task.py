@@ -16,6 +16,7 @@ from compactor.ndjson.file_walk import FileWalk, OnChangedFile, OpenedFile, Walk
 from compactor.ndjson.formats import Formats
 from compactor.ndjson.inspection import BLANK_LINE, inspect_lines, refusals
 from compactor.ndjson.lines import Judged, Limits, LineCounts, Refused, Reject
+from compactor.ndjson.path_values import PathValues, places_in
 from compactor.ndjson.rejects import RejectsWriter
 from compactor.ndjson.scratch import scratch_errors
 from compactor.schema.schema import NO_NEW_KEYS
@@ -156,6 +157,7 @@ class _Pass:
         )
         self._needs_rescan = False
         self._sampled: frozenset[int] = frozenset()
+        self._path_values: PathValues | None = None
 
     def run(self, unreadable: Mapping[int, _Walked]) -> BinResult | _Rescan:
         """Read the files and stage their rows and rejects.
@@ -200,6 +202,7 @@ class _Pass:
         if file.index in self._sampled:
             self._sample(file, on_reject)
         kernel = self._kernel
+        self._path_values = file.path_values
         kernel.begin_file(file.source_uri)
         try:
             with closing(self._walk.decoded(file)) as decoded:
@@ -224,8 +227,11 @@ class _Pass:
         raise FileError(FileStatus.CHANGED, "replaced while its manifest was read")
 
     def _judge(self, block: bytes) -> Judged:
-        lines, blank_lines, refused = self._kernel.read(block)
+        written = block if self._path_values is None else self._path_values.lines(block)
+        lines, blank_lines, refused = self._kernel.read(written)
         self._flush()
+        if self._path_values is not None:
+            refused = list(places_in(block, refused))
         return Judged(lines, blank_lines, _refused(block, refused))
 
     def _flush(self) -> None:

@@ -18,6 +18,7 @@ from compactor.ndjson.folding import Fold
 from compactor.ndjson.formats import Formats
 from compactor.ndjson.inspection import Discovery, Inspected, inspect_lines
 from compactor.ndjson.lines import Limits, Reject
+from compactor.ndjson.new_keys import NewKeys
 from compactor.ndjson.rejects import RejectsWriter
 from compactor.ndjson.scratch import scratch_errors
 from compactor.schema.schema import KeyLimits
@@ -134,11 +135,20 @@ class _Inspector:
         finally:
             copy.unlink(missing_ok=True)
             self.walk.scratch.give_back(self.copied_bytes.pop(file.index, 0))
-        new_keys = [key for key in inspected.keys if key not in self.collected]
+        keys, has_further_keys = self._keys(file, inspected)
+        new_keys = [key for key in keys if key not in self.collected]
         room = max(0, self.task.key_limits.max_keys - len(self.collected))
         self.collected.update(dict.fromkeys(new_keys[:room]))
-        has_further_keys = inspected.has_further_keys or len(new_keys) > room
+        has_further_keys = has_further_keys or len(new_keys) > room
         return inspected, (tuple(new_keys[:room]), has_further_keys, readable_uri)
+
+    def _keys(self, file: OpenedFile, inspected: Inspected) -> tuple[tuple[str, ...], bool]:
+        """The keys of a file without a column, those of its path first; and whether there are others."""
+        if file.path_values is None or not inspected.records:
+            return inspected.keys, inspected.has_further_keys
+        keys = NewKeys(self.task.known_keys, self.task.key_limits)
+        keys.collect((*file.path_values.keys, *inspected.keys))
+        return keys.collected, inspected.has_further_keys or keys.has_further
 
     def _inspect(
         self, file: OpenedFile, on_reject: Callable[[Reject], None], copy: Path
@@ -146,7 +156,7 @@ class _Inspector:
         uri, codec = file.opened.uri, file.codec
         refused = self.task.refused.get(file.index)
         inspect = partial(self._pass, file, refused)
-        copied = refused is not None or not spark_reads_name(uri, codec)
+        copied = refused is not None or file.path_values is not None or not spark_reads_name(uri, codec)
         inspected = inspect(on_reject, copy if copied else None)
         if not inspected.records:
             return inspected, None
@@ -175,17 +185,24 @@ class _Inspector:
                 stack.enter_context(closing(self.walk.decoded(file))),
                 self.task.limits,
                 on_reject=on_reject,
-                on_good=partial(self._write, file.index, target) if target else None,
-                refused=refused or frozenset(),
+                on_good=partial(self._write, file, target) if target else None,
+                refused=_as_in_file(file, refused or frozenset()),
                 split=self.walk.splitter(file),
                 discovery=self.task.discovery,
                 known_keys=self.task.known_keys,
                 key_limits=self.task.key_limits,
             )
 
-    def _write(self, index: int, target: BinaryIO, block: bytes) -> None:
+    def _write(self, file: OpenedFile, target: BinaryIO, block: bytes) -> None:
+        if file.path_values is not None:
+            block = file.path_values.lines(block)
         if self.task.folded_name:
             block = Fold(self.task.known_keys, self.task.folded_name).lines(block)
         self.walk.scratch.take(len(block))
-        self.copied_bytes[index] += len(block)
+        self.copied_bytes[file.index] += len(block)
         target.write(block)
+
+
+def _as_in_file(file: OpenedFile, refused: frozenset[bytes]) -> frozenset[bytes]:
+    """Lines as the file has them, which Spark found in its copy."""
+    return refused if file.path_values is None else frozenset(map(file.path_values.original, refused))

@@ -9,6 +9,7 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_p
 from compactor.core.errors import CompactorError, InputRefused
 from compactor.core.records import Accepted, Attempt, Commit, FileReport, FileStatus, StagedFile
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
+from compactor.engines.misfits import misfits_by_column
 from compactor.engines.staged_files import VerifiedFile, verify_staged
 from compactor.ledger.sizing_history import SizingHistory
 from compactor.ledger.state import State
@@ -153,6 +154,7 @@ class Stager:
             rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
             files=list(staged.reports),
             rescued_values=staged.rescued_values,
+            misfits=misfits_by_column(self.state.store, staged),
             redone_bins=staged.redone_bins,
             refused_keys=staged.refused_keys,
             columns=used.columns,

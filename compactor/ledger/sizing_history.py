@@ -81,4 +81,5 @@ def summarised(commit: Commit, *, arrived_at: datetime | None = None) -> RecentC
         max_columns=commit.max_columns,
         rejects_of=commit.rejects_of,
         redriven=dict(own.redriven_by_reason),
+        misfits=commit.misfits,
     )

@@ -92,5 +92,6 @@ def new_manifest_id(date: str) -> str:
 def _weight(file: ManifestFile, target_bytes: float, rules: ManifestRules) -> float:
     # `cut` fills a manifest up to twice its target, so a file takes its share of half of what a manifest may hold.
     most_files = min(MAX_FILES, max(1, rules.max_files // 2))
-    json_bytes = _JSON_CHARACTER_MAX_BYTES * len(file.uri) + _JSON_FILE_MAX_BYTES
+    of_path = sum(len(key) + len(text) for key, text in (file.path_columns or {}).items())
+    json_bytes = _JSON_CHARACTER_MAX_BYTES * (len(file.uri) + of_path) + _JSON_FILE_MAX_BYTES
     return max(file.size_bytes or 0, target_bytes / most_files, target_bytes * json_bytes * 2 / rules.max_bytes)

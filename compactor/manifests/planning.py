@@ -196,12 +196,13 @@ class Planner:
         now = self.state.clock.now()
         by_date: dict[str, list[ManifestFile]] = {}
         for info in self.state.store.list(folder(prefix)):
-            date = self.state.rules.dates.of_file(info.uri, info.modified_at).date
+            dated = self.state.rules.dates.of_file(info.uri, info.modified_at)
+            date = dated.date
             reason = not_data_reason(info.uri, info.size_bytes, [prefix]) or _left_out(info, date, now, scope)
             if reason:
                 plan.skip(info.uri, reason)
             else:
-                by_date.setdefault(date, []).append(listed_file(info))
+                by_date.setdefault(date, []).append(self.state.rules.with_path_columns(listed_file(info, dated.rule)))
         return dict(sorted(by_date.items()))
 
     def _named(self, by_date: Mapping[str, Sequence[ManifestFile]], plan: Plan) -> tuple[set[str], set[str]]:
@@ -296,9 +297,11 @@ class Planner:
         return FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes)
 
 
-def listed_file(info: ObjectInfo) -> ManifestFile:
-    """A listed file as manifests name it."""
-    return ManifestFile(uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at)
+def listed_file(info: ObjectInfo, dated_by: str) -> ManifestFile:
+    """A listed file as manifests name it, dated by one of `compactor.core.named_dates.RULES`."""
+    return ManifestFile(
+        uri=info.uri, size_bytes=info.size_bytes, etag=info.etag, event_time=info.modified_at, dated_by=dated_by
+    )
 
 
 def _without(by_date: Mapping[str, Sequence[ManifestFile]], keys: Container[str]) -> dict[str, list[ManifestFile]]:

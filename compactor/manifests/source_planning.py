@@ -98,8 +98,9 @@ class SourcePlanner:
                 detail = f"written less than {settle_seconds:g} s ago; expected it to be complete"
                 plan.left_out.append(LeftOut(info.uri, "unsettled", detail))
                 continue
-            date = rules.dates.of_file(info.uri, info.modified_at).date
-            listed[canonical(info.uri)] = _Listed(info, listed_file(info), date)
+            dated = rules.dates.of_file(info.uri, info.modified_at)
+            file = rules.with_path_columns(listed_file(info, dated.rule))
+            listed[canonical(info.uri)] = _Listed(info, file, dated.date)
         return listed
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:

@@ -19,6 +19,7 @@ from compactor.ndjson.content_digest import ContentDigest
 from compactor.ndjson.formats import Formats
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 from compactor.ndjson.object_reading import FILES_AHEAD, RANGE_BYTES, Opened, open_file, read_ranges
+from compactor.ndjson.path_values import PathValues
 from compactor.ndjson.patient_reads import PatientReads
 from compactor.ndjson.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.scratch import Scratch
@@ -41,6 +42,7 @@ class OpenedFile:
         source_uri: The file that its lines are from, as spelled in the manifest.
         codec: One of `compactor.ndjson.codecs.CODECS`.
         digest: Of what was last read of it; None on S3, whose ETags tell contents apart.
+        path_values: The fields that its path gives to each line; None if there are none.
     """
 
     index: int
@@ -48,6 +50,7 @@ class OpenedFile:
     opened: Opened
     codec: str
     digest: ContentDigest | None = None
+    path_values: PathValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,8 @@ class FileWalk:
         digest = None if is_s3(file.uri) else ContentDigest()
         spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
         try:
-            counts, found = read(OpenedFile(index, file.origin_uri, opened, codec, digest), spool.add)
+            opened_file = OpenedFile(index, file.origin_uri, opened, codec, digest, _path_values(file))
+            counts, found = read(opened_file, spool.add)
             spool.move_to(rejects)
         except FileError as exc:
             samples = spool.move_samples_to(rejects) if exc.status == FileStatus.TOO_MANY_REJECTS else 0
@@ -199,6 +203,10 @@ class FileWalk:
             spool.close()
         self.scratch.kept_bytes = rejects.size_bytes
         return walked
+
+
+def _path_values(file: ManifestFile) -> PathValues | None:
+    return PathValues(file.path_columns) if file.path_columns else None
 
 
 def _report(
@@ -224,6 +232,7 @@ def _report(
         reject_rows=spool.kept_rows,
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
+        path_columns=file.path_columns or {},
     )
 
 
@@ -248,5 +257,6 @@ def _quarantined(
         reject_rows=samples,
         source_uri=file.source_uri or "",
         rejected_as=file.rejected_as or "",
+        path_columns=file.path_columns or {},
     )
     return WalkedFile(index, report, None)

@@ -1,6 +1,8 @@
 """Extracts the values of one JSON object as text, exactly as written."""
 
 import re
+from collections.abc import Iterator
+from typing import Literal
 
 import orjson
 
@@ -13,6 +15,10 @@ _BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]")
 _COMMA = re.compile(r"[ \t\r\n]*+,")
 
 
+Source = Literal["null", "string", "word", "nested"]
+"""What stands in a line for a value: null, a string, a number or boolean, or an object or array."""
+
+
 def texts(line: bytes) -> dict[str, str | None]:
     """The top-level values of a line that inspection accepted. Does not recurse, however deeply the line is nested.
 
@@ -23,31 +29,38 @@ def texts(line: bytes) -> dict[str, str | None]:
         For each top-level key (the last occurrence wins): None for null, the decoded text of a string, and for anything
         else the source text, including its inner white space.
     """
+    return {key: None if source == "null" else text for key, source, text in _fields(line)}
+
+
+def values(line: bytes) -> dict[str, tuple[Source, str]]:
+    """The texts of a line as in `texts`, each with what stands in the line for it."""
+    return {key: (source, text) for key, source, text in _fields(line)}
+
+
+def _fields(line: bytes) -> Iterator[tuple[str, Source, str]]:
     source = line.decode()
-    values: dict[str, str | None] = {}
     at = source.index("{") + 1
     while match := _KEY.match(source, at):
-        start = match.end()
-        values[_decoded(match.group(1))], end = _value(source, start)
+        kind, text, end = _value(source, match.end())
+        yield _decoded(match.group(1)), kind, text
         comma = _COMMA.match(source, end)
         if comma is None:
             break
         at = comma.end()
-    return values
 
 
-def _value(source: str, start: int) -> tuple[str | None, int]:
-    """The value that begins at `start`, and the position after it."""
+def _value(source: str, start: int) -> tuple[Source, str, int]:
+    """What begins at `start`, its text, and the position after it."""
     if source[start] in "{[":
         end = _end_of_container(source, start)
-        return source[start:end], end
+        return "nested", source[start:end], end
     match = (_TEXT if source[start] == '"' else _WORD).match(source, start)
     if match is None:
         raise ValueError(f"character {start}: expected a JSON value")
     written = match.group()
     if written[0] == '"':
-        return _decoded(written), match.end()
-    return (None if written == "null" else written), match.end()
+        return "string", _decoded(written), match.end()
+    return ("null" if written == "null" else "word"), written, match.end()
 
 
 def _end_of_container(source: str, start: int) -> int:

@@ -140,7 +140,13 @@ def _double(text: str, _: ColumnType) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
+def significant(text: str) -> tuple[str, str, int] | None:
+    """The parts of a number that do not depend on its spelling: `1.10` and `11e-1` have the same.
+
+    Returns:
+        Sign, digits without zeros at either end, and the power of ten that they are multiplied by. Zero has no digits.
+        None for a text that is no number, or whose exponent no digits can make up for.
+    """
     if not _NUMBER.fullmatch(text):
         return None
     parts = _PARTS.fullmatch(text)
@@ -148,16 +154,25 @@ def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
         return None
     sign, whole, fraction, exponent_sign, exponent = (part or "" for part in parts.groups())
     digits = whole + fraction
-    significant = digits.strip("0")
-    if not significant:
-        return Decimal(0)
+    stripped = digits.strip("0")
+    if not stripped:
+        return sign, "", 0
     if len(exponent) > _EXPONENT_MAX_DIGITS:
         return None
     trailing = len(digits) - len(digits.rstrip("0"))
-    shift = int(f"{exponent_sign}{exponent or 0}") - len(fraction) + trailing
-    if shift < -scale or len(significant) + shift > precision - scale:
+    return sign, stripped, int(f"{exponent_sign}{exponent or 0}") - len(fraction) + trailing
+
+
+def _exact_decimal(text: str, precision: int, scale: int) -> Decimal | None:
+    parts = significant(text)
+    if parts is None:
         return None
-    return Decimal(f"{sign}{significant}e{shift}")
+    sign, digits, shift = parts
+    if not digits:
+        return Decimal(0)
+    if shift < -scale or len(digits) + shift > precision - scale:
+        return None
+    return Decimal(f"{sign}{digits}e{shift}")
 
 
 def _decimal(text: str, column_type: ColumnType) -> Decimal | None:

@@ -13,6 +13,7 @@ from compactor.settings.types import JOURNAL_CLAIMS
 
 HOME_SUFFIX = ".compactor"
 SETTINGS_NAME = "compactor.toml"
+SCHEMA_NAME = "schema.toml"
 
 LEASE_SECONDS = 20
 """How long a dead planner keeps its files claimed. The next call waits for that; a late planner does no harm."""
@@ -58,12 +59,21 @@ class CompactPaths:
         """What the user names in other commands: DST, or the place of --state if it is elsewhere."""
         return self.output if self.home == f"{self.output}{HOME_SUFFIX}" else self.home
 
+    @property
+    def schema_file(self) -> str:
+        """The copy of the schema file, which later calls read wherever they are started."""
+        return f"{layout.folder(self.home)}{SCHEMA_NAME}"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a call that are settings: `convert.engine`, `schema.file`, `builder.claims` and so on.
 
     None leaves a setting to variables, to earlier calls and to the defaults.
+
+    Attributes:
+        schema: A schema file to copy beside the state.
+        types: `infer` to make one from the input, unless an earlier call did.
     """
 
     engine: str | None = None
@@ -73,17 +83,21 @@ class Options:
     claims: str | None = None
     region: str | None = None
     endpoint_url: str | None = None
+    types: str | None = None
+    hive_keys: bool | None = None
 
     def given(self) -> Document:
         """The settings that the call names, by section."""
-        keys = {
+        keys: dict[str, dict[str, Any]] = {
+            "input": {"format": self.format, "hive_keys": self.hive_keys},
             "convert": {"engine": self.engine},
-            "input": {"format": self.format},
-            "schema": {"file": self.schema, "names": self.names},
+            "schema": {"file": self.schema or self.types, "names": self.names},
             "builder": {"claims": self.claims},
             "aws": {"region": self.region, "endpoint_url": self.endpoint_url},
         }
-        given = {name: {key: text for key, text in table.items() if text is not None} for name, table in keys.items()}
+        given = {
+            name: {key: value for key, value in table.items() if value is not None} for name, table in keys.items()
+        }
         return {name: table for name, table in given.items() if table}
 
 
@@ -134,7 +148,15 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     document["input"] = {**document.get("input", {}), "allowed_prefixes": sources}
     for name, table in options.given().items():
         document[name] = {**document.get(name, {}), **table}
+    if has_schema_file(document):
+        document["schema"]["file"] = paths.schema_file
     return document
+
+
+def has_schema_file(document: Mapping[str, Any]) -> bool:
+    """Whether the settings name a schema file."""
+    file = document.get("schema", {}).get("file")
+    return isinstance(file, str) and bool(file)
 
 
 def variables_beside(env: Mapping[str, str], options: Options) -> dict[str, str]:

@@ -95,6 +95,7 @@ class Input(Section):
         ge=0,
         le=36_600,
     )
+    hive_keys: bool = _key(False, "whether folders such as country=DE give their files a column country")
 
 
 class Schema(Section):

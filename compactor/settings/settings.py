@@ -49,7 +49,7 @@ class Settings:
     def manifest_rules(self) -> ManifestRules:
         """What a manifest may name."""
         window = DateWindow(earliest=self.input.earliest_date, max_future_days=self.input.max_future_days)
-        return ManifestRules(max_files=self.input.max_manifest_files, dates=window)
+        return ManifestRules(max_files=self.input.max_manifest_files, dates=window, hive_keys=self.input.hive_keys)
 
     def require_claims(self) -> None:
         """Check that claims have a place. Only planning needs one.

@@ -67,9 +67,21 @@ class OperatorComponents(Components):
             data = self.store.read(schema.file)
         except ObjectNotFound as exc:
             raise SettingsError([f'schema.file: "{schema.file}": no such object -> expected a schema file']) from exc
+        return self._parsed_schema(data, schema.file)
+
+    def check_schema_file(self, data: bytes, uri: str) -> None:
+        """Check a schema file that is not in use yet.
+
+        Raises:
+            SettingsError: Lists its faults, or every contradiction to the recorded columns.
+        """
+        self._registry(self._parsed_schema(data, uri)).check_declared()
+
+    def _parsed_schema(self, data: bytes, uri: str) -> tuple[DeclaredColumn, ...]:
+        schema = self.settings.schema
         return parse_schema_file(
             data,
-            schema.file,
+            uri,
             names=schema.names,
             max_columns=schema.max_columns,
             max_key_characters=schema.max_key_characters,

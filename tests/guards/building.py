@@ -159,8 +159,8 @@ BUILDING = (
     Guard(
         "a file is found under the date that it had before the settings were changed",
         "core/dates.py",
-        "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named}\n",
-        "    return {named or _day(arrived_at)}\n",
+        "    return {_day(arrived_at)} if named is None else {_day(arrived_at), named.date}\n",
+        "    return {named.date if named else _day(arrived_at)}\n",
         (_MANY_DATES,),
     ),
     Guard(

@@ -128,7 +128,7 @@ PLACES = (
     Guard(
         "a date that cannot be right is not taken from a name",
         "core/dates.py",
-        "        if named is not None and self._holds(named, arrived_at):\n",
+        "        if named is not None and self._holds(named.date, arrived_at):\n",
         "        if named is not None:\n",
         ("tests/unit/core/test_dates.py",),
     ),

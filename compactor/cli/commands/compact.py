@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -49,12 +50,14 @@ MAX_WAIT_SECONDS = 60.0
     type=click.Choice(("ndjson", "json")),
     help="Read files of this format. json: also JSON arrays and documents of several lines.",
 )
-@click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML).")
+@click.option("--schema", metavar="FILE", help="Read column names and types from FILE (TOML), and keep a copy.")
+@click.option("--types", type=click.Choice(("infer",)), help="Choose the types from the input; see `schema suggest`.")
 @click.option(
     "--names",
     type=click.Choice(("safe", "exact")),
     help="Name columns for Athena and Glue (safe), or as the keys (exact).",
 )
+@click.option("--hive-keys", is_flag=True, default=None, help="Make columns of folders such as country=DE.")
 @click.option("--state", metavar="PLACE", help="Keep state in PLACE; default: DST.compactor.")
 @click.option("--claims", metavar="TABLE", help="Claim files in this DynamoDB table; optional.")
 @click.option("--region", help="Use this AWS region.")
@@ -74,7 +77,7 @@ def compact(
     max_wait: float | None,
     state: str | None,
     as_json: bool,
-    **options: str | None,
+    **options: Any,
 ) -> ExitCode:
     """Turn the NDJSON below SRC into Parquet below DST: plan, compact, verify.
 
@@ -91,6 +94,8 @@ def compact(
         raise click.UsageError("give --watch or --dry-run, not both")
     if max_wait is not None and not watch:
         raise click.UsageError("--max-wait needs --watch")
+    if options["schema"] and options["types"]:
+        raise click.UsageError("give --schema or --types, not both")
     with EndsAtOnce():
         folder = folder_settings(parse_compact_paths(sources, destination, state), Options(**options), os.environ)
         on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"

@@ -14,6 +14,7 @@ from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
 from compactor.core.layout import is_date
 from compactor.core.manifest import Manifest
+from compactor.manifests.dating import dated_files
 from compactor.manifests.planning import SKIP_REASONS, Plan
 from compactor.settings.places import parse_place
 from compactor.wiring.app import App
@@ -88,7 +89,17 @@ def _document(made: Plan, *, dry_run: bool) -> dict[str, Any]:
     ]
     planned = picked(made, "skipped", "planned_before", "held", "held_until")
     further = picked(made, "misdated", "left_manifests", "left_files")
-    return {"dry_run": dry_run, "manifests": manifests, **planned, **further}
+    return {"dry_run": dry_run, "manifests": manifests, "dated": dated_files(made.manifests), **planned, **further}
+
+
+def show_dates(made: Plan) -> None:
+    """Print a table of the rules that dated the planned files, and of their days."""
+    dated = dated_files(made.manifests)
+    width = max((len(each.looks_for) for each in dated), default=0)
+    for each in dated:
+        days = each.first_date if each.days == 1 else f"{each.first_date} to {each.last_date}"
+        found = f"{count(each.files, 'file'):>12}  {count(each.days, 'day'):>8}  {days}"
+        echo(f"Dated by {each.looks_for:{width}}  {found}, such as {each.example}")
 
 
 def _bytes(manifest: Manifest) -> int:
@@ -105,6 +116,8 @@ def _show(made: Plan, folder: str, *, dry_run: bool) -> None:
         echo(f"  {name}  {count(len(each.files), 'file'):>12}  {size(_bytes(each)):>10}")
     if len(made.manifests) > SHOWN_MANIFESTS:
         echo(f"  and {len(made.manifests) - SHOWN_MANIFESTS:,} more")
+    if dry_run:
+        show_dates(made)
     if made.left_manifests:
         left = f"{count(made.left_manifests, 'manifest')} of {count(made.left_files, 'file')}"
         echo(f"Left for the next plan: {left}; run the command again")

@@ -1,4 +1,4 @@
-"""`compactor schema`: shows the columns, the version that added each, and the file it came from."""
+"""`compactor schema`: shows the columns, the version that added each and its first file; suggests and retires some."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,41 +9,81 @@ import click
 
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
-from compactor.cli.ui.terminal import echo
+from compactor.cli.ui.terminal import echo, write_out
+from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import count
+from compactor.ops.suggest.suggester import SAMPLE_RECORDS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
+from compactor.settings.compact_paths import Options
 from compactor.settings.validation import shown
 from compactor.wiring.app import App
 
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
 
-_RETIRE = "retire"
+_SUGGEST, _RETIRE = _ACTIONS = ("suggest", "retire")
 
 
 @click.command("schema")
-@click.argument("words", metavar="[DST] [retire COLUMN...]", nargs=-1)
+@click.argument("words", metavar="[DST] [suggest SRC | retire COLUMN...]", nargs=-1)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"suggest: Read N records, spread over the files; default: {SAMPLE_RECORDS:,}.",
+)
+@click.option("--all", "is_all", is_flag=True, help="suggest: Read all records of all files.")
+@click.option(
+    "--format",
+    type=click.Choice(("ndjson", "json")),
+    help="suggest: Read files of this format. json: also JSON arrays.",
+)
+@click.option(
+    "--names", type=click.Choice(("safe", "exact")), help="suggest: Name columns for Athena and Glue, or as the keys."
+)
+@click.option("--hive-keys", is_flag=True, default=None, help="suggest: Include folders such as country=DE.")
+@click.option("--region", help="suggest: Use this AWS region.")
+@click.option("--endpoint-url", metavar="URL", help="suggest: Use this server in place of AWS.")
 @json_option
 @body
-def schema(invocation: Invocation, *, words: tuple[str, ...], as_json: bool) -> None:
-    """Show the schema versions and what each added, or retire columns.
+def schema(
+    invocation: Invocation,
+    *,
+    words: tuple[str, ...],
+    as_json: bool,
+    sample: int | None,
+    is_all: bool,
+    **options: Any,
+) -> None:
+    """Show the schema versions and what each added, suggest a schema file, or retire columns.
 
     A column never changes its name or type. --json shows what the text form leaves out.
+
+    `suggest` reads the NDJSON below SRC and prints a schema file that gives each key a type, with what was found as
+    comments. It needs no settings and writes nothing. Use the file with `compactor compact --schema FILE`, or as
+    schema.file in the settings.
 
     `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
     needs new columns.
     """
-    if words and words[0] != _RETIRE:
+    if words and words[0] not in _ACTIONS:
         invocation, words = invocation.at(words[0]), words[1:]
-    action, columns = words[:1], words[1:]
-    if action and action[0] != _RETIRE:
-        raise click.UsageError(f"{action[0]!r} -> expected {_RETIRE}")
-    if action and not columns:
+    action, operands = words[:1], words[1:]
+    if action and action[0] not in _ACTIONS:
+        raise click.UsageError(f"{action[0]!r} -> expected {' or '.join(_ACTIONS)}")
+    if action == (_SUGGEST,):
+        if len(operands) != 1 or as_json or (is_all and sample):
+            raise click.UsageError("suggest: expected one SRC, at most one of --sample and --all, and no --json")
+        _suggest(invocation, operands[0], None if is_all else sample or SAMPLE_RECORDS, Options(**options))
+        return
+    if sample or is_all or any(options.values()):
+        raise click.UsageError("options other than --json belong to `schema suggest`")
+    if action and not operands:
         raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
     app = App(invocation.settings())
     if action:
-        app.job_registry.retire(columns)
+        app.job_registry.retire(operands)
     changes = [_change(version) for version in app.registry.versions()]
     if as_json:
         print_json({"versions": [_document(change) for change in changes]})
@@ -51,6 +91,17 @@ def schema(invocation: Invocation, *, words: tuple[str, ...], as_json: bool) -> 
         _show(changes)
     else:
         echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
+
+
+def _suggest(invocation: Invocation, source: str, max_records: int | None, options: Options) -> None:
+    from compactor.wiring.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
+
+    kept = invocation.settings() if invocation.has_settings else None
+    with waiting("reading") as show:
+        suggesting = suggesting_from(source, options, kept, lambda files: show(f"read {count(files, 'file')}"))
+        document = suggesting.schema_file(max_records)
+    # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
+    write_out(document.encode(), nl=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _show(found: Trace) -> None:
         ("why" if found.needs_operator else "note", found.message),
         ("lines of", found.origin),
         ("manifest" if found.manifest_id != found.uri else "kept at", _manifest(found)),
-        ("date", found.date),
+        ("date", found.date + (f" ({found.dated_by})" if found.dated_by else "")),
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
         ("elements" if found.report is not None and found.report.format == "json" else "lines", _lines(found)),

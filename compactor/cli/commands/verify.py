@@ -8,7 +8,8 @@ from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.output import print_fields, print_json, shallow
+from compactor.cli.ui.misfits import misfit_fields
+from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import counter, waiting
 from compactor.core.errors import CompactorError, RecordUnreadable
@@ -88,12 +89,13 @@ def _show(report: VerifyReport, *, deep: bool) -> None:
     redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
     more = f" ({redriven:,} redriven)" if redriven else ""
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""
-    fields = [
+    fields: list[Field] = [
         ("manifests", f"{report.manifests:,} committed, {report.dead_letters:,} dead letters" + more),
         ("not done", f"{report.unfinished:,}"),
         ("input files", f"{report.files:,}" + (f" ({statuses})" if statuses else "")),
         ("lines", f"{report.lines:,} {sign} {sums}"),
         ("rejects", (by_name(report.rejects_by_reason) or "none") + unkept),
+        *misfit_fields(report.misfits, report.rescued_values),
         ("output files", f"{report.output_files:,} ({size(report.output_bytes)})"),
     ]
     if deep:

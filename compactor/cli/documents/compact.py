@@ -37,6 +37,7 @@ class Compaction(Document):
     output: str = Field(description="DST, which holds rows only.")
     settings_file: str = Field(description="Settings file with which all other commands work.")
     rejects_folder: str = Field(description="Folder of the rejects.")
+    schema_file: str | None = Field(description="Schema file with the types; null if all columns are strings.")
     dry_run: bool = Field(description="Whether nothing was written.")
     deep: bool = Field(description="Whether `--deep` was given.")
     new_files: int = Field(description="Number of files that this call planned, or would plan.")

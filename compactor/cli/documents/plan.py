@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
+from compactor.manifests import dating
 
 
 class PlannedManifest(Document):
@@ -14,11 +15,19 @@ class PlannedManifest(Document):
     bytes: int = Field(description="Stored size of those files.")
 
 
+class DatedFiles(Document, of=dating.DatedFiles):
+    """The planned files that one rule dated."""
+
+    first_date: Date = Field(description="The earliest of them.")
+    last_date: Date = Field(description="The latest of them.")
+
+
 class Plan(Document):
     """What was planned. With `--dry-run` nothing is claimed or written."""
 
     dry_run: bool = Field(description="Whether nothing was claimed or written.")
     manifests: list[PlannedManifest] = Field(description="Manifests that were written, or would be.")
+    dated: list[DatedFiles] = Field(description="Planned files by the rule that gave them their dates.")
     planned_before: int = Field(description="Number of files that are in a manifest already.")
     skipped: dict[str, int] = Field(description="Objects that are no data, by reason.")
     misdated: int = Field(

@@ -6,6 +6,7 @@ from typing import Any
 
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
+from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
@@ -41,6 +42,7 @@ class Closing:
     verification: VerifyReport | None = None  # what it verified; None if work is left
     engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
     seconds: float = 0.0  # from beginning to end
+    schema_file: str | None = None  # the types of DST; None if all columns are strings
 
     @property
     def new_files(self) -> int:
@@ -98,6 +100,7 @@ class Closing:
             "output": self.paths.output,
             "settings_file": self.paths.settings_file,
             "rejects_folder": self.layout.rejects_folder,
+            "schema_file": self.schema_file,
             "dry_run": self.dry_run,
             "deep": self.is_deep,
             "new_files": self.new_files,
@@ -144,6 +147,8 @@ def show(closing: Closing) -> None:
         fields.append(("files", f"{count(run.output_files, 'file')}, {size(run.output_bytes)}"))
         fields.append(("engine", str(closing.engine)))
         fields.append(("took", f"{duration(closing.seconds)}, {rate(run.input_bytes, closing.seconds)}"))
+    if closing.schema_file is not None:
+        fields.append(("types", closing.schema_file))
     if closing.verification is not None:
         fields += _verified(closing.verification, closing)
     print_fields(fields)
@@ -185,6 +190,7 @@ def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
+    fields += misfit_fields(verification.misfits, verification.rescued_values)
     return fields + quarantined_fields(verification)
 
 

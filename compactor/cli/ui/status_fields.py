@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from compactor.cli.ui.misfits import by_column
 from compactor.core.formatting import by_name, count, duration, percent, rate, shown_seconds, size
 from compactor.ops.status.values import Status
 
@@ -21,6 +22,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "drained", [_drained(found)], ""
     yield "latency", [_latency(found)], ""
     yield "rejects", _rejects(found), ""
+    if found.misfits.values:
+        yield "misfits", _misfits(found), ""
     yield "dead", _letters(found), "red" if letters.open else ""
     yield "files", _files(found), "red" if files.open else ""
     yield "schema", _schema(found), ""
@@ -90,6 +93,12 @@ def _rejects(found: Status) -> list[str]:
     share = percent(rejects.lines, rejects.lines + sum(commit.records for commit in found.recent))
     of = f"{count(rejects.lines, 'line')} ({share}) of the latest {count(rejects.commits, 'commit')}"
     return [of, *([by_name(rejects.by_reason)] if rejects.by_reason else [])]
+
+
+def _misfits(found: Status) -> list[str]:
+    misfits = found.misfits
+    of = f"{count(misfits.values, 'value')} in _rescued_data in the latest {count(misfits.commits, 'commit')}"
+    return [of, by_column(misfits.by_column)]
 
 
 def _letters(found: Status) -> list[str]:

@@ -134,7 +134,8 @@ class Builder:
         for file in files:
             found = self.state.rules.dates.of_file(file.uri, file.event_time or self.state.clock.now())
             misdated += [file.uri] if found.ignored else []
-            by_date.setdefault(found.date, []).append(file)
+            dated = self.state.rules.with_path_columns(file.model_copy(update={"dated_by": found.rule}))
+            by_date.setdefault(found.date, []).append(dated)
         if misdated:
             report.misdated = len(misdated)
             log_event("files.misdated", files=len(misdated), first=misdated[0])

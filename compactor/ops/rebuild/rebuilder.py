@@ -165,6 +165,7 @@ def _of_compacted(damaged: Damaged, commit: Commit) -> Accepted:
             event_time=times.get(file.uri),
             source_uri=file.source_uri or None,
             rejected_as=file.rejected_as or None,
+            path_columns=file.path_columns,
         )
         for file in compacted(commit)
     )

@@ -138,7 +138,10 @@ class Replacer:
             if info is not None and is_same_version(info.etag, file.etag):
                 return file.uri, None
             if info is not None and file.digest and self.digest_of(info) == file.digest:
-                return file.uri, ManifestFile(uri=file.uri, size_bytes=info.size_bytes, etag=info.etag)
+                now = ManifestFile(
+                    uri=file.uri, size_bytes=info.size_bytes, etag=info.etag, path_columns=file.path_columns
+                )
+                return file.uri, now
         except (AccessError, TryAgainError) as exc:
             raise InputError(f"its rows cannot be made again: {exc}") from exc
         except CompactorError:

@@ -39,6 +39,7 @@ class Wanted:
         sources: The files whose lines to take: rejects of others are samples, whose lines come with the whole file.
         reasons: Why they were rejected.
         taken: Those that were redriven before, by file and reason.
+        path_columns: The values that the folders of each file give to its rows.
         recheck: Tells which of them would be rejected again.
         is_redrive: Whether the manifest has redriven lines itself. Then the rejects of a file may be in several places.
     """
@@ -47,6 +48,7 @@ class Wanted:
     sources: Collection[str]
     reasons: Collection[str]
     taken: Mapping[tuple[str, str], LineNumbers]
+    path_columns: Mapping[str, Mapping[str, str]]
     recheck: Recheck
     is_redrive: bool = False
 
@@ -96,16 +98,21 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
             with _Targets(Path(scratch), source_uri, wanted, written) as targets:
                 targets.take(lines)
             for target in targets.by_reason.values():
-                _add(store, written, source_uri, target, folder)
+                named = ManifestFile(
+                    uri=f"{folder}{len(written.files):06d}.ndjson.gz",
+                    source_uri=source_uri,
+                    rejected_as=target.reason,
+                    path_columns=dict(wanted.path_columns[source_uri]) or None,
+                )
+                _add(store, written, named, target, folder)
     return written
 
 
-def _add(store: ObjectStore, written: WrittenLines, source_uri: str, target: "_Target", folder: str | None) -> None:
+def _add(store: ObjectStore, written: WrittenLines, named: ManifestFile, target: "_Target", folder: str | None) -> None:
     if not target.lines:
         return
     written.counts[target.reason] += target.lines
-    uri = f"{folder}{len(written.files):06d}.ndjson.gz"
-    named = ManifestFile(uri=uri, source_uri=source_uri, rejected_as=target.reason)
+    uri = named.uri
     if folder is not None:
         store.upload(uri, target.path)
         info = store.stat(uri)
@@ -116,7 +123,7 @@ def _add(store: ObjectStore, written: WrittenLines, source_uri: str, target: "_T
     written.files.append(named)
     numbers, lines = target.numbers.ranges, target.lines
     written.inputs.append(
-        RedrivenInput(uri=uri, source_uri=source_uri, lines=lines, reason=target.reason, numbers=numbers)
+        RedrivenInput(uri=uri, source_uri=named.origin_uri, lines=lines, reason=target.reason, numbers=numbers)
     )
 
 

@@ -88,8 +88,13 @@ class RedrivePlanner:
     def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
         draft = Draft(commit, root, commit.date, rejects_of=commit.rejects_of or None)
         for report in files_left(scope, commit, redrives):
-            origin = {"source_uri": report.source_uri or None, "rejected_as": report.rejected_as or None}
-            draft.files.append(ManifestFile(uri=report.uri, **origin))
+            named = ManifestFile(
+                uri=report.uri,
+                source_uri=report.source_uri or None,
+                rejected_as=report.rejected_as or None,
+                path_columns=report.path_columns or None,
+            )
+            draft.files.append(named)
             draft.reasons[report.uri] = str(report.status)
         # Any id of the lineage will do: only its root counts here.
         new_id, folder = redriven_id(root.id, 1), self.state.layout.redriven_folder
@@ -136,5 +141,5 @@ def _compacted(commit: Commit) -> dict[str, list[Naming]]:
 def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:
     if not isinstance(found, ObjectInfo) or file.size_bytes not in {None, found.size_bytes}:
         return file
-    event_time = file.event_time or found.modified_at
-    return file.model_copy(update={"size_bytes": found.size_bytes, "etag": found.etag, "event_time": event_time})
+    pinned = {"size_bytes": found.size_bytes, "etag": found.etag, "event_time": file.event_time or found.modified_at}
+    return file.model_copy(update=pinned)

@@ -9,7 +9,7 @@ from compactor.core.records import RecentCommit
 from compactor.core.totals import without_zeros
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.work_time import covered_seconds, work_spans
-from compactor.ops.status.values import Drain, Latency, Rates, Rejects
+from compactor.ops.status.values import Drain, Latency, Misfits, Rates, Rejects
 
 WINDOW_SECONDS = 900.0
 """The window of rates: long enough that a pause between two manifests does not look like the end of the input."""
@@ -84,3 +84,11 @@ def rejects(recent: Sequence[RecentCommit]) -> Rejects:
             reasons.subtract(commit.redriven)
             lines -= sum(commit.redriven.values())
     return Rejects(len(recent), lines, dict(without_zeros(reasons)))
+
+
+def misfits(recent: Sequence[RecentCommit]) -> Misfits:
+    """The values of the latest commits that do not fit the type of their column."""
+    columns = Counter[str]()
+    for commit in recent:
+        columns.update(commit.misfits)
+    return Misfits(len(recent), columns.total(), dict(columns))

@@ -17,7 +17,7 @@ from compactor.ledger.work_time import arrival_seconds
 from compactor.ops.redrive.redrive_log import RedriveLog
 from compactor.ops.status.cache import StatusCache
 from compactor.ops.status.failures import FailureReader
-from compactor.ops.status.flow import drain, latency, rates, rejects
+from compactor.ops.status.flow import drain, latency, misfits, rates, rejects
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.spent import NOT_ON_GLUE, spent
 from compactor.ops.status.values import Facts, SchemaSeen, Spent, Status
@@ -81,6 +81,7 @@ class StatusReader:
             rates=found_rates,
             latency=latency(self._arrivals(recent)),
             rejects=rejects(recent),
+            misfits=misfits(recent),
             schema=_schema_seen(registry.latest()),
             ratio=learned_ratio(recent),
             cost=self._cost(recent, now),

@@ -54,6 +54,15 @@ class Rejects:
 
 
 @dataclass(frozen=True, slots=True)
+class Misfits:
+    """Values of the latest commits that do not fit the type of their column, and are in the rescued data."""
+
+    commits: int  # how many of the latest commits were read, at most 64
+    values: int  # how many values
+    by_column: Mapping[str, int]  # these values by the name of their column
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetters:
     """Manifests that are dead letters."""
 
@@ -131,6 +140,7 @@ class Status(Facts):
     rates: Rates
     latency: Latency | None
     rejects: Rejects
+    misfits: Misfits
     schema: SchemaSeen
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
     cost: Spent

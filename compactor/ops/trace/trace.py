@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from compactor.core.attempts import AttemptState, RetryRules
-from compactor.core.layout import folder
-from compactor.core.records import DeadLetter, FileReport
+from compactor.core.layout import canonical, folder
+from compactor.core.named_dates import RULES
+from compactor.core.records import Accepted, DeadLetter, FileReport
 from compactor.core.safe_text import quoted
 from compactor.core.totals import Totals
 from compactor.ops.redrive.redrive_log import Fate, RedriveLogEntry
@@ -84,6 +85,7 @@ class Trace:
     exists: bool = False  # whether the object exists now; for a manifest, in any of its places
     manifest_id: str = ""  # the manifest that names it, or wrote it
     date: str = ""  # the date of that manifest
+    dated_by: str = ""  # what gave an input file that date, in words; empty if the writer of the manifest did
     manifest_uri: str = ""  # where that manifest's object is now
     attempts: list[TracedAttempt] = field(default_factory=list)
     earlier_attempts: int = 0  # attempts before these, of which only the sum is on record
@@ -130,6 +132,7 @@ def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
             trace.message = "its redrive is on record, but its manifest was not written yet; redrive again"
         return
     trace.date = history.accepted.date
+    trace.dated_by = _dated_by(trace.uri, history.accepted)
     if history.accepted.kind == "revoked":
         trace.state = TraceState.CLAIMED
         trace.message = f"manifest {history.manifest_id} was revoked by its planner; plan again"
@@ -140,6 +143,13 @@ def add_history(trace: Trace, history: History, rules: RetryRules) -> None:
         trace.message = f"{history.outcome.reason}: {history.outcome.message}"
     else:
         trace.state = TraceState.DONE if history.is_done else TraceState.DECIDED
+
+
+def _dated_by(uri: str, accepted: Accepted) -> str:
+    """What gave a file the date of its manifest, in words."""
+    files = accepted.manifest.files if accepted.manifest is not None else ()
+    rules = (file.dated_by for file in files if canonical(file.uri) == canonical(uri))
+    return RULES.get(next(rules, None) or "", "")
 
 
 def traced_redrive(entry: RedriveLogEntry) -> TracedRedrive:

@@ -115,7 +115,7 @@ class DeepVerifier:
 
         def on_good(block: bytes) -> None:
             for line in block.split(b"\n")[:-1]:
-                values = texts(line)
+                values: dict[str, str | None] = {**file.path_columns, **texts(line)}
                 rescued = [(key, value) for key, value in values.items() if key not in known and value is not None]
                 rescued += _replace_typed(values, types)
                 rows.add([*map(values.get, keys), sorted(rescued)])

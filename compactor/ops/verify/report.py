@@ -47,6 +47,8 @@ class VerifyReport:
     unkept_rejects: int = 0  # rejected lines that are only counted; their bytes are in the input file alone
     blank_lines: int = 0
     rejects_by_reason: Counter[str] = field(default_factory=Counter)
+    rescued_values: int = 0  # values in _rescued_data because they do not fit the type of their column
+    misfits: Counter[str] = field(default_factory=Counter)  # the same by column, as far as it is on record
     output_files: int = 0
     output_bytes: int = 0
     inputs_gone: int = 0  # inputs that `--deep` could not read again, because they are deleted or replaced
@@ -90,6 +92,8 @@ class VerifyReport:
                     redriven=file.uri in redriven,
                 )
                 self.quarantined_files.append(quarantined)
+        self.rescued_values += commit.rescued_values
+        self.misfits.update(commit.misfits)
         self.output_files += len(commit.outputs)
         self.output_bytes += sum(output.size_bytes for output in commit.outputs)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,7 +24,7 @@ from compactor.cli.commands import control, rejects, status, stop
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.watching import failure
 from compactor.control.actions import Action, ActionKind
 from compactor.control.plane import Check
@@ -31,7 +32,7 @@ from compactor.control.runs import JobRun, JobState
 from compactor.control.snapshot import Refusals, Snapshot
 from compactor.core.manifest import ManifestFile
 from compactor.core.manifest_key import ManifestKey
-from compactor.core.records import FileStatus
+from compactor.core.records import FileReport, FileStatus
 from compactor.cost.prices import JobSize
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
@@ -42,6 +43,9 @@ from compactor.manifests.planning import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.status.flow import misfits
+from compactor.ops.trace.trace import Trace
+from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -63,7 +67,10 @@ OLDER: dict[str, Any] = {"arrived_at": None}
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
 """A manifest of a file that is not there."""
 
-FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}})
+FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}, "misfits": {"amount": 2}})
+
+TYPED = VerifyReport(rescued_values=2, misfits=Counter(amount=2))
+"""What is verified of a table with types."""
 
 
 def quarantined(workspace: Workspace) -> str:
@@ -96,7 +103,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     with app.heartbeat:
         found.append(workspace.json("status")[0])
     unread = replace(STATUSES["behind"].backlog, input_bytes=None)
-    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER), FULL), backlog=unread)
+    old = replace(old, misfits=misfits(old.recent))
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
@@ -111,7 +119,8 @@ def verifications(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     fine = workspace.json("verify")[0]
     [path] = (workspace.root / "o").rglob("*.parquet")
     path.unlink()
-    return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0]]
+    typed = {**shallow(TYPED), "deep": False, "needs_operator": False}
+    return [fine, workspace.json("verify")[0], workspace.json("verify", "--deep")[0], json.loads(_printed(typed))]
 
 
 def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
@@ -144,7 +153,9 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
         for each in (flawed, good, letter, *map(str, (workspace.root / "o").rglob("*.p*")))
     ]
     found.append(workspace.json("trace", "other")[0])
-    return found
+    report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
+    with_columns = Trace(report.uri, report=report, files=[report])
+    return [*found, json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))]
 
 
 def quarantined_twice(workspace: Workspace) -> str:
@@ -297,7 +308,10 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         run=RunReport(failures={"m1": "it is too much"}, stuck={"m2": "a record is damaged"}),
         left=Backlog(manifests=2, begun_manifests=1, input_bytes=400),
     )
-    return [*found, json.loads(_printed(held.document()))]
+    typed = replace(
+        held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"
+    )
+    return [*found, *(json.loads(_printed(each.document())) for each in (held, typed))]
 
 
 def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

@@ -502,3 +502,22 @@ def test_no_file_is_to_blame_for_credentials(store, pauses):
     with pytest.raises(StoreUnavailable, match="refused-9: refused"):
         run(Refusing(store, CredentialsRefused), *uris)
     assert pauses == []
+
+
+def test_a_file_whose_folders_give_columns_gets_a_copy(store):
+    """The copy has the values of the path in each line; rejects, keys and refused lines are those of the file."""
+    [uri] = put(store, x=b'{"a":1}\nbad\n{"b":2}\n{}')
+    file = named(store, uri).model_copy(update={"path_columns": {"year": "2026"}})
+    result = run(store, file)
+    [read] = result.files
+    assert (read.keys, read.has_further_keys, read.report.path_columns) == (
+        ("year", "a", "b"),
+        False,
+        file.path_columns,
+    )
+    assert read.readable_uri == f"{STAGING}repaired/000000.ndjson"
+    assert store.read(read.readable_uri) == b'{"year":"2026","a":1}\n{"year":"2026","b":2}\n{"year":"2026"}\n'
+    assert [row["raw"] for row in rejects(store, result)] == [b"bad"]
+    again = run(store, file, refused={0: frozenset({b'{"year":"2026","b":2}'})})
+    assert again.files[0].report.rejects == {"invalid_json": 1, "parsers_disagree": 1}
+    assert [row["raw"] for row in rejects(store, again)] == [b"bad", b'{"b":2}']

@@ -1,0 +1,30 @@
+"""Shows how many values do not fit the type of their column."""
+
+from collections.abc import Mapping
+
+from compactor.cli.ui.output import Field
+from compactor.core.formatting import by_name, count
+
+_SHOWN_COLUMNS = 5
+
+
+def misfit_fields(misfits: Mapping[str, int], values: int) -> list[Field]:
+    """The field of misfits; none if all values fit.
+
+    Args:
+        misfits: How many there are, by column.
+        values: How many there are in all. Records of earlier releases do not name the columns.
+    """
+    if not values:
+        return []
+    parts = [by_column(misfits)] if misfits else []
+    if unknown := values - sum(misfits.values()):
+        parts.append(f"{unknown:,} of columns that an earlier release did not record")
+    return [("misfits", [f"{count(values, 'value')} in _rescued_data", *parts])]
+
+
+def by_column(misfits: Mapping[str, int]) -> str:
+    """The columns with most misfits, as in `12 price, 3 qty and 2 more columns`."""
+    most = sorted(misfits, key=lambda name: (-misfits[name], name))[:_SHOWN_COLUMNS]
+    more = len(misfits) - len(most)
+    return by_name({name: misfits[name] for name in most}) + (f" and {count(more, 'more column')}" if more else "")

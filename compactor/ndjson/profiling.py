@@ -1,0 +1,85 @@
+"""Profiles the records of files, as inspection finds them."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from compactor.ndjson.inspection import BLANK_LINE, refusals
+from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.lines import Judged, Limits, Reject, Splitter
+from compactor.ndjson.rawjson import Source, values
+from compactor.schema.column_profile import Place, TableProfile
+
+_BLOCK_BYTES = 64 * 1024  # small, because a sample ends with a block
+
+
+class _EnoughRead(Exception):
+    """Ends the reading of a file."""
+
+
+def profile_file(
+    pieces: Iterable[bytes],
+    limits: Limits,
+    profile: TableProfile,
+    *,
+    split: Splitter = split_lines,
+    file: int,
+    max_records: int | None = None,
+    path_values: Mapping[str, str] | None = None,
+) -> int:
+    """Add the records of a file to a profile.
+
+    Args:
+        pieces: The decoded bytes, split anywhere.
+        limits: The longest line and the largest file.
+        profile: Where to add them.
+        split: What splits the file.
+        file: The number of the file, for the places of examples.
+        max_records: How many to read; None for all.
+        path_values: Values that its path gives to all of its records, unless a record has the key itself.
+
+    Returns:
+        How many records were added.
+
+    Raises:
+        FileError: It cannot be read to the end; the records before that are in the profile.
+    """
+    reading = _Reading(profile, file, max_records, path_values or {})
+    with suppress(_EnoughRead):
+        split(pieces, limits, reading.judge, on_reject=reading.note_over_long, block_bytes=_BLOCK_BYTES)
+    return reading.records
+
+
+class _Reading:
+    """Adds the lines of one file, block by block."""
+
+    def __init__(
+        self, profile: TableProfile, file: int, max_records: int | None, path_values: Mapping[str, str]
+    ) -> None:
+        self.records = 0
+        self._profile = profile
+        self._file = file
+        self._max_records = max_records
+        self._of_path: dict[str, tuple[Source, str]] = {key: ("string", text) for key, text in path_values.items()}
+        self._line = 0  # the last one
+        self._over_long = 0  # the last over-long line
+
+    def judge(self, block: bytes) -> Judged:
+        """Add a block of whole lines."""
+        lines = block.split(b"\n")[:-1]
+        reasons = dict(refusals(lines))
+        for index, line in enumerate(lines):
+            self._line += 1
+            if index in reasons:
+                self._profile.other_lines += reasons[index] != BLANK_LINE
+                continue
+            self._profile.add(Place(self._file, self._line), self._of_path | values(line))
+            self.records += 1
+            if self.records == self._max_records:
+                raise _EnoughRead
+        return Judged(len(lines), 0, ())
+
+    def note_over_long(self, reject: Reject) -> None:
+        """Count a line that is too long; it is rejected in pieces, and no block has it."""
+        if reject.line_number != self._over_long:
+            self._over_long = self._line = reject.line_number
+            self._profile.other_lines += 1

@@ -1,0 +1,146 @@
+"""Profiles the files below a folder, to suggest a schema file: `compactor schema suggest`, `compact --types infer`."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from compactor.core.errors import AccessError, FileError, LinkRefused, ObjectChanged, ObjectNotFound
+from compactor.core.formatting import count
+from compactor.core.layout import folder
+from compactor.core.manifest import ManifestFile
+from compactor.core.path_columns import path_columns
+from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.manifests.data_files import not_data_reason
+from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
+from compactor.ndjson.formats import Formats
+from compactor.ndjson.lines import Limits
+from compactor.ndjson.object_reading import RANGES_AHEAD, open_file, read_ranges
+from compactor.ndjson.profiling import profile_file
+from compactor.ops.suggest.sample import Spread
+from compactor.schema.column_profile import TableProfile
+from compactor.schema.suggestion import SuggestionRules, suggestion
+
+SAMPLE_FILES = 100
+"""The most files that a sample is taken from."""
+
+SAMPLE_FILE_BYTES = 256 * 1024 * 1024
+"""How much of a file is decoded for a sample, so that a file without records cannot hold it up for long."""
+
+SAMPLE_RECORDS = 10_000
+"""How many records a sample has unless another number is asked for."""
+
+
+@dataclass(slots=True)
+class Survey:
+    """What the files of a folder hold.
+
+    Attributes:
+        source: The folder, or other places.
+        profile: What was read of them.
+        read: The URIs of the files that were read, by their number in the profile.
+        files: How many files there are.
+        unreadable: Files that could not be read to the end of what was wanted, with the reason.
+    """
+
+    source: str
+    profile: TableProfile
+    read: list[str] = field(default_factory=list)
+    files: int = 0
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+
+    def schema_file(self, rules: SuggestionRules) -> str:
+        """The schema file that the survey suggests."""
+        base = folder(self.source)
+        of = f"{len(self.read):,} of {count(self.files, 'file')}" if len(self.read) < self.files else "all files"
+        header = [
+            f"Types of {count(self.profile.records, 'record')}, from {of} below {self.source}.",
+            "A column never changes its type once there are rows, so check them first. A later value that does not fit",
+            "is null in its column and kept as text in _rescued_data.",
+        ]
+        if self.profile.other_lines:
+            header.append(f"{count(self.profile.other_lines, 'line')} left out: not one JSON object each.")
+        header += [f"Not read to the end: {uri}: {why}" for uri, why in self.unreadable[:_SHOWN_FILES]]
+        if len(self.unreadable) > _SHOWN_FILES:
+            header.append(f"and {len(self.unreadable) - _SHOWN_FILES:,} more such files")
+        names = [uri.removeprefix(base) for uri in self.read]
+        return suggestion(self.profile, rules, header=header, file_name=names.__getitem__)
+
+
+_SHOWN_FILES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaSuggester:
+    """Profiles the files below a folder.
+
+    Attributes:
+        max_keys: The most keys to count.
+        formats: Which kinds of files are read.
+        hive_keys: Whether folders such as `country=DE` give their files columns.
+        on_file: Called after each file, with how many were read so far.
+    """
+
+    store: ObjectStore
+    limits: Limits
+    max_keys: int
+    formats: Formats = Formats()  # noqa: RUF009 - it is frozen
+    hive_keys: bool = False
+    on_file: Callable[[int], None] = lambda _: None
+
+    def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
+        """Read the first records of files that are spread evenly over all of them, or all records of all files.
+
+        Args:
+            source: Where they are, in words.
+            files: The files.
+            max_records: How many records to read in all; None for all.
+
+        Raises:
+            StoreUnavailable: Passing trouble of the store.
+        """
+        found = Survey(source, TableProfile(self.max_keys))
+        if max_records is None:
+            for info in files:
+                found.files += 1
+                self._read(info, found, None)
+            return found
+        spread = Spread(files, min(SAMPLE_FILES, max_records))
+        found.files, chosen = spread.offered, spread.chosen
+        for number, info in enumerate(chosen):
+            # What short files leave over goes to the files after them.
+            share = -(-(max_records - found.profile.records) // (len(chosen) - number))
+            if share > 0:
+                self._read(info, found, share)
+        return found
+
+    def data_files(self, source: str) -> Iterator[ObjectInfo]:
+        """The files below a folder."""
+        for info in self.store.list(folder(source)):
+            if not_data_reason(info.uri, info.size_bytes, [source]) is None:
+                yield info
+
+    def _read(self, info: ObjectInfo, found: Survey, max_records: int | None) -> None:
+        number, limits = len(found.read), self.limits
+        if max_records is not None:
+            most = min(SAMPLE_FILE_BYTES, limits.max_decompressed_bytes)
+            limits = replace(limits, max_decompressed_bytes=most)
+        found.read.append(info.uri)
+        try:
+            opened = open_file(self.store, ManifestFile(uri=info.uri, etag=info.etag), any_version=True)
+            codec = sniff(opened.first[:SNIFF_BYTES])
+            with ThreadPoolExecutor(RANGES_AHEAD) as pool, closing(read_ranges(self.store, opened, pool)) as stored:
+                profile_file(
+                    decode(codec, stored),
+                    limits,
+                    found.profile,
+                    split=self.formats.splitter(info.uri),
+                    file=number,
+                    max_records=max_records,
+                    path_values=path_columns(info.uri) if self.hive_keys else None,
+                )
+        except FileError as exc:
+            found.unreadable.append((info.uri, exc.message))
+        except (AccessError, LinkRefused, ObjectChanged, ObjectNotFound) as exc:
+            found.unreadable.append((info.uri, str(exc)))
+        self.on_file(len(found.read))

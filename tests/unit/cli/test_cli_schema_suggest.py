@@ -1,0 +1,88 @@
+"""Promises of `compactor schema suggest`: a schema file on stdout that the product reads, and nothing written."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.cli.entry import compactor as command
+from compactor.ops.suggest.sample import Spread
+from compactor.schema.schema_file import parse_schema_file
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    return folder
+
+
+def suggest(*arguments: object) -> Result:
+    return CliRunner().invoke(command, ["schema", "suggest", *map(str, arguments)])
+
+
+def types(result: Result) -> dict[str, str]:
+    assert result.exit_code == 0, result.output
+    declared = parse_schema_file(result.stdout_bytes, "x", names="exact", max_columns=100, max_key_characters=100)
+    return {column.key: column.type for column in declared}
+
+
+def test_a_folder_gets_a_schema_file(raw: Path) -> None:
+    """Plain and compressed files count; what can be read of a broken one does, and the file is named."""
+    (raw / "a.ndjson").write_bytes(b'{"id": 1, "at": "2026-01-05T10:00:00Z", "x": 1}\nno json\n')
+    (raw / "b.gz").write_bytes(gzip.compress(b'{"id": 2, "x": 1.5, "\xc3\xa9": "007"}\n'))
+    (raw / "c.gz").write_bytes(gzip.compress(b'{"id": 3, "x": 9007199254740993}\n' * 9000)[:-30])
+    (raw / "_SUCCESS").write_bytes(b"")
+    before = sorted(raw.parent.rglob("*"))
+    result = suggest(raw, "--all", "--names", "exact")
+    assert types(result) == {"id": "long", "at": "timestamp", "x": "decimal(38,1)", "é": "string"}
+    assert "from all files below" in result.stdout
+    assert "# 1 line left out: not one JSON object each." in result.stdout
+    assert f"# Not read to the end: {raw}/c.gz: " in result.stdout
+    assert sorted(raw.parent.rglob("*")) == before
+
+
+def test_a_sample_is_spread_over_the_files(raw: Path) -> None:
+    """A few records of many files show what the first file alone would not."""
+    for number in range(30):
+        (raw / f"{number:02d}.ndjson").write_text(json.dumps({"n": number if number < 25 else "late"}) + "\n" * 2)
+    assert types(suggest(raw, "--sample", 10)) == {"n": "string"}
+    few = suggest(raw, "--sample", 1)
+    assert (types(few), "Types of 1 record, from 1 of 30 files" in few.stdout) == ({"n": "long"}, True)
+
+
+@pytest.mark.parametrize(("offered", "most"), [(0, 3), (1, 3), (3, 3), (7, 3), (1000, 10), (5, 1)])
+def test_a_spread(offered: int, most: int) -> None:
+    """It keeps at most so many, in order, the first and one near the end among them."""
+    spread = Spread(range(offered), most)
+    assert (spread.offered, len(spread.chosen)) == (offered, min(offered, most))
+    assert spread.chosen == sorted(set(spread.chosen))
+    assert not offered or spread.chosen[0] == 0
+    assert most == 1 or not offered or spread.chosen[-1] >= offered * 0.85 - 1
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "holds no files with data"),
+        (b"no json\n", "no record with a key in 1 of 1 files"),
+        (b"{}\n", "no record"),
+    ],
+)
+def test_nothing_to_suggest(raw: Path, content: bytes | None, expected: str) -> None:
+    """Without any key there is no schema file, and no empty output that a redirection would keep as one."""
+    if content is not None:
+        (raw / "a.ndjson").write_bytes(content)
+    result = suggest(raw)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert expected in result.stderr
+
+
+def test_wrong_usage(raw: Path) -> None:
+    """Options of one action are refused with the other ones."""
+    (raw / "a.ndjson").write_bytes(b'{"a": 1}\n')
+    for words in [(), (raw, raw), (raw, "--all", "--sample", 5), (raw, "--json"), (raw / "a.ndjson",), (raw / "no",)]:
+        assert suggest(*words).exit_code == 2
+    assert CliRunner().invoke(command, ["schema", "--all"]).exit_code == 2

@@ -1,0 +1,42 @@
+"""Promises of path values: a line has its fields, keeps its own ones, and stays wrong where it was wrong."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from compactor.ndjson.inspection import refusals
+from compactor.ndjson.path_values import PathValues, places_in
+from compactor.ndjson.rawjson import texts
+
+COLUMNS = {"year": "2026", 'a"\n': "\u00e9"}
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [b"", b"{}", b" { } \r", b"{}x", b"{", b"[1]", b"null", b'{"year":null}', b'{"year": 1}', b"{,}", b" {{"]
+        ),
+        st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")),
+        st.dictionaries(st.text(max_size=4), st.integers()).map(lambda found: str(found).replace("'", '"').encode()),
+    ),
+    max_size=6,
+)
+
+
+@given(LINES)
+@example([b'{"a":1}', b'{"b":2}'])
+def test_lines_with_values_of_the_path(lines: list[bytes]) -> None:
+    """The same lines are records, with the values of the path before their own."""
+    values = PathValues(COLUMNS)
+    block = b"".join(line + b"\n" for line in lines)
+    changed = values.lines(block).split(b"\n")[:-1]
+    reasons = dict(refusals(lines))
+    assert dict(refusals(changed)) == reasons
+    for index, (line, found) in enumerate(zip(lines, changed, strict=True)):
+        if index not in reasons:
+            assert texts(found) == {**COLUMNS, **texts(line)}
+            assert values.original(found.strip(b" \t\r")) == line.strip(b" \t\r")
+    places = [(index, 0, 0) for index in reasons]
+    assert [block[start:end] for _, start, end in places_in(block, places)] == [lines[index] for index in reasons]
+
+
+def test_a_line_of_another_file() -> None:
+    """A line that has no values of the path is its own original."""
+    assert PathValues(COLUMNS).original(b'{"b":1}') == b'{"b":1}'

@@ -1,0 +1,181 @@
+"""Promises of inference: the narrowest type that keeps every value exactly, whatever the order of the values."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from compactor.ndjson.rawjson import values
+from compactor.schema.column_profile import Place, TableProfile
+from compactor.schema.column_types import parse_type, value_of
+from compactor.schema.inference import infer
+from compactor.schema.schema_file import parse_schema_file
+from compactor.schema.suggestion import SuggestionRules, suggestion
+from compactor.schema.value_shapes import shape_of
+
+NUMBERS = st.one_of(
+    st.integers().map(str),
+    st.integers(-(2**63) - 2, 2**63 + 2).map(str),
+    st.decimals(allow_nan=False, allow_infinity=False).map(lambda number: f"{number:f}"[:60].rstrip(".")),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.sampled_from(["-0", "0", "-0.0", "1.0", "1", "1e400", "1E-400", "0e99999999999", "1e99999999999", "0.1"]),
+)
+STRINGS = st.text() | st.dates().map(str) | st.sampled_from(["007", "5", "true", "", "2026-02-30", "2026-01-01 10:00"])
+TIMES = st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")
+VALUES = st.one_of(
+    NUMBERS, st.sampled_from(["true", "null", "[1]", '{"a":1}']), STRINGS.map(json.dumps), TIMES.map(json.dumps)
+)
+"""JSON values as a line has them; of each kind enough that a column may get any type."""
+
+
+def profile_of(records: Iterable[tuple[Place, Mapping[str, tuple[str, str]]]], *, max_keys: int) -> TableProfile:
+    found = TableProfile(max_keys)
+    for place, record in records:
+        found.add(place, record)
+    return found
+
+
+def profile(*written: str) -> TableProfile:
+    records = [(Place(0, at), values(b'{"k": %s}' % each.encode())) for at, each in enumerate(written, 1)]
+    return profile_of(records, max_keys=10)
+
+
+def _line(fields: Iterable[tuple[str, str]]) -> str:
+    return f"{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in fields)}}}"
+
+
+def inferred(*written: str) -> str:
+    return infer(profile(*written).columns["k"]).type
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (["1", "-5", "null"], "long"),
+        (["1", "1.0"], "double"),
+        (["1", "-0"], "double"),
+        (["9223372036854775807"], "long"),
+        (["9223372036854775808"], "decimal(38,0)"),
+        (["18446744073709551616", "1"], "decimal(38,0)"),
+        (["10000000000000000000"], "decimal(38,0)"),
+        (["9" * 39], "string"),
+        (["0.1", "1e300", "12.5"], "double"),
+        (["0.1", "1e400"], "string"),
+        (["1e-400"], "string"),
+        (["9007199254740993", "1.5"], "decimal(38,1)"),
+        (["9007199254740992", "1.5"], "double"),
+        (["0.12345678901234567890"], "decimal(38,19)"),
+        (["0.12345678901234567890", "-0"], "string"),
+        (["12345678901234567.89"], "decimal(38,2)"),
+        (['"007"', '"012"'], "string"),
+        (['"5"', '"6"'], "string"),
+        (["5", '"6"'], "string"),
+        (["true", "false"], "boolean"),
+        (["true", "1"], "string"),
+        (['"true"'], "string"),
+        (['"2026-01-05"', "null"], "date"),
+        (['"2026-02-30"'], "string"),
+        (['"2026-01-05"', '""'], "string"),
+        (['"2026-01-05T10:00:00Z"', '"2026-01-05 10:00+02"'], "timestamp"),
+        (['"2026-01-05T10:00:00.1234567Z"'], "string"),
+        (['"2026-01-05T10:00:00"'], "string"),
+        (['"2026-01-05T10:00:00Z"', '"2026-01-05"'], "string"),
+        (["[1]", "1"], "string"),
+        (["null"], "string"),
+    ],
+)
+def test_the_type_of_values(written: Sequence[str], expected: str) -> None:
+    """Numbers keep all digits, codes stay strings, and values of different kinds do."""
+    assert inferred(*written) == expected
+
+
+@given(st.lists(VALUES, max_size=8))
+@example(["-0", "9007199254740993"])
+def test_every_value_fits_exactly(written: list[str]) -> None:
+    """No value that was seen is changed by its column, or goes to the rescued data."""
+    column_type = parse_type(inferred(*written) if written else "string")
+    for each in written:
+        source, text = values(b'{"k": %s}' % each.encode())["k"]
+        if source == "null":
+            continue
+        value = value_of(text, column_type)
+        assert value is not None
+        if isinstance(value, bool | str):
+            assert value is (text == "true") if isinstance(value, bool) else value == text
+        elif isinstance(value, int | Decimal):
+            assert value == Decimal(text)
+        elif isinstance(value, float):
+            assert Decimal(repr(value)) == Decimal(text)
+            assert str(value).startswith("-") == text.startswith("-")
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), max_size=6), st.data())
+def test_parts_in_any_order(records: list[dict[str, str]], data: st.DataObject) -> None:
+    """Profiles of parts merge to the profile of the whole, whichever parts they are."""
+    lines = [_line(record.items()) for record in records]
+    placed = [(Place(0, at), values(line.encode())) for at, line in enumerate(lines)]
+    part_of = data.draw(st.lists(st.integers(0, 2), min_size=len(lines), max_size=len(lines)))
+    merged = TableProfile(10)
+    for number in data.draw(st.permutations(range(3))):
+        part = [each for each, of in zip(placed, part_of, strict=True) if of == number]
+        merged = merged.merged(profile_of(part, max_keys=10))
+    whole = profile_of(placed, max_keys=10)
+    assert merged == whole
+    assert list(merged.in_order()) == list(whole.in_order())
+
+
+@given(st.lists(st.tuples(st.text(max_size=12), VALUES), min_size=1, max_size=6), st.sampled_from(["safe", "exact"]))
+def test_a_suggestion_is_a_schema_file(fields: list[tuple[str, str]], names: str) -> None:
+    """Whatever keys and values hold, the file declares each key once, with its type, and acts on no terminal."""
+    line = _line(fields)
+    found = profile_of([(Place(0, 1), values(line.encode()))], max_keys=99)
+    rules = SuggestionRules(names, max_columns=50, max_key_characters=100)  # type: ignore[arg-type]
+    text = suggestion(found, rules, header=["from \x1b[31m\n"], file_name=lambda _: "a\u202e\n.ndjson")
+    assert all(character.isprintable() for row in text.split("\n") for character in row if character != "\xa0")
+    declared = parse_schema_file(text.encode(), "x", names=rules.names, max_columns=50, max_key_characters=100)
+    assert [column.key for column in declared] == list(found.columns)
+    assert [column.type for column in declared] == [infer(column).type for column in found.columns.values()]
+
+
+def test_what_the_comments_say() -> None:
+    """Counts, formats, and an example of each kind of misfit with its place."""
+    found = profile('"2026-01-05T10:00:00Z"', '"2026-01-05 10:00:00.5+02:00"', "null").merged(TableProfile(10))
+    rules = SuggestionRules("safe", 10, 10)
+    text = suggestion(found, rules, header=["head"], file_name=lambda number: f"file-{number}")
+    assert text == (
+        "# head\n\n# 2 values, 1 null, 0 misfits\n"
+        "# formats: yyyy-mm-dd hh:mm:ss.s±hh:mm (1), yyyy-mm-ddThh:mm:ssZ (1)\n"
+        '[[columns]]\nname = "k"\ntype = "timestamp"\n'
+    )
+    mixed = profile("1", "2", "3", "4", '"n/\\u001ba"', "true", "[1, 2]")
+    text = suggestion(mixed, rules, header=[], file_name=lambda number: f"file-{number}")
+    assert text.splitlines()[1:5] == [
+        "# 7 values, 0 null. 3 misfits for long, so it stays a string:",
+        "#   1 boolean: true (file-0:6)",
+        "#   1 object or array: [1, 2] (file-0:7)",
+        '#   1 text: "n/\\u001ba" (file-0:5)',
+    ]
+    huge = suggestion(profile("0.5", "1e400"), rules, header=[], file_name=str)
+    assert "# 2 values, 0 null. 1 misfit for double, so it stays a string:" in huge
+    assert "#   1 number beyond double: 1e400 (0:2)" in huge
+
+
+def test_keys_beyond_the_limits() -> None:
+    """Keys that can have no column are counted and left out."""
+    line = b'{"a": 1, "much too long": 1, "b": 2, "c": 3}'
+    found = profile_of([(Place(0, 1), values(line))], max_keys=4)
+    text = suggestion(found, SuggestionRules("safe", 2, 5), header=[], file_name=str)
+    assert text.count("[[columns]]") == 2
+    assert text.endswith("# 2 keys left out: schema.max_columns = 2, schema.max_key_characters = 5.\n")
+    bounded = profile_of([(Place(0, 1), values(line))], max_keys=2)
+    assert list(bounded.columns) == ["a", "much too long"]
+    assert bounded.has_further_keys
+
+
+def test_shapes() -> None:
+    """Times without a zone are told apart from other text."""
+    assert shape_of("string", "2026-01-05 10:00:00") == "local_time"
+    assert shape_of("string", "2026-xx") == "text"
