@@ -2,6 +2,9 @@
 
 import random
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -254,3 +257,107 @@ def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
     job.runner.on_result = app.on_result
     job.run(once=False)
     assert waited == [True]
+
+
+def processes(harness: Harness, engine: PlainEngine, most: int) -> Iterator[int]:
+    """Run processes one after the other, each of which does what it can, or dies."""
+    for number in range(1, most + 1):
+        with suppress(DiedError, CompactorError):
+            harness.run_once(engine=engine)
+        yield number
+        harness.clock.advance(60)
+
+
+def committed(harness: Harness) -> set[str]:
+    ids = {info.uri.rsplit("/", 1)[-1].removesuffix(".json") for info in harness.store.list("/w/state/accepted/")}
+    states = {each: harness.ledger.state(ManifestKey(DAY, each)).outcome for each in ids}
+    return {each for each, outcome in states.items() if isinstance(outcome, Commit)}
+
+
+@pytest.mark.parametrize("killers", [3, 24])
+@pytest.mark.parametrize("first", [True, False])
+def test_good_data_moves_in_the_process_after_the_first_death(killers: int, first: bool) -> None:
+    """Manifests that kill the driver, before or behind all others, cost one process before all the others are done."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    bad = [f"killer{number:02}" for number in range(killers)]
+    good = [f"good{number}" for number in range(5)]
+    for name in [*bad, *good] if first else [*good, *bad]:
+        harness.deliver(f"{'ab'[name in bad] if not first else 'ab'[name in good]}-{name}", GOOD)
+        harness.clock.advance(1)
+    ids = {f"{'b' if first else 'a'}-{name}" for name in good}
+    killed = dict.fromkeys((f"{'a' if first else 'b'}-{name}" for name in bad), ALWAYS)
+    for number in processes(harness, FailingEngine(harness.store, DiedError(), killed), 2):
+        moved = committed(harness)
+        assert moved == ids or (first and number == 1)
+    assert letters(harness) == set()
+
+
+@pytest.mark.parametrize("beside", [0, 4])
+def test_killers_without_other_traffic_become_dead_letters(beside: int) -> None:
+    """What kills each process alone, between two self-tests that pass, is to blame though nothing else gets through."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    bad = {f"killer{number}" for number in range(3)}
+    for name in sorted(bad):
+        harness.deliver(name, GOOD)
+    engine = FailingEngine(harness.store, DiedError(), dict.fromkeys(bad, ALWAYS))
+    for number in processes(harness, engine, 30):
+        if letters(harness) == bad:
+            break
+    assert letters(harness) == bad
+    assert number <= 20
+    for number in range(beside):
+        harness.deliver(f"good{number}", GOOD)
+    assert harness.run_once(engine=engine).committed == beside
+
+
+def test_deaths_of_all_processes_for_a_while_make_no_dead_letter() -> None:
+    """Where each process dies in whatever it converts, and later none does, all is committed."""
+    harness = Harness(stream={"manifests_in_flight": 2, "max_attempts": 2})
+    for number in range(4):
+        harness.deliver(f"m{number}", GOOD)
+    for _ in range(2):
+        for _ in processes(harness, FailingEngine(harness.store, DiedError()), 8):
+            pass
+        harness.deliver(f"later{harness.clock.now():%H%M}", GOOD)
+    for _ in processes(harness, harness.engine(), 2):
+        pass
+    assert letters(harness) == set()
+    harness.check_exact()
+
+
+def test_killers_leave_few_innocents_suspected() -> None:
+    """What was in flight beside a killer is cleared, whatever its order, and the killer alone becomes a dead letter."""
+    harness = Harness(stream={"manifests_in_flight": 8})
+    for number in range(12):
+        harness.deliver(f"m{number:02}", GOOD)
+    engine = FailingEngine(harness.store, DiedError(), {"m03": ALWAYS})
+    for number in processes(harness, engine, 12):
+        if letters(harness):
+            break
+    assert letters(harness) == {"m03"}
+    assert len(committed(harness)) == 11
+    assert number <= 9
+
+
+@pytest.mark.parametrize(("killers", "good"), [(24, 5), (3, 0)])
+def test_one_process_decides_of_what_kills_only_workers(killers: int, good: int) -> None:
+    """No good manifest is converted twice, bad ones a bounded number of times, and the run ends as done."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    bad = {f"bad{number:02}" for number in range(killers)}
+    for name in [*sorted(bad), *(f"good{number}" for number in range(good))]:
+        harness.deliver(name, GOOD)
+    tries: Counter[str] = Counter()
+
+    class Counting(FailingEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            tries[request.manifest.manifest_id] += 1
+            return super().stage(request)
+
+    report = harness.run_once(
+        engine=Counting(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    )
+    assert (report.committed, report.dead_lettered, report.failures, letters(harness)) == (good, killers, {}, bad)
+    del tries["self-test"]
+    assert {count for name, count in tries.items() if name not in bad} <= {1}
+    most = 2 * harness.settings.stream.max_attempts - 1
+    assert all(tries[name] <= most for name in bad)
