@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Lock
 
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
@@ -15,6 +15,9 @@ from compactor.schema.schema import Column, KeyLimits, SchemaVersion
 from compactor.telemetry.logs import log_event
 
 SAMPLE = b'{"sample": "1"}\n{"sample": "2"}\n'
+
+PAUSE_SECONDS = 10.0
+"""The pause after a self-test that failed."""
 
 _NAME = "self-test"
 
@@ -32,22 +35,27 @@ class SelfTest:
     engine: Engine
     metadata_columns: tuple[str, ...]
     _passed_at: datetime | None = None
+    _failed_at: datetime | None = None
     _lock: Lock = field(default_factory=Lock)
 
     def has_passed_since(self, moment: datetime) -> bool:
-        """Return whether the sample was converted after a moment; try now if it was not.
+        """Return whether the sample was converted after a moment; try now if it was not, unless it just failed.
 
         Raises:
             OperatorError: A person must act.
             EngineLost: The engine is gone.
         """
         with self._lock:
-            if not self._passed_since(moment):
+            if not self._passed_since(moment) and not self._has_just_failed():
                 self._run()
             return self._passed_since(moment)
 
     def _passed_since(self, moment: datetime) -> bool:
         return self._passed_at is not None and self._passed_at >= moment
+
+    def _has_just_failed(self) -> bool:
+        pause = timedelta(seconds=PAUSE_SECONDS)
+        return self._failed_at is not None and self.state.clock.now() < self._failed_at + pause
 
     def _run(self) -> None:
         begun_at = self.state.clock.now()
@@ -57,6 +65,7 @@ class SelfTest:
         except (OperatorError, EngineLost):
             raise
         except Exception as exc:  # noqa: BLE001 - whatever it is, manifests fail of it as well
+            self._failed_at = self.state.clock.now()
             log_event("self_test.failed", error=exc)
         else:
             self._passed_at = begun_at

@@ -11,6 +11,9 @@ from compactor.job.intake import Delivery
 
 _ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
 
+OTHERS_FIRST = 4
+"""So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -51,12 +54,12 @@ class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
     First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait. An
-    isolated manifest runs when nothing else does; before it, as many others begin as there are slots. Suspects begin
+    isolated manifest runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin
     after as many others ended, so that a process that dies of them has got others through; with each death that they
     were in flight at, half as many of them run at once, and at last each of them alone.
 
-    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended, and takes
-    the newest first, because those that came with the killers are likely to be killers too.
+    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. While
+    suspects wait, the newest go first, because those that came with a killer are likely to be killers, too.
 
     Attributes:
         slots: How many manifests are worked on at once.
@@ -80,6 +83,7 @@ class WorkQueue:
     _begun_since_isolated: int = 0
     _done_since_suspect: int = 0
     _last: Lane = Lane.RETRY
+    _wary: int = 0  # how many wait that were in flight at deaths
     _trusted: int = 1_000_000
 
     def __len__(self) -> int:
@@ -124,6 +128,7 @@ class WorkQueue:
         self.files -= chosen.files
         if lane is Lane.SUSPECT and not self._lanes[lane]:
             self._done_since_suspect = 0
+        self._wary -= chosen.deaths > 0
         self._begun_since_isolated = 0 if lane in _ALONE else self._begun_since_isolated + 1
         self.in_flight[chosen.manifest_id] = chosen
         self._lanes[chosen.lane] += 1
@@ -151,6 +156,7 @@ class WorkQueue:
             works.clear()
         self._fresh.clear()
         self._suspects.clear()
+        self._wary = 0
         self._known = {work.place for work in self.in_flight.values()}
         self._later = {manifest_id: deque() for manifest_id in self.in_flight}
         self.files = 0
@@ -158,6 +164,7 @@ class WorkQueue:
 
     def _push(self, work: Work) -> None:
         self._added += 1
+        self._wary += work.deaths > 0
         if work.lane is Lane.FRESH:
             self._fresh.push(work, work.share)
         elif work.lane is Lane.SUSPECT and self._suspects_beside(work.deaths):
@@ -167,7 +174,7 @@ class WorkQueue:
 
     def _pop(self, lane: Lane) -> Work:
         if lane is Lane.FRESH:
-            return self._fresh.pop(newest=self._trusted < self.slots)
+            return self._fresh.pop(newest=self._wary > 0 or self._trusted < self.slots)
         if lane is Lane.SUSPECT:
             return heapq.heappop(self._suspects)[2]
         return replace(self._again[lane].popleft(), lane=lane)
@@ -180,7 +187,7 @@ class WorkQueue:
         """The lane whose turn it is."""
         alone = next((lane for lane in _ALONE if self._again[lane]), None)
         others = bool(self._fresh or self._suspects or self._again[Lane.RETRY])
-        if alone is not None and (not others or self._begun_since_isolated >= self.slots):
+        if alone is not None and (not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST):
             return None if self.in_flight else alone  # the others wait until everything in flight has ended
         suspect = Lane.SUSPECT if self._may_begin_suspect() else None
         retry = Lane.RETRY if self._again[Lane.RETRY] else None
@@ -197,7 +204,7 @@ class WorkQueue:
             most = max(work.deaths for work in self.in_flight.values() if work.lane is Lane.SUSPECT)
             return in_flight < self._suspects_beside(max(most, self._suspects[0][0]))
         is_beside_others = bool(self._fresh or self._again[Lane.RETRY] or self.in_flight)
-        return not is_beside_others or self._done_since_suspect >= self.slots
+        return not is_beside_others or self._done_since_suspect >= self.slots * OTHERS_FIRST
 
     def _has_room_for_again(self) -> bool:
         """Whether a repeated attempt may begin although a first attempt waits."""

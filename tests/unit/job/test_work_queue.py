@@ -11,7 +11,7 @@ from compactor.core.attempts import Lane
 from compactor.core.records import Accepted
 from compactor.core.shares import Share
 from compactor.job.intake import Delivery
-from compactor.job.work_queue import Work, WorkQueue
+from compactor.job.work_queue import OTHERS_FIRST, Work, WorkQueue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -96,16 +96,16 @@ def test_what_is_undecided_runs_alone_until_another_gets_through() -> None:
 
 def test_after_a_death_one_more_begins_with_each_that_ended() -> None:
     """A process that follows a death begins with the newest manifest, alone, and trusts as many as got through."""
-    made = queue(3, *[work(f"f{number}") for number in range(6)], work("s", Lane.SUSPECT))
+    made = queue(3, *[work(f"f{number}") for number in range(9)])
     made.be_cautious()
-    assert begun(made) == ["f5"]
-    assert made.in_flight["f5"].alone
+    assert begun(made) == ["f8"]
+    assert made.in_flight["f8"].alone
+    made.done(made.in_flight["f8"])
+    assert begun(made) == ["f7", "f6"]
+    made.done(made.in_flight["f6"])
+    assert begun(made) == ["f5", "f4"]
     made.done(made.in_flight["f5"])
-    assert begun(made) == ["f4", "f3"]
-    made.done(made.in_flight["f3"])
-    assert begun(made) == ["f2", "f1"]
-    made.done(made.in_flight["f2"])
-    assert begun(made) == ["s"]
+    assert begun(made) == ["f0"]  # as always again
 
 
 def test_shares_take_turns() -> None:
@@ -123,25 +123,29 @@ def test_shares_take_turns() -> None:
 
 def test_others_get_through_before_a_suspect_begins() -> None:
     """A process that dies of a suspect has done as many others before as there are slots."""
-    others = [work(f"f{number}") for number in range(3)]
+    others = [work(f"f{number:02}") for number in range(20)]
     made = queue(2, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT), *others)
-    assert begun(made) == ["f0", "f1"]
-    made.done(made.in_flight["f0"])
-    assert begun(made) == ["f2"]
-    made.done(made.in_flight["f1"])
-    assert begun(made) == ["s1"]
+    order = begun(made)
+    while "s1" not in order:
+        made.done(made.in_flight[order[-1]])
+        order += begun(made)
+    assert order == [f"f{number:02}" for number in range(19, 10, -1)] + ["s1"]  # the newest first: it came with killers
 
 
 def test_isolated_manifests_do_not_hold_up_the_others() -> None:
-    """Before an isolated manifest, as many others begin as there are slots; then it waits for those in flight."""
-    made = queue(2, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(4)])
-    for isolated, others in (("i1", ["f0", "f1"]), ("i2", ["f2", "f3"])):
-        assert begun(made) == others
-        made.done(made.in_flight[others[0]])
-        assert begun(made) == []  # it is due, and waits until the other one has ended
-        made.done(made.in_flight[others[1]])
-        assert begun(made) == [isolated]
-        made.done(made.in_flight[isolated])
+    """Before an isolated manifest, several others begin for each slot; then it waits for those in flight."""
+    made = queue(1, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+    order = []
+    for _ in range(11):
+        order += begun(made)
+        made.done(made.in_flight[order[-1]])
+    assert [order.index("i1"), order.index("i2")] == [OTHERS_FIRST, 2 * OTHERS_FIRST + 1]
+    made = queue(2, work("i", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+    for _ in range(2 * OTHERS_FIRST - 1):
+        made.done(made.in_flight[begun(made)[-1]])
+    assert begun(made) == []  # it is due, and waits until the other one has ended
+    made.done(next(iter(made.in_flight.values())))
+    assert begun(made) == ["i"]
 
 
 def test_very_many_wait() -> None:
