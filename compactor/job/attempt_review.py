@@ -100,6 +100,8 @@ class AttemptReviewer:
 
 
 def _undecided_since(last: AttemptState | None) -> datetime | None:
-    if last is None or (last.failure is not None and (last.failure.refused or not (last.failure.undecided or last.failure.died))):
+    if last is None or (
+        last.failure is not None and (last.failure.refused or not (last.failure.undecided or last.failure.died))
+    ):
         return None
     return last.ended_at

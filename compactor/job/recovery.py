@@ -124,4 +124,3 @@ class Recovery:
             self.state.store.delete([info.uri for info in listed if info.uri.startswith(mine)])
         except CompactorError as exc:
             log_event("checkpoints.kept", error=exc)
-

@@ -5,7 +5,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 
 from compactor.core.attempts import Lane
-from compactor.core.shares import Share
+from compactor.core.shares import NO_SHARE, Share
 from compactor.job.fair_queue import FairQueue
 from compactor.job.intake import Delivery
 
@@ -31,7 +31,7 @@ class Work:
     lane: Lane
     batch: int
     deaths: int = 0
-    share: Share = Share()
+    share: Share = NO_SHARE
     alone: bool = False
 
     @property

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from compactor.core.manifest import Manifest, ManifestFile
-from compactor.core.shares import Share, share_of
+from compactor.core.shares import Share, in_turns, share_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 RAW = ["s3://raw", "s3://raw/shared"]
@@ -42,3 +42,13 @@ def test_size_class(sizes: tuple[int | None, ...], size_class: int) -> None:
 def test_refused() -> None:
     """Refused manifests share their turns."""
     assert share_of(None, RAW) == Share(0, "")
+
+
+def test_names_of_different_kinds_take_turns() -> None:
+    """A flood of numbered names lets others in; names that differ in a date or a digest are of one kind."""
+    flood = [f"/m/attack-{number:04}.json" for number in range(100)]
+    built = ["/m/2026-01-02-00f3a9c2.json", "/m/2026-01-03-12ab34cd.json"]
+    honest = ["/m/honest-1.json", "/m/honest-2.json"]
+    ordered = in_turns([*built, *flood, *honest])
+    assert ordered[:6] == [built[0], flood[0], honest[0], built[1], flood[1], honest[1]]
+    assert ordered[6:] == flood[2:]

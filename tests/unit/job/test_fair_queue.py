@@ -1,6 +1,7 @@
 """Queues of several shares: none waits for more than the turns of the others."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -27,12 +28,12 @@ def test_turns(shares: list[Share]) -> None:
     assert sorted(order) == list(range(len(shares)))
     assert all(numbers == sorted(numbers) for numbers in by_share.values())
     for turns in by_class.values():
-        assert all(after - before <= len(by_class) for before, after in zip(turns, turns[1:], strict=False))
+        assert all(after - before <= len(by_class) for before, after in pairwise(turns))
     for size_class, turns in by_class.items():
         sources = [shares[order[turn]].source for turn in turns]
         for source in set(sources):
             places = [place for place, each in enumerate(sources) if each == source]
-            assert all(b - a <= len(set(sources)) for a, b in zip(places, places[1:], strict=False)), size_class
+            assert all(b - a <= len(set(sources)) for a, b in pairwise(places)), size_class
 
 
 def test_the_newest_first() -> None:

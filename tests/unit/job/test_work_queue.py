@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from compactor.core.attempts import Lane
 from compactor.core.records import Accepted
-from compactor.core.shares import Share
+from compactor.core.shares import NO_SHARE, Share
 from compactor.job.intake import Delivery
 from compactor.job.work_queue import OTHERS_FIRST, Work, WorkQueue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def work(
-    manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = Share()
-) -> Work:
+def work(manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = NO_SHARE) -> Work:
     accepted = Accepted(manifest_id=manifest_id, kind="manifest", date="2026-01-02", accepted_at=NOW)
-    return Work(Delivery(uri or f"/m/{manifest_id}.json", "", accepted), lane, 1, deaths or int(lane is Lane.SUSPECT), share)
+    return Work(
+        Delivery(uri or f"/m/{manifest_id}.json", "", accepted), lane, 1, deaths or int(lane is Lane.SUSPECT), share
+    )
 
 
 def queue(slots: int, *works: Work) -> WorkQueue:
@@ -175,9 +175,7 @@ def test_repeated_deliveries() -> None:
     assert begun(made) == ["a"]
 
 
-LANES = st.lists(
-    st.tuples(st.sampled_from(list(Lane)), st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=20
-)
+LANES = st.lists(st.tuples(st.sampled_from(list(Lane)), st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=20)
 
 
 @given(LANES, st.integers(min_value=1, max_value=5), st.booleans(), st.randoms(use_true_random=False))
