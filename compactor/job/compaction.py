@@ -147,10 +147,10 @@ class ManifestCompactor:
             commit, new_columns = self.stager.stage(accepted, attempt)
         except ManifestError as exc:
             return self._decide(accepted, _Decision(self._dead_letter(accepted, exc), attempt.number))
-        except EngineLost as exc:
+        except EngineLost as lost:
             # Without a record of its end: if it was alone, the manifest may have killed the engine.
             if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
-                self.failures.add(accepted.key, attempt, exc, passing=True)
+                self.failures.add(accepted.key, attempt, lost, passing=True)
                 self.failures.record()
             raise
         except Exception as exc:

@@ -22,7 +22,7 @@ class Opened:
 
     Attributes:
         accepted: Its manifest; None if the records could not be read now. The work on it tells why.
-        found: Its attempts or its outcome; None likewise.
+        found: Its attempts or its outcome; None if the records could not be read now.
     """
 
     manifest_id: str

@@ -372,6 +372,22 @@ def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness
     assert (engine.tries, harness.dead_letter("killer").reason) == (3, "retries_exhausted")
 
 
+def test_an_engine_that_ends_with_the_run_is_no_death(harness: Harness) -> None:
+    """What asks the process to end may end the engine first; that counts against nothing."""
+
+    class Ending(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            runner.halt()
+            raise EngineLost(f"the JVM is gone with {request.manifest.manifest_id}")
+
+    runner = harness.runner(engine=Ending(harness.store))
+    with pytest.raises(EngineLost):
+        runner.run([harness.deliver("m1", GOOD)])
+    [state] = harness.ledger.state(M1).attempts.unfolded
+    assert state.failure is not None
+    assert (state.failure.passing, state.failure.died, state.failure.undecided) == (True, False, False)
+
+
 def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(harness: Harness) -> None:
     """A store that fails while a failure is put on record does not make the run look dead to later ones."""
     harness = Harness(stream={"max_attempts": 2})
