@@ -75,7 +75,7 @@ class AttemptReviewer:
             due_at=due_at(manifest_id, attempts, self.rules, run_began_at=self.run_began_at),
             after_progress=progress,
             after_self_test=self_test_passed,
-            undecided_since=None if progress else _undecided_since(last),
+            undecided_since=_undecided_since(last),
             is_failing=not progress and failure is not None and (not failure.passing or failure.undecided),
         )
 

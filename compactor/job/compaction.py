@@ -133,7 +133,7 @@ class ManifestCompactor:
         """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
         review = self.reviewer.review(accepted.manifest_id, attempts)
         since = review.undecided_since
-        may_tell = since is not None and (alone or attempts.unfolded[-1].is_experiment)
+        may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
         if since is None or not may_tell or not self.self_test.has_passed_since(since):
             return review
         return self.reviewer.review(accepted.manifest_id, attempts, self_test_passed=True)
