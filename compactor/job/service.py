@@ -1,5 +1,6 @@
 """The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
+import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -26,6 +27,9 @@ MAX_CONSECUTIVE_FAILURES = 6
 ONCE_TRIES = 7
 ONCE_SECONDS = 60.0
 """A run that is to end gives up on a manifest that failed so often in it, or whose next attempt is not due so soon."""
+
+FIRST_AFTER_DEATH = 64
+"""Manifests to list, the newest first, before a run begins what was in flight when an earlier one died."""
 
 FINISH_CHECK_SECONDS = 0.02
 
@@ -91,6 +95,7 @@ class Service:
     poll_seconds: float = 0.5
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
+    _has_resumed: bool = field(default=False, init=False)
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
 
@@ -101,6 +106,7 @@ class Service:
         """Ask the run to end after the manifests in flight. Safe to call from a signal handler."""
         self._stopping.set()
         self.runner.halt()
+        self.heartbeat.note_stopping()
 
     def run(self, *, once: bool) -> RunReport:
         """Work until stopped; with `once`, until everything that was in the prefix is done.
@@ -128,9 +134,9 @@ class Service:
         while not self._stopping.is_set():
             try:
                 self.state.store.create(self.state.layout.keep_marker, b"")
-                self.runs.forget_dead()
                 self.recovery.sweep()
                 self._resume()
+                self.runs.forget_dead()  # only now: recovery has to know how they ended
                 self._stream(once=once)
                 if once:
                     self._finish()
@@ -180,10 +186,22 @@ class Service:
 
     def _resume(self) -> None:
         """Begin what earlier runs left open, beside new work."""
-        open_ids = [each for each in self.recovery.open_ids() if each not in self.postponed]
-        if open_ids:
-            log_event("recovery.started", open_manifests=len(open_ids))
-            self.runner.begin_resuming(open_ids)
+        opened = self.recovery.find()
+        if not self._has_resumed and any(each.has_deaths for each in opened):
+            self._begin_cautiously()
+        self._has_resumed = True
+        due = [each for each in opened if each.manifest_id not in self.postponed]
+        if due:
+            log_event("recovery.started", open_manifests=len(due))
+            self.runner.begin_resuming(due)
+
+    def _begin_cautiously(self) -> None:
+        """After a death, first take what was never begun: what was in flight may kill this process, too."""
+        self.runner.be_cautious()
+        listed = self.state.store.list(self.state.layout.manifests_folder)
+        newest = heapq.nlargest(FIRST_AFTER_DEATH, listed, key=lambda info: info.modified_at)
+        uris = [info.uri for info in reversed(newest) if is_delivery(info.uri)]
+        self.runner.begin(uris, is_stopping=self._stopping.is_set)
 
     def _retry(self) -> None:
         """Begin what is due again."""
