@@ -93,25 +93,26 @@ def _lines(text: bytes, *, is_whole: bool) -> _Lines:
 
 def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
     values = json_values(text)
-    return None if values is None else _kind_of_values(text, lines, values)
-
-
-def _kind_of_values(text: bytes, lines: _Lines, values: JsonValues) -> Kind | None:
+    if values is None:
+        return None
     read = text[: values.end]
     if b"\n" not in read and begins_with_record(text.partition(b"\n")[2]):
         return None  # only the first line is no record
     if len(values.closed) + (values.open_at is not None) == 1:
         return _kind_of_one(read, values)
-    is_pretty = any(b"\n" in text[start:end] for start, end in values.closed)
-    if lines.good * 2 >= len(lines.all) if is_pretty else lines.good:
+    return _kind_of_several(text, values, lines)
+
+
+def _kind_of_several(text: bytes, values: JsonValues, lines: _Lines) -> Kind | None:
+    """The kind of a file that begins with several arrays and objects."""
+    if any(b"\n" in text[start:end] for start, end in values.closed):
+        return PRETTY_JSON if lines.good * 2 < len(lines.all) else None
+    if lines.good:
         return None
-    if is_pretty:
-        return PRETTY_JSON
     first = values.closed[0][0]
-    is_object = text[first] == ord("{")
-    if not is_object and not _ARRAY_OF_OBJECTS.match(text, first):
-        return None
-    return JSON_IN_A_ROW if is_object else JSON_ARRAYS
+    if text[first] == ord("{"):
+        return JSON_IN_A_ROW
+    return JSON_ARRAYS if _ARRAY_OF_OBJECTS.match(text, first) else None
 
 
 def _kind_of_one(text: bytes, values: JsonValues) -> Kind | None:
