@@ -96,7 +96,11 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     with app.heartbeat:
         found.append(workspace.json("status")[0])
     unread = replace(STATUSES["behind"].backlog, input_bytes=None)
-    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER),), backlog=unread)
+    old = replace(
+        STATUSES["idle"],
+        recent=(COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}}),),
+        backlog=unread,
+    )
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
     return found
