@@ -285,7 +285,7 @@ def committed(harness: Harness) -> set[str]:
 @pytest.mark.parametrize("killers", [3, 24])
 @pytest.mark.parametrize("first", [True, False])
 def test_good_data_moves_in_the_process_after_the_first_death(killers: int, first: bool) -> None:
-    """Manifests that kill the driver, before or behind all others, cost one process before all the others are done."""
+    """Killers of the driver before all others cost them one process; killers behind them, at most what is in flight."""
     harness = Harness(stream={"manifests_in_flight": 2})
     bad = [f"killer{number:02}" for number in range(killers)]
     good = [f"good{number}" for number in range(5)]
@@ -296,7 +296,8 @@ def test_good_data_moves_in_the_process_after_the_first_death(killers: int, firs
     killed = dict.fromkeys((f"{'a' if first else 'b'}-{name}" for name in bad), ALWAYS)
     for number in processes(harness, FailingEngine(harness.store, DiedError(), killed), 2):
         moved = committed(harness)
-        assert moved == ids or number == 1
+        assert moved == ids if first and number == 2 else moved <= ids
+        assert first or len(moved) >= len(ids) - 1
     assert letters(harness) == set()
 
 
