@@ -44,6 +44,11 @@ def _source(uri: str, allowed_prefixes: Sequence[str]) -> str:
     return f"{base}{first}/" if below and base else base
 
 
+def name_kind(uri: str) -> str:
+    """What the names of objects of one source have in common: the name without its numbers."""
+    return _NUMBERS.sub("", base_name(uri).lower())
+
+
 def in_turns(uris: Iterable[str]) -> list[str]:
     """Order objects so that names of the same kind, which differ in numbers alone, take turns with other kinds.
 
@@ -51,5 +56,5 @@ def in_turns(uris: Iterable[str]) -> list[str]:
     """
     kinds: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
-        kinds[_NUMBERS.sub("", base_name(uri).lower())].append(uri)
+        kinds[name_kind(uri)].append(uri)
     return [uri for uri in chain.from_iterable(zip_longest(*kinds.values())) if uri is not None]

@@ -1,6 +1,7 @@
 """The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -9,6 +10,7 @@ from typing import Protocol
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
+from compactor.core.shares import name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import Ending
@@ -188,19 +190,25 @@ class Service:
         """Begin what earlier runs left open, beside new work."""
         opened = self.recovery.find()
         if not self._has_resumed and any(each.has_deaths for each in opened):
-            self._begin_cautiously()
+            self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
         self._has_resumed = True
         due = [each for each in opened if each.manifest_id not in self.postponed]
         if due:
             log_event("recovery.started", open_manifests=len(due))
             self.runner.begin_resuming(due)
 
-    def _begin_cautiously(self) -> None:
-        """After a death, first take what was never begun: what was in flight may kill this process, too."""
+    def _begin_cautiously(self, lost: Counter[str]) -> None:
+        """After a death, first take what was never begun: what was in flight may kill this process, too.
+
+        Args:
+            lost: How many manifests were in flight at deaths, by the kind of their names.
+        """
         self.runner.be_cautious()
         listed = self.state.store.list(self.state.layout.manifests_folder)
-        newest = heapq.nlargest(FIRST_AFTER_DEATH, listed, key=lambda info: info.modified_at)
-        uris = [info.uri for info in reversed(newest) if is_delivery(info.uri)]
+        first = heapq.nlargest(
+            FIRST_AFTER_DEATH, listed, key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
+        )
+        uris = [info.uri for info in reversed(first) if is_delivery(info.uri)]  # the queue takes the last one first
         self.runner.begin(uris, is_stopping=self._stopping.is_set)
 
     def _retry(self) -> None:

