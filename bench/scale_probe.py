@@ -149,7 +149,7 @@ def _recovery(settings: Settings, engine: str, root: Path, manifests: int) -> fl
         write_decided(app.layout, manifest_id, str(root / "raw"), b"x")
     runner = app.batch_runner(app.engine() if engine == "spark" else _plain_engine(app))
     recovery = Recovery(app.state, app.runs, app.cleaner)
-    seconds = _seconds(lambda: runner.resume(recovery.open_ids()))
+    seconds = _seconds(lambda: runner.resume([each.manifest_id for each in recovery.find()]))
     if not all(app.ledger.is_done(ManifestKey(FIRST_DAY.isoformat(), manifest_id)) for manifest_id in ids):
         raise RuntimeError("recovery did not roll the open manifests forward")
     return seconds

@@ -7,11 +7,14 @@ from functools import partial
 
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import ObjectStore
+from compactor.core.shares import in_turns
 
 
 @dataclass
 class ListedManifests:
     """A `compactor.job.service.ManifestSource` that lists the prefix in a thread, and delivers each object once.
+
+    A flood of manifests whose names differ in numbers alone leaves others every second turn, or more.
 
     The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`.
     """
@@ -70,7 +73,7 @@ class ListedManifests:
         while not self._stopped.is_set():
             listed = frozenset(self._names())
             # Only names still listed are remembered: a finished manifest leaves the prefix.
-            fresh, seen = sorted(listed - seen), listed
+            fresh, seen = in_turns(sorted(listed - seen)), listed
             if fresh:
                 self._idle.clear()
                 for start in range(0, len(fresh), self.batch_size):

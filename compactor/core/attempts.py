@@ -1,7 +1,7 @@
 """Decides from the attempts on record whether, when and beside what a manifest is tried again. No I/O."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,7 +10,7 @@ from compactor.core.backoff import pause_seconds
 from compactor.core.records import Attempt, AttemptFailure, AttemptsFolded
 
 SUSPICIOUS_DEATHS = 2
-"""Deaths after which a manifest is a suspect. One is normal: everything in flight is lost when a machine is."""
+"""Deaths after which a pause comes first. One is normal: everything in flight is lost when a machine is."""
 
 _HIGHEST_CRC = 0xFFFFFFFF
 
@@ -21,13 +21,15 @@ class Lane(StrEnum):
     Attributes:
         FRESH: Anything. A first attempt.
         RETRY: Anything, in a share of the slots, so that failing manifests leave room for first attempts.
-        SUSPECT: Anything but another suspect: drivers died of this manifest or of one that was beside it.
+        SUSPECT: Anything, but fewer other suspects with each death that they were in flight at, and at last nothing.
+        UNDECIDED: Nothing, until another manifest gets through: this attempt may be the last, and has to tell.
         ISOLATED: Nothing: this attempt may be the last, or must not share the scratch disk.
     """
 
     FRESH = "fresh"
     RETRY = "retry"
     SUSPECT = "suspect"
+    UNDECIDED = "undecided"
     ISOLATED = "isolated"
 
 
@@ -52,6 +54,21 @@ class AttemptState:
 
     attempt: Attempt
     failure: AttemptFailure | None
+
+    @property
+    def ended_at(self) -> datetime:
+        """When it failed; if that is not on record, when it began."""
+        return self.failure.failed_at if self.failure else self.attempt.started_at
+
+    @property
+    def is_death(self) -> bool:
+        return self.failure is None or self.failure.died
+
+    @property
+    def is_experiment(self) -> bool:
+        """Whether it tells of the manifest if the job can still convert its sample: that one is not refused."""
+        is_refused = self.failure is not None and self.failure.refused
+        return self.attempt.alone and self.attempt.after_self_test and not is_refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,45 +101,67 @@ class Attempts:
         return died + (self.folded.deaths if self.folded else 0)
 
 
-def held_against(attempts: Attempts, living_runs: Collection[str], *, others_got_through: bool = False) -> int:
+def held_against(
+    attempts: Attempts,
+    living_runs: Collection[str],
+    *,
+    others_got_through: bool = False,
+    self_test_passed: bool = False,
+) -> int:
     """Count the attempts that show that the manifest itself is to blame.
 
-    A failure counts if it was recorded as such, or if its cause was undecided then and other manifests were committed
-    before the next attempt. An attempt without a recorded end counts if its run is dead and nothing else was in flight.
+    A failure counts if it was recorded as such. One whose cause was undecided then counts if other manifests were
+    committed before the next attempt. It also counts if nothing else was in flight, and the job converted a sample of
+    its own right before the attempt and again after it. A death without a record is undecided if nothing else was in
+    flight.
 
     Args:
         attempts: All attempts at a manifest that has no outcome.
         living_runs: Runs that have a heartbeat, the current one included.
         others_got_through: Whether another manifest was committed since the last attempt.
+        self_test_passed: Whether the job converted its sample after the last attempt.
     """
     states = attempts.unfolded
-    progress = [state.attempt.after_progress for state in states[1:]] + [others_got_through]
-    counted = sum(_counts(state, living_runs, after) for state, after in zip(states, progress, strict=False))
+    later = [state.attempt for state in states[1:]]
+    progress = [*(attempt.after_progress for attempt in later), others_got_through]
+    tested = [*(attempt.after_self_test for attempt in later), self_test_passed]
+    counted = 0
+    for state, got_through, passed in zip(states, progress, tested, strict=False):
+        is_told = got_through or (passed and state.is_experiment)
+        counted += _is_failure(state) or (is_told and _is_undecided(state, living_runs))
     return counted + (attempts.folded.held if attempts.folded else 0)
 
 
-def _counts(state: AttemptState, living_runs: Collection[str], progress_after: bool) -> bool:
-    failure = state.failure
-    if failure is None:
+def _is_failure(state: AttemptState) -> bool:
+    return state.failure is not None and not state.failure.passing
+
+
+def _is_undecided(state: AttemptState, living_runs: Collection[str]) -> bool:
+    if state.failure is None:
         return state.attempt.alone and state.attempt.run_id not in living_runs
-    return not failure.passing or (failure.undecided and progress_after)
+    return state.failure.undecided
 
 
-def lane(attempts: Attempts, held: int, rules: RetryRules) -> Lane:
+def lane(attempts: Attempts, held: int, rules: RetryRules, *, others_got_through: bool = False) -> Lane:
     """Return what may run beside the next attempt.
 
     Args:
         attempts: The attempts so far.
         held: How many of them count, from `held_against`.
         rules: The limits.
+        others_got_through: Whether another manifest was committed since the last attempt.
     """
     if not attempts.unfolded and not attempts.folded:
         return Lane.FRESH
     last = attempts.unfolded[-1].failure if attempts.unfolded else None
-    is_last_try = attempts.deaths > 0 and held >= rules.max_attempts - 1
-    if is_last_try or (last is not None and last.needs_isolation):
+    if last is not None and last.needs_isolation:
         return Lane.ISOLATED
-    return Lane.SUSPECT if attempts.deaths >= SUSPICIOUS_DEATHS else Lane.RETRY
+    if attempts.deaths:
+        return Lane.ISOLATED if held >= rules.max_attempts - 1 else Lane.SUSPECT
+    undecided = sum(state.failure is not None and state.failure.undecided for state in attempts.unfolded)
+    may_be_last = undecided + held >= rules.max_attempts - 1
+    is_undecided = last is not None and last.undecided and not last.refused and not others_got_through
+    return Lane.UNDECIDED if is_undecided and may_be_last else Lane.RETRY
 
 
 def due_at(
@@ -162,22 +201,6 @@ def _paused_for(states: Sequence[AttemptState]) -> list[AttemptFailure]:
     """The failures that a pause always follows."""
     failures = [state.failure for state in states if state.failure is not None]
     return [failure for failure in failures if not failure.died or not failure.passing or failure.undecided]
-
-
-def to_blame(deaths: Mapping[str, int]) -> str | None:
-    """Return the manifest to blame for the death of a run; None if it cannot be told.
-
-    What was in flight and got through since is innocent. Of the rest, one that was in flight at more earlier deaths
-    than any other is to blame, and so is one that is alone.
-
-    Args:
-        deaths: By manifest that was in flight and is still open, the number of earlier deaths it was in flight at.
-    """
-    if not deaths:
-        return None
-    most = max(deaths.values())
-    suspects = [manifest_id for manifest_id, count in deaths.items() if count == most]
-    return suspects[0] if len(suspects) == 1 else None
 
 
 def last_error(attempts: Attempts) -> str:

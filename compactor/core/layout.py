@@ -342,6 +342,10 @@ class Layout:
     def staging_folder(self) -> str:
         return f"{folder(self.state)}staging/"
 
+    def self_test(self, run_id: str) -> str:
+        """The folder of the sample that a run converts to test itself. No manifest has this id."""
+        return f"{self.staging_folder}_self-test/{run_id}/"
+
     def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The folder of what one attempt writes before it is committed."""
         return f"{self.staging_of(manifest_id)}{'' if generation == 1 else f'{generation}-'}{attempt}/"

@@ -149,8 +149,9 @@ class Attempt(Document):
     """Recorded before work starts, so that a manifest that kills every driver runs out of attempts.
 
     Attributes:
-        alone: No other manifest was in flight: if the driver dies now, this manifest is to blame.
+        alone: No other manifest was in flight: if the driver dies now, no other one is to blame.
         after_progress: Another manifest was committed since the previous attempt at this one began.
+        after_self_test: The job converted a sample of its own right before it, and after the previous attempt.
         generation: The generation of the commit that it is to make; from 2 for a rebuild.
     """
 
@@ -159,6 +160,7 @@ class Attempt(Document):
     run_id: str
     alone: bool
     after_progress: bool = False
+    after_self_test: bool = False
     generation: int = 1
     started_at: datetime
 
@@ -168,7 +170,8 @@ class AttemptFailure(Document):
 
     Attributes:
         passing: The trouble was passing, such as a store that throttles, and is not held against the manifest.
-        undecided: The environment may be to blame: it counts only if others get through before the next attempt.
+        undecided: The environment may be to blame: it counts only if others, or a sample of the job if nothing else was
+            in flight, get through before the next attempt.
         died: The driver or the engine died; a later run recorded it.
         refused: The store refused all input of the manifest.
         needs_isolation: The next attempt has to run with nothing else in flight.
@@ -405,6 +408,7 @@ class RunHeartbeat(Document):
     Attributes:
         host: The machine and its boot.
         process_id: The driver's process on that machine.
+        is_stopping: It was asked to end: if it dies now, no manifest is to blame.
     """
 
     run_id: str
@@ -412,6 +416,7 @@ class RunHeartbeat(Document):
     process_id: int
     started_at: datetime
     heartbeat_at: datetime
+    is_stopping: bool = False
 
 
 class LastCleaning(Document):

@@ -35,12 +35,14 @@ class AttemptFailures:
         now: Tells the time.
         is_engine_healthy: Whether the engine still works. If not, no manifest is to blame.
         in_flight: The ids of the manifests that are being worked on.
+        is_stopping: Whether this process was asked to end.
     """
 
     ledger: Ledger
     now: Callable[[], datetime]
     is_engine_healthy: Callable[[], bool]
     in_flight: Collection[str] = ()
+    is_stopping: bool = False
     _unrecorded: dict[tuple[str, int], tuple[ManifestKey, AttemptFailure]] = field(default_factory=dict)
     _failed_since_commit: set[str] = field(default_factory=set)
 

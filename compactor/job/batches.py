@@ -1,7 +1,7 @@
 """Works on manifests in threads, several at once. No manifest waits for another one of its batch, or stops it."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,20 +9,28 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from threading import Condition
+from types import MappingProxyType
 from typing import TypeVar
 
 from compactor.core.attempts import Lane
 from compactor.core.errors import CompactorError, EngineLost, OperatorError, StuckError
 from compactor.core.layout import id_from_name
 from compactor.core.ports import Clock
+from compactor.core.shares import share_of
 from compactor.job.attempt_review import AttemptReviewer
 from compactor.job.compaction import CompactionResult, Ending, ManifestCompactor
 from compactor.job.intake import Delivery, Intake
+from compactor.job.recovery import Opened
 from compactor.job.work_queue import Work, WorkQueue
-from compactor.ledger.ledger import Ledger
+from compactor.ledger.ledger import Ledger, LedgerState
 from compactor.telemetry.logs import log_event
 
 INTAKE_THREADS = 8
+
+WAITING_MANIFESTS = 1_000
+WAITING_FILES = 20_000
+"""First attempts are taken in ahead of their turn, up to so many manifests, and to so many files for memory's sake."""
+
 _ROOM_CHECK_SECONDS = 0.2
 
 S = TypeVar("S")
@@ -147,9 +155,15 @@ class BatchRunner:
             while self._is_full() and not is_stopping():
                 self._changed.wait(_ROOM_CHECK_SECONDS)
 
-    def begin_resuming(self, manifest_ids: Iterable[str]) -> None:
+    def begin_resuming(self, opened: Sequence[Opened]) -> None:
         """Resume open manifests beside all others; see `begin`. Does not wait for room."""
-        self._begin(partial(self._resumed, list(manifest_ids)), postpones=True)
+        known = {each.manifest_id: each.found for each in opened if each.found is not None}
+        self._begin(partial(self._found, opened), postpones=True, known=known)
+
+    def be_cautious(self) -> None:
+        """Begin with one manifest at a time, because a driver died; see `WorkQueue`."""
+        with self._changed:
+            self._queue.be_cautious()
 
     def begin_again(self, deliveries: Collection[Delivery]) -> None:
         """Try postponed manifests again; see `begin`. Does not wait for room."""
@@ -183,6 +197,7 @@ class BatchRunner:
     def halt(self) -> None:
         """Begin no other manifest. Takes no lock, so that a signal handler may call it."""
         self._halted = True
+        self.compactor.failures.is_stopping = True
 
     def close(self) -> None:
         """Begin no other manifest, and wait for those in flight."""
@@ -207,15 +222,21 @@ class BatchRunner:
 
     def _is_full(self) -> bool:
         # What is tried again is not counted: it would keep the stream from delivering what nothing is wrong with.
-        first_attempts = sum(work.lane is Lane.FRESH for work in self._queue.waiting)
-        is_full = first_attempts >= self._queue.slots
+        queue = self._queue
+        is_ahead = queue.first_attempts >= WAITING_MANIFESTS or queue.files >= WAITING_FILES
+        is_full = is_ahead and queue.first_attempts >= queue.slots
         return is_full and not self._closed and self._final_error is None
 
     def _begin(
-        self, take_in: Callable[[BatchResult], list[Delivery]], *, postpones: bool = False, is_awaited: bool = False
+        self,
+        take_in: Callable[[BatchResult], list[Delivery]],
+        *,
+        postpones: bool = False,
+        is_awaited: bool = False,
+        known: Mapping[str, LedgerState] = MappingProxyType({}),
     ) -> BatchResult:
         batch = BatchResult(next(self._numbers), is_awaited, self._clock.now())
-        works = self._works(take_in(batch), batch, postpones=postpones)
+        works = self._works(take_in(batch), batch, postpones=postpones, known=known)
         if is_awaited and len({work.manifest_id for work in works}) == 1:  # nothing else will come
             works = [replace(work, lane=Lane.ISOLATED) for work in works]
         with self._changed:
@@ -244,12 +265,22 @@ class BatchRunner:
 
         return self._each(delivery, manifest_ids)
 
-    def _works(self, deliveries: Sequence[Delivery], batch: BatchResult, *, postpones: bool) -> list[Work]:
+    def _found(self, opened: Sequence[Opened], batch: BatchResult) -> list[Delivery]:
+        unread = [each.manifest_id for each in opened if each.accepted is None]
+        read = [each.accepted for each in opened if each.accepted is not None]
+        deliveries = [Delivery(accepted.source_uri, accepted.digest, accepted) for accepted in read]
+        return [*deliveries, *self._resumed(unread, batch)]
+
+    def _works(
+        self, deliveries: Sequence[Delivery], batch: BatchResult, *, postpones: bool, known: Mapping[str, LedgerState]
+    ) -> list[Work]:
         def work(delivery: Delivery) -> Work | None:
-            if delivery.refusal is not None:
-                return Work(delivery, Lane.FRESH, batch.number)
             accepted = delivery.accepted
-            review = _tried(partial(self._reviewer.review_of, accepted), accepted.manifest_id, batch)
+            share = share_of(accepted.manifest, self.intake.allowed_prefixes)
+            if delivery.refusal is not None:
+                return Work(delivery, Lane.FRESH, batch.number, share=share)
+            found = known.get(accepted.manifest_id)
+            review = _tried(partial(self._reviewer.review_of, accepted, found), accepted.manifest_id, batch)
             if review is None:
                 if accepted.manifest_id in batch.failures:
                     batch.postponed[accepted.manifest_id] = Postponed(delivery, None)
@@ -259,7 +290,7 @@ class BatchRunner:
             if postpones and review.due_at is not None and review.due_at > self._clock.now():
                 batch.postponed[accepted.manifest_id] = Postponed(delivery, review.due_at)
                 return None
-            return Work(delivery, review.lane, batch.number)
+            return Work(delivery, review.lane, batch.number, review.deaths, share)
 
         return self._each(work, deliveries)
 
@@ -309,10 +340,12 @@ class BatchRunner:
             self._ended.append(batch)
 
     def _compact(self, work: Work, batch: BatchResult) -> None:
-        alone = work.lane is Lane.ISOLATED or self._queue.slots == 1
         accepted = work.delivery.accepted
-        result = _tried(partial(self.compactor.compact, work.delivery, alone=alone), accepted.manifest_id, batch)
+        result = _tried(partial(self.compactor.compact, work.delivery, alone=work.alone), accepted.manifest_id, batch)
         if result is not None:
+            if result.ending is Ending.COMMITTED:
+                with self._changed:
+                    self._queue.note_commit()
             if result.ending is not Ending.ALREADY_DONE:
                 self.on_result(result)
             batch.results.append(result)

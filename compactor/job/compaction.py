@@ -8,9 +8,10 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_p
 from compactor.core.errors import EngineLost, ManifestError
 from compactor.core.records import Accepted, Attempt, Commit, DeadLetter
 from compactor.job.attempt_failures import AttemptFailures
-from compactor.job.attempt_review import AttemptReviewer
+from compactor.job.attempt_review import AttemptReviewer, Review
 from compactor.job.intake import Delivery
 from compactor.job.publication import Publisher
+from compactor.job.self_test import SelfTest
 from compactor.job.staging import Stager
 from compactor.ledger.ledger import LedgerState
 from compactor.ledger.sizing_history import SizingHistory
@@ -65,6 +66,7 @@ class ManifestCompactor:
         history: Learns from commits.
         failures: Takes failed attempts.
         reviewer: Decides whether a manifest is tried again.
+        self_test: Tells manifests that always fail from an environment in which all do.
         on_crash_point: Called at each crash point.
     """
 
@@ -74,6 +76,7 @@ class ManifestCompactor:
     history: SizingHistory
     failures: AttemptFailures
     reviewer: AttemptReviewer
+    self_test: SelfTest
     on_crash_point: OnCrashPoint = ignore_crash_point
 
     def compact(self, delivery: Delivery, *, alone: bool) -> CompactionResult:
@@ -111,16 +114,29 @@ class ManifestCompactor:
         verified = self.stager.verified(accepted, _numbers(attempts)) if attempts.unfolded else None
         if verified is not None:
             return self._decide(accepted, _Decision(verified, attempts.last_number))
-        review = self.reviewer.review(accepted.manifest_id, attempts)
+        review = self._reviewed(accepted, attempts, alone=alone)
         if review.verdict is not None:
             letter = self._dead_letter(accepted, review.verdict)
             return self._decide(accepted, _Decision(letter, attempts.last_number))
         self.state.ledger.fold(accepted.key, attempts)
         attempt = self.state.ledger.begin(
-            accepted.key, after=attempts.last_number, alone=alone, after_progress=review.after_progress
+            accepted.key,
+            after=attempts.last_number,
+            alone=alone,
+            after_progress=review.after_progress,
+            after_self_test=review.after_self_test,
         )
         self.on_crash_point(CrashPoint.ATTEMPTED, accepted.manifest_id)
         return self._attempt(accepted, attempt)
+
+    def _reviewed(self, accepted: Accepted, attempts: Attempts, *, alone: bool) -> Review:
+        """Review the attempts, with a self-test if that can tell of the last one, or the next one may tell with it."""
+        review = self.reviewer.review(accepted.manifest_id, attempts)
+        since = review.undecided_since
+        may_tell = alone or (not review.after_progress and any(each.is_experiment for each in attempts.unfolded[-1:]))
+        if since is None or not may_tell or not self.self_test.has_passed_since(since):
+            return review
+        return self.reviewer.review(accepted.manifest_id, attempts, self_test_passed=True)
 
     def _open(self, accepted: Accepted) -> None:
         self.state.ledger.open(accepted.key)
@@ -131,8 +147,12 @@ class ManifestCompactor:
             commit, new_columns = self.stager.stage(accepted, attempt)
         except ManifestError as exc:
             return self._decide(accepted, _Decision(self._dead_letter(accepted, exc), attempt.number))
-        except EngineLost:
-            raise  # without a record of its end: if it was alone, the manifest may have killed the engine
+        except EngineLost as lost:
+            # Without a record of its end: if it was alone, the manifest may have killed the engine.
+            if self.failures.is_stopping:  # but what asked this process to end may have ended the engine
+                self.failures.add(accepted.key, attempt, lost, passing=True)
+                self.failures.record()
+            raise
         except Exception as exc:
             self.failures.add(accepted.key, attempt, exc)
             # Another driver may have decided meanwhile, and deleted the staging of this attempt.

@@ -1,36 +1,53 @@
 """Prepares what earlier runs left open: records which attempts ended with their run, and deletes orphans."""
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 
-from compactor.core.attempts import Attempts, to_blame
+from compactor.core.attempts import AttemptState
 from compactor.core.errors import CompactorError, StuckError, TryAgainError
 from compactor.core.map_ordered import map_ordered
-from compactor.core.records import Accepted, Attempt, AttemptFailure
+from compactor.core.records import Accepted, AttemptFailure
 from compactor.job.retention.cleaner import Cleaner
 from compactor.ledger.heartbeat import Runs
+from compactor.ledger.ledger import LedgerState
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
 
-COMMON_DEATHS = 3
-"""If so many open manifests were in flight at deaths, something else may kill the runs. Commits of others tell."""
-
 
 @dataclass(frozen=True, slots=True)
-class _Casualty:
-    """A manifest that was in flight when its run ended, or that may still be.
+class Opened:
+    """An open manifest, as its records were read.
 
     Attributes:
-        earlier_deaths: How many earlier attempts at it ended with their run.
-        recorded_at: When the end of the attempt was put on record; None if it was not.
+        accepted: Its manifest; None if the records could not be read now. The work on it tells why.
+        found: Its attempts or its outcome; None if the records could not be read now.
     """
 
-    accepted: Accepted
-    attempt: Attempt
-    earlier_deaths: int
-    recorded_at: datetime | None
+    manifest_id: str
+    accepted: Accepted | None = None
+    found: LedgerState | None = None
+
+    def casualties(self) -> Iterator[AttemptState]:
+        """The attempts that have no recorded end, or ended with their run."""
+        return (state for state in (self.found.attempts.unfolded if self.found else ()) if state.is_death)
+
+    @property
+    def has_deaths(self) -> bool:
+        """Whether runs died while it was in flight."""
+        return self.found is not None and self.found.attempts.deaths > 0
+
+    def with_ends(self, ends: Mapping[tuple[str, int], AttemptFailure]) -> "Opened":
+        """This manifest with what was put on record meanwhile: how attempts ended, by manifest id and number."""
+        if self.found is None:
+            return self
+        attempts = self.found.attempts
+        unfolded = (
+            replace(each, failure=ends.get((self.manifest_id, each.attempt.number), each.failure))
+            for each in attempts.unfolded
+        )
+        return replace(self, found=replace(self.found, attempts=replace(attempts, unfolded=tuple(unfolded))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,64 +58,56 @@ class Recovery:
     runs: Runs
     cleaner: Cleaner
 
-    def open_ids(self) -> list[str]:
-        """Record the deaths of runs, and return the ids of all open manifests.
+    def find(self) -> list[Opened]:
+        """Record the deaths of runs, and return all open manifests.
 
         The cost depends on the number of open manifests only, however many are done.
         """
-        open_ids = list(self.state.ledger.open_ids())
-        by_run: dict[str, list[_Casualty]] = defaultdict(list)
-        for found in map_ordered(self._casualties, open_ids):
-            for casualty in found:
-                by_run[casualty.attempt.run_id].append(casualty)
-        unended = {run_id for run_id, each in by_run.items() if any(casualty.recorded_at is None for casualty in each)}
+        opened = list(map_ordered(self._opened, self.state.ledger.open_ids()))
+        by_run: dict[str, list[tuple[Accepted, AttemptState]]] = defaultdict(list)
+        for each in opened:
+            for state in each.casualties():
+                if each.accepted is not None:
+                    by_run[state.attempt.run_id].append((each.accepted, state))
+        unended = {run_id for run_id, lost in by_run.items() if any(state.failure is None for _, state in lost)}
         living = self.runs.living_among(unended) | {self.state.ledger.run_id} if unended else frozenset()
-        dead = {run_id: lost for run_id, lost in by_run.items() if run_id not in living}
-        new = unended - living
-        are_common = bool(new) and self._are_common([each for lost in dead.values() for each in lost])
-        for run_id in new:
-            self._record_death(run_id, dead[run_id], are_common=are_common)
-        return open_ids
+        dead = unended - living
+        stopping = self.runs.stopping_among(dead)
+        ends: dict[tuple[str, int], AttemptFailure] = {}
+        for run_id in dead:
+            for end in self._record_death(run_id, by_run[run_id], was_stopping=run_id in stopping):
+                ends[end.manifest_id, end.number] = end
+        return [each.with_ends(ends) for each in opened]
 
-    def _are_common(self, lost: list[_Casualty]) -> bool:
-        """Whether many manifests were in flight at deaths, and none at all got through since the last one on record."""
-        if len({each.attempt.manifest_id for each in lost}) < COMMON_DEATHS:
-            return False
-        last = max((each.recorded_at for each in lost if each.recorded_at), default=None)
-        return last is None or all(commit.decided_at <= last for commit in self.state.ledger.recent())
-
-    def _casualties(self, manifest_id: str) -> list[_Casualty]:
-        """The attempts at an open manifest that have no recorded end, or ended with their run.
-
-        None if its records cannot be read now: a later sweep may find them, and the work on it tells of it.
-        """
+    def _opened(self, manifest_id: str) -> Opened:
+        """Read the records of an open manifest. If that fails now, a later sweep may find its deaths."""
         with suppress(StuckError, TryAgainError):
             accepted = self.state.ledger.accepted(manifest_id)
             if accepted is not None:
-                return _casualties_of(accepted, self.state.ledger.state(accepted.key).attempts)
-        return []
+                return Opened(manifest_id, accepted, self.state.ledger.state(accepted.key))
+        return Opened(manifest_id)
 
-    def _record_death(self, run_id: str, lost: list[_Casualty], *, are_common: bool) -> None:
-        """Record the death of a run for each manifest that was in flight and has no record of it yet.
-
-        Those that have one count as well, or an earlier attempt at this that was cut short would shift the blame.
-        """
-        blamed = to_blame({each.accepted.manifest_id: each.earlier_deaths for each in lost})
-        log_event("run.died", dead_run_id=run_id, in_flight=len(lost), blamed=blamed or "")
-        for each in lost:
-            if each.recorded_at is not None:
-                continue
-            is_blamed = each.accepted.manifest_id == blamed
-            failure = AttemptFailure(
-                manifest_id=each.accepted.manifest_id,
-                number=each.attempt.number,
-                passing=not is_blamed or are_common,
-                undecided=is_blamed and are_common,
-                died=True,
-                error=f"run {run_id} died with {len(lost)} manifests in flight",
-                failed_at=self.state.clock.now(),
-            )
-            self.state.ledger.fail(each.accepted.key, failure)
+    def _record_death(
+        self, run_id: str, lost: list[tuple[Accepted, AttemptState]], *, was_stopping: bool
+    ) -> Iterator[AttemptFailure]:
+        """Record the death of a run for each manifest that was in flight and has no record of it yet."""
+        alone = [accepted.manifest_id for accepted, state in lost if state.attempt.alone and len(lost) == 1]
+        blamed = "" if was_stopping else "".join(alone)
+        log_event("run.died", dead_run_id=run_id, in_flight=len(lost), blamed=blamed)
+        how = "was asked to end, and died" if was_stopping else "died"
+        for accepted, state in lost:
+            if state.failure is None:
+                failure = AttemptFailure(
+                    manifest_id=accepted.manifest_id,
+                    number=state.attempt.number,
+                    passing=True,
+                    undecided=accepted.manifest_id == blamed,
+                    died=True,
+                    error=f"run {run_id} {how} with {len(lost)} manifests in flight",
+                    failed_at=self.state.clock.now(),
+                )
+                self.state.ledger.fail(accepted.key, failure)
+                yield failure
 
     def sweep(self) -> None:
         """Delete old staging of manifests that are not open, and old checkpoints of dead runs."""
@@ -115,14 +124,3 @@ class Recovery:
             self.state.store.delete([info.uri for info in listed if info.uri.startswith(mine)])
         except CompactorError as exc:
             log_event("checkpoints.kept", error=exc)
-
-
-def _casualties_of(accepted: Accepted, attempts: Attempts) -> list[_Casualty]:
-    deaths = attempts.folded.deaths if attempts.folded else 0
-    found: list[_Casualty] = []
-    for state in attempts.unfolded:
-        if state.failure is None or state.failure.died:
-            recorded_at = state.failure.failed_at if state.failure else None
-            found.append(_Casualty(accepted, state.attempt, deaths, recorded_at))
-        deaths += state.failure is not None and state.failure.died
-    return found

@@ -1,5 +1,7 @@
 """The job: resumes open manifests beside the stream, until stopped; tries failed manifests again when they are due."""
 
+import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -8,6 +10,7 @@ from typing import Protocol
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink
+from compactor.core.shares import name_kind
 from compactor.job.batch_metrics import batch_metrics
 from compactor.job.batches import BatchResult, BatchRunner
 from compactor.job.compaction import Ending
@@ -26,6 +29,9 @@ MAX_CONSECUTIVE_FAILURES = 6
 ONCE_TRIES = 7
 ONCE_SECONDS = 60.0
 """A run that is to end gives up on a manifest that failed so often in it, or whose next attempt is not due so soon."""
+
+FIRST_AFTER_DEATH = 64
+"""Manifests to list, the newest first, before a run begins what was in flight when an earlier one died."""
 
 FINISH_CHECK_SECONDS = 0.02
 
@@ -91,6 +97,7 @@ class Service:
     poll_seconds: float = 0.5
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
+    _has_resumed: bool = field(default=False, init=False)
     _consecutive_failures: int = field(default=0, init=False)
     _report: RunReport = field(default_factory=RunReport, init=False)
 
@@ -101,6 +108,7 @@ class Service:
         """Ask the run to end after the manifests in flight. Safe to call from a signal handler."""
         self._stopping.set()
         self.runner.halt()
+        self.heartbeat.note_stopping()
 
     def run(self, *, once: bool) -> RunReport:
         """Work until stopped; with `once`, until everything that was in the prefix is done.
@@ -128,9 +136,9 @@ class Service:
         while not self._stopping.is_set():
             try:
                 self.state.store.create(self.state.layout.keep_marker, b"")
-                self.runs.forget_dead()
                 self.recovery.sweep()
                 self._resume()
+                self.runs.forget_dead()  # only now: recovery has to know how they ended
                 self._stream(once=once)
                 if once:
                     self._finish()
@@ -180,10 +188,28 @@ class Service:
 
     def _resume(self) -> None:
         """Begin what earlier runs left open, beside new work."""
-        open_ids = [each for each in self.recovery.open_ids() if each not in self.postponed]
-        if open_ids:
-            log_event("recovery.started", open_manifests=len(open_ids))
-            self.runner.begin_resuming(open_ids)
+        opened = self.recovery.find()
+        if not self._has_resumed and any(each.has_deaths for each in opened):
+            self._begin_cautiously(Counter(name_kind(each.manifest_id + ".json") for each in opened if each.has_deaths))
+        self._has_resumed = True
+        due = [each for each in opened if each.manifest_id not in self.postponed]
+        if due:
+            log_event("recovery.started", open_manifests=len(due))
+            self.runner.begin_resuming(due)
+
+    def _begin_cautiously(self, lost: Counter[str]) -> None:
+        """After a death, first take what was never begun: what was in flight may kill this process, too.
+
+        Args:
+            lost: How many manifests were in flight at deaths, by the kind of their names.
+        """
+        self.runner.be_cautious()
+        listed = self.state.store.list(self.state.layout.manifests_folder)
+        first = heapq.nlargest(
+            FIRST_AFTER_DEATH, listed, key=lambda info: (-lost[name_kind(info.uri)], info.modified_at)
+        )
+        uris = [info.uri for info in reversed(first) if is_delivery(info.uri)]  # the queue takes the last one first
+        self.runner.begin(uris, is_stopping=self._stopping.is_set)
 
     def _retry(self) -> None:
         """Begin what is due again."""

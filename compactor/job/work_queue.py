@@ -1,10 +1,18 @@
 """Decides which manifest is worked on next, and beside which others. A data structure, no I/O and no threads."""
 
-from collections import deque
-from dataclasses import dataclass, field
+import heapq
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
 
 from compactor.core.attempts import Lane
+from compactor.core.shares import NO_SHARE, Share
+from compactor.job.fair_queue import FairQueue
 from compactor.job.intake import Delivery
+
+_ALONE = (Lane.ISOLATED, Lane.UNDECIDED)
+
+OTHERS_FIRST = 4
+"""So many manifests for each slot go before one that may kill the driver, or that needs it for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +22,17 @@ class Work:
     Attributes:
         lane: What may run beside it.
         batch: The number of the batch that it belongs to.
+        deaths: How many of its attempts ended with their driver.
+        share: Which other manifests it takes turns with.
+        alone: Whether nothing else is in flight until it ends; known when it begins.
     """
 
     delivery: Delivery
     lane: Lane
     batch: int
+    deaths: int = 0
+    share: Share = NO_SHARE
+    alone: bool = False
 
     @property
     def manifest_id(self) -> str:
@@ -29,93 +43,172 @@ class Work:
         """The manifest and the object that it was delivered in."""
         return self.manifest_id, self.delivery.uri
 
+    @property
+    def files(self) -> int:
+        manifest = self.delivery.accepted.manifest
+        return len(manifest.files) if manifest else 0
+
 
 @dataclass(slots=True)
 class WorkQueue:
     """Manifests that wait and manifests in flight. Each id is in flight once.
 
-    First attempts are taken in order. Repeated ones get at most half of the slots while first attempts wait, one
-    suspect is in flight at a time, and an isolated manifest runs when nothing else does. Before a suspect, as many
-    others end as there are slots, so that a process that dies of it has got others through; before an isolated
-    manifest, as many begin.
+    First attempts are taken share by share. Repeated ones get at most half of the slots while first attempts wait. An
+    isolated manifest runs when nothing else does; before it, `OTHERS_FIRST` others for each slot begin. Suspects begin
+    after as many others ended, so that a process that dies of them has got others through; with each death that they
+    were in flight at, half as many of them run at once, and at last each of them alone.
+
+    After a death the queue is cautious: it begins with one manifest, and with one more for each that ended. While
+    suspects wait, the newest go first, because those that came with a killer are likely to be killers, too.
 
     Attributes:
         slots: How many manifests are worked on at once.
-        waiting: In the order in which they came.
         in_flight: By id.
+        first_attempts: How many of those that wait are first attempts.
+        files: How many files those that wait have.
     """
 
     slots: int
-    waiting: deque[Work] = field(default_factory=deque)
     in_flight: dict[str, Work] = field(default_factory=dict)
+    files: int = 0
+    _fresh: FairQueue[Work] = field(default_factory=FairQueue)
+    _again: dict[Lane, deque[Work]] = field(
+        default_factory=lambda: {lane: deque() for lane in (Lane.RETRY, Lane.UNDECIDED, Lane.ISOLATED)}
+    )
+    _suspects: list[tuple[int, int, Work]] = field(default_factory=list)
+    _later: dict[str, deque[Work]] = field(default_factory=dict)  # further deliveries of what waits or is in flight
     _known: set[tuple[str, str]] = field(default_factory=set)
+    _added: int = 0
+    _lanes: Counter[Lane] = field(default_factory=Counter)
     _begun_since_isolated: int = 0
     _done_since_suspect: int = 0
     _last: Lane = Lane.RETRY
+    _wary: int = 0  # how many wait that were in flight at deaths
+    _trusted: int = 1_000_000
+
+    def __len__(self) -> int:
+        """How many deliveries wait."""
+        return len(self._known) - len(self.in_flight)
+
+    @property
+    def first_attempts(self) -> int:
+        return len(self._fresh)
 
     def add(self, work: Work) -> bool:
         """Add a manifest that waits; return False if the same delivery of it waits or is in flight already."""
         if work.place in self._known:
             return False
         self._known.add(work.place)
-        self.waiting.append(work)
+        self.files += work.files
+        if work.manifest_id in self._later:
+            self._later[work.manifest_id].append(work)
+        else:
+            self._later[work.manifest_id] = deque()
+            self._push(work)
         return True
+
+    def be_cautious(self) -> None:
+        """Begin again with one manifest at a time: a driver died."""
+        self._trusted = 0
+
+    def note_commit(self) -> None:
+        """Note that a manifest got through: what no attempt could decide needs not run alone any more."""
+        self._again[Lane.RETRY].extend(self._again[Lane.UNDECIDED])
+        self._again[Lane.UNDECIDED].clear()
 
     def next(self) -> Work | None:
         """Take the manifest to begin now; None if none may begin yet."""
-        if len(self.in_flight) >= self.slots or Lane.ISOLATED in self._lanes_in_flight():
+        width = min(self.slots, 1 + self._trusted)
+        if len(self.in_flight) >= width or any(self._lanes[lane] for lane in _ALONE):
             return None
-        startable: dict[Lane, Work] = {}
-        seen = set(self.in_flight)
-        for work in self.waiting:
-            if work.manifest_id not in seen:  # of several deliveries of one manifest, the first goes first
-                seen.add(work.manifest_id)
-                startable.setdefault(work.lane, work)
-        chosen = self._chosen(startable)
-        if chosen is not None:
-            self.waiting.remove(chosen)
-            self.in_flight[chosen.manifest_id] = chosen
-            self._last = chosen.lane
-            if chosen.lane is Lane.SUSPECT:
-                self._done_since_suspect = 0
-            self._begun_since_isolated = 0 if chosen.lane is Lane.ISOLATED else self._begun_since_isolated + 1
+        lane = self._chosen()
+        if lane is None:
+            return None
+        chosen = replace(self._pop(lane), alone=lane in _ALONE or width == 1)
+        self.files -= chosen.files
+        if lane is Lane.SUSPECT and not self._lanes[lane]:
+            self._done_since_suspect = 0
+        self._wary -= chosen.deaths > 0
+        self._begun_since_isolated = 0 if lane in _ALONE else self._begun_since_isolated + 1
+        self.in_flight[chosen.manifest_id] = chosen
+        self._lanes[chosen.lane] += 1
+        self._last = lane
         return chosen
 
     def done(self, work: Work) -> None:
         """Note that the work on a manifest ended, whatever came of it."""
-        del self.in_flight[work.manifest_id]
+        begun = self.in_flight.pop(work.manifest_id)
+        self._lanes[begun.lane] -= 1
         self._known.discard(work.place)
-        self._done_since_suspect += work.lane is not Lane.SUSPECT
+        self._trusted += 1
+        self._done_since_suspect += begun.lane is not Lane.SUSPECT
+        later = self._later[work.manifest_id]
+        if later:
+            self._push(later.popleft())
+        else:
+            del self._later[work.manifest_id]
 
     def drop_waiting(self) -> list[Work]:
         """Forget and return everything that waits."""
-        dropped = list(self.waiting)
-        self.waiting.clear()
+        dropped = [*self._fresh, *(work for _, _, work in self._suspects)]
+        for works in (*self._again.values(), *self._later.values()):
+            dropped += works
+            works.clear()
+        self._fresh.clear()
+        self._suspects.clear()
+        self._wary = 0
         self._known = {work.place for work in self.in_flight.values()}
+        self._later = {manifest_id: deque() for manifest_id in self.in_flight}
+        self.files = 0
         return dropped
 
-    def _chosen(self, startable: dict[Lane, Work]) -> Work | None:
-        isolated = startable.pop(Lane.ISOLATED, None)
-        if isolated is not None and (not startable or self._begun_since_isolated >= self.slots):
-            return None if self.in_flight else isolated  # the others wait until everything in flight has ended
-        lanes = self._lanes_in_flight()
-        is_beside_others = any(lane is not Lane.SUSPECT for lane in (*lanes, *startable))
-        if Lane.SUSPECT in lanes or (is_beside_others and self._done_since_suspect < self.slots):
-            startable.pop(Lane.SUSPECT, None)
-        fresh = startable.pop(Lane.FRESH, None)
-        again = startable.get(Lane.RETRY) or startable.get(Lane.SUSPECT)
-        if self._last is Lane.RETRY:
-            again = startable.get(Lane.SUSPECT) or again
-        if fresh is None:
+    def _push(self, work: Work) -> None:
+        self._added += 1
+        self._wary += work.deaths > 0
+        if work.lane is Lane.FRESH:
+            self._fresh.push(work, work.share)
+        elif work.lane is Lane.SUSPECT and self._suspects_beside(work.deaths):
+            heapq.heappush(self._suspects, (work.deaths, self._added, work))
+        else:
+            self._again[Lane.ISOLATED if work.lane is Lane.SUSPECT else work.lane].append(work)
+
+    def _pop(self, lane: Lane) -> Work:
+        if lane is Lane.FRESH:
+            return self._fresh.pop(newest=self._wary > 0 or self._trusted < self.slots)
+        if lane is Lane.SUSPECT:
+            return heapq.heappop(self._suspects)[2]
+        return replace(self._again[lane].popleft(), lane=lane)
+
+    def _suspects_beside(self, deaths: int) -> int:
+        """How many suspects may be in flight at once, if one of them was in flight at so many deaths."""
+        return self.slots >> deaths
+
+    def _chosen(self) -> Lane | None:
+        """The lane whose turn it is."""
+        alone = next((lane for lane in _ALONE if self._again[lane]), None)
+        others = bool(self._fresh or self._suspects or self._again[Lane.RETRY])
+        if alone is not None and (not others or self._begun_since_isolated >= self.slots * OTHERS_FIRST):
+            return None if self.in_flight else alone  # the others wait until everything in flight has ended
+        suspect = Lane.SUSPECT if self._may_begin_suspect() else None
+        retry = Lane.RETRY if self._again[Lane.RETRY] else None
+        again = suspect or retry if self._last is Lane.RETRY else retry or suspect
+        if not self._fresh:
             return again
-        return again if again is not None and self._has_room_for_again() else fresh
+        return again if again is not None and self._has_room_for_again() else Lane.FRESH
+
+    def _may_begin_suspect(self) -> bool:
+        if not self._suspects:
+            return False
+        in_flight = self._lanes[Lane.SUSPECT]
+        if in_flight:
+            most = max(work.deaths for work in self.in_flight.values() if work.lane is Lane.SUSPECT)
+            return in_flight < self._suspects_beside(max(most, self._suspects[0][0]))
+        is_beside_others = bool(self._fresh or self._again[Lane.RETRY] or self.in_flight)
+        return not is_beside_others or self._done_since_suspect >= self.slots * OTHERS_FIRST
 
     def _has_room_for_again(self) -> bool:
         """Whether a repeated attempt may begin although a first attempt waits."""
         if self.slots == 1:
             return self._last is Lane.FRESH
-        repeated = sum(lane is not Lane.FRESH for lane in self._lanes_in_flight())
+        repeated = len(self.in_flight) - self._lanes[Lane.FRESH]
         return repeated < self.slots // 2
-
-    def _lanes_in_flight(self) -> list[Lane]:
-        return [work.lane for work in self.in_flight.values()]

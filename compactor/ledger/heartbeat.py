@@ -48,6 +48,14 @@ class Runs:
         beats = ((self._heartbeat_of(info.uri), info.modified_at) for info in infos if info is not None)
         return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
+    def stopping_among(self, run_ids: Iterable[str]) -> frozenset[str]:
+        """Return those of the given runs, living or dead, that were asked to end."""
+        return frozenset(run_id for run_id in run_ids if self._was_asked_to_stop(run_id))
+
+    def _was_asked_to_stop(self, run_id: str) -> bool:
+        beat = self._heartbeat_of(self.layout.run(run_id))
+        return (beat is not None and beat.is_stopping) or self.asked_to_stop_at(run_id) is not None
+
     def ask_to_stop(self, run_id: str) -> None:
         """Ask a run to end after the manifests in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
         self.store.put(self.layout.stop_request(run_id), b"{}")
@@ -115,6 +123,8 @@ class Heartbeat:
         self._learn_time = learn_time
         self._started_at = clock.now()
         self._ended = threading.Event()
+        self._woken = threading.Event()
+        self._is_stopping = False
         self._thread: threading.Thread | None = None
         self._on_stop_request: Callable[[], None] = lambda: None
 
@@ -122,8 +132,15 @@ class Heartbeat:
         """Register a function to call when this run is asked to end."""
         self._on_stop_request = stop
 
+    def note_stopping(self) -> None:
+        """Write at once that this run was asked to end. Safe to call from a signal handler."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._woken.set()
+
     def __enter__(self) -> Self:
         self._ended.clear()
+        self._woken.clear()
         self._started_at = self._clock.now()
         self._write_heartbeat()
         self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
@@ -134,6 +151,7 @@ class Heartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._ended.set()
+        self._woken.set()
         if self._thread is not None:
             self._thread.join()
         try:
@@ -142,7 +160,11 @@ class Heartbeat:
             log_event("run.heartbeat_left", error=exc)
 
     def _go_on(self) -> None:
-        while not self._ended.wait(HEARTBEAT_INTERVAL_SECONDS):
+        while True:
+            self._woken.wait(HEARTBEAT_INTERVAL_SECONDS)
+            self._woken.clear()
+            if self._ended.is_set():
+                return
             self._write_heartbeat()
 
     def _write_heartbeat(self) -> None:
@@ -153,6 +175,7 @@ class Heartbeat:
             process_id=self._process.process_id,
             started_at=self._started_at,
             heartbeat_at=begun_at,
+            is_stopping=self._is_stopping,
         )
         try:
             self._store.put(self._layout.run(self.run_id), beat.model_dump_json().encode())

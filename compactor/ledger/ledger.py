@@ -135,12 +135,14 @@ class Ledger:
             return
         earlier = Attempts(first, attempts.folded)
         upto = earlier.last_number
-        after = attempts.unfolded[-1].attempt.after_progress
+        last = attempts.unfolded[-1].attempt
         folded = AttemptsFolded(
             manifest_id=key.id,
             upto=upto,
             failures=earlier.failures,
-            held=held_against(earlier, (), others_got_through=after),
+            held=held_against(
+                earlier, (), others_got_through=last.after_progress, self_test_passed=last.after_self_test
+            ),
             deaths=earlier.deaths,
             last_error=last_error(earlier),
             first_started_at=attempts.folded.first_started_at if attempts.folded else first[0].attempt.started_at,
@@ -179,7 +181,14 @@ class Ledger:
         return ((self._layout.opened_id(info.uri), info.modified_at) for info in found)
 
     def begin(
-        self, key: ManifestKey, *, after: int, alone: bool, after_progress: bool = False, generation: int = 1
+        self,
+        key: ManifestKey,
+        *,
+        after: int,
+        alone: bool,
+        after_progress: bool = False,
+        after_self_test: bool = False,
+        generation: int = 1,
     ) -> Attempt:
         """Record a new attempt, before any work.
 
@@ -188,6 +197,7 @@ class Ledger:
             after: The highest number known; other drivers may have begun more attempts meanwhile.
             alone: Whether no other manifest is in flight.
             after_progress: Whether another manifest was committed since the previous attempt began.
+            after_self_test: Whether the job converted its sample right before it, and after the previous attempt.
             generation: The generation of the commit that it is to make.
         """
         number = after
@@ -199,6 +209,7 @@ class Ledger:
                 run_id=self.run_id,
                 alone=alone,
                 after_progress=after_progress,
+                after_self_test=after_self_test,
                 generation=generation,
                 started_at=self._clock.now(),
             )

@@ -100,6 +100,11 @@ def _json_kind(text: bytes, lines: _Lines) -> Kind | None:
         return None  # only the first line is no record
     if len(values.closed) + (values.open_at is not None) == 1:
         return _kind_of_one(read, values)
+    return _kind_of_several(text, values, lines)
+
+
+def _kind_of_several(text: bytes, values: JsonValues, lines: _Lines) -> Kind | None:
+    """The kind of a file that begins with several arrays and objects."""
     if any(b"\n" in text[start:end] for start, end in values.closed):
         return PRETTY_JSON if lines.good * 2 < len(lines.all) else None
     if lines.good:

@@ -60,6 +60,7 @@ EventName = Literal[
     "run.heartbeat_failed",
     "run.heartbeat_left",
     "stream.replaced",
+    "self_test.failed",
     "stream.restarting",
 ]
 """Every event name, so that a type checker finds a misspelled one."""
@@ -131,7 +132,7 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         {
             "dead_run_id": "that run",
             "in_flight": "manifests that it was working on",
-            "blamed": "the manifest that the death counts against; empty if nothing tells",
+            "blamed": "the manifest that was alone in flight; empty if there were others, or the run was asked to end",
         },
         "none if it was stopped from outside; else `compactor trace` a file of the blamed manifest",
     ),
@@ -139,6 +140,11 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "Spark's stream cannot open an object of the watched prefix; until it ends, the run lists the prefix itself",
         {"error": _ERROR},
         "manifest.stuck names each manifest that the job may not read",
+    ),
+    "self_test.failed": _warning(
+        "the job could not convert a sample of its own, so it blames no manifest for its failures",
+        {"error": _ERROR},
+        "if it fails again, fix what the error names: the engine, its workers or the store",
     ),
     "stream.restarting": _warning(
         "the stream failed and restarts",

@@ -24,6 +24,7 @@ from compactor.job.publication import Publisher
 from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries
+from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
 from compactor.job.staging import CompactionRules, Stager
 from compactor.job.work_queue import WorkQueue
@@ -265,5 +266,6 @@ class App(EngineComponents):
             history=self.history,
             failures=failures,
             reviewer=reviewer,
+            self_test=SelfTest(state=self.state, engine=engine, metadata_columns=rules.metadata_columns),
             on_crash_point=self.on_crash_point,
         )

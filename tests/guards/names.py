@@ -18,8 +18,8 @@ NAMES = (
     Guard(
         "JSON is escaped, too",
         "cli/ui/output.py",
-        "    write_out(visible_json(text).encode())\n",
-        "    write_out(text.encode())\n",
+        "    return visible_json(text)\n",
+        "    return text\n",
         (_HOSTILE,),
     ),
     Guard(

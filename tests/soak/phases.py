@@ -53,10 +53,10 @@ _ALL = {Ending.KILL_ALL: 3, Ending.KILL_JVM: 2, Ending.KILL_PARENT: 2, Ending.TE
 _SLOW = 15.0
 
 _ON_SPARK: Sequence[Phase] = (
-    Phase("warm-up", 0.05, Weather.CLEAR, Feed.STEADY),
-    Phase(CALM, 0.125, Weather.CLEAR, Feed.STEADY, is_measured=True),
-    Phase(TROUBLE, 0.15, Weather.CLEAR, Feed.STEADY, trouble_seconds=10.0, burst=16, is_measured=True),
-    Phase("kills", 0.075, endings=_ALL, trouble_seconds=_SLOW),
+    Phase("warm-up", 0.05, Weather.CLEAR),
+    Phase(CALM, 0.1, Weather.CLEAR, Feed.STEADY, is_measured=True),
+    Phase(TROUBLE, 0.125, Weather.CLEAR, Feed.STEADY, trouble_seconds=10.0, burst=16, is_measured=True),
+    Phase("kills", 0.1, endings=_ALL, trouble_seconds=_SLOW),
     # While most calls fail, a job takes long to come to work, and may take longer than any patience to end by itself.
     Phase(
         "brown-out with kills",
@@ -66,13 +66,13 @@ _ON_SPARK: Sequence[Phase] = (
         kills_per_minute=0.0,
         trouble_seconds=_SLOW,
     ),
-    Phase("kills again", 0.05, endings=_ALL, trouble_seconds=_SLOW),
+    Phase("kills again", 0.075, endings=_ALL, trouble_seconds=_SLOW),
     Phase("brown-out", 0.25, Weather.BROWN_OUT, trouble_seconds=_SLOW),
     Phase("kills at last", 0.05, endings=_ALL, trouble_seconds=_SLOW),
 )
-"""Of 20 minutes: calm and trouble take 2.5 and 3 minutes, each brown-out 5."""
+"""Of 20 minutes: calm takes 2, trouble 2.5, each brown-out 5."""
 
-AFTERMATH = Phase("aftermath", 0.0, Weather.CLEAR, Feed.STEADY)
+AFTERMATH = Phase("aftermath", 0.0, Weather.CLEAR)
 
 # A plain job has no JVM, and ends whenever nothing is left to do: its throughput would tell nothing.
 _PLAIN: Sequence[Phase] = (Phase("kills", 1.0, endings={Ending.KILL_ALL: 3, Ending.TERMINATE: 1}, trouble_seconds=2.0),)

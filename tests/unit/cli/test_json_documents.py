@@ -67,7 +67,9 @@ OLDER: dict[str, Any] = {"arrived_at": None}
 GONE = f'{{"version": 1, "manifest_id": "gone", "date": "{DAY}", "files": [{{"uri": "raw/gone.ndjson"}}]}}'
 """A manifest of a file that is not there."""
 
-FULL = COMMITS[1].model_copy(update={"quarantined": {"missing": 1}, "misfits": {"amount": 2}})
+FULL = COMMITS[1].model_copy(
+    update={"quarantined": {"missing": 1}, "misfits": {"amount": 2}, "redriven": {"line_too_long": 1}}
+)
 
 TYPED = VerifyReport(rescued_values=2, misfits=Counter(amount=2))
 """What is verified of a table with types."""
@@ -103,7 +105,8 @@ def statuses(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     with app.heartbeat:
         found.append(workspace.json("status")[0])
     unread = replace(STATUSES["behind"].backlog, input_bytes=None)
-    old = replace(STATUSES["idle"], recent=(COMMITS[0].model_copy(update=OLDER), FULL), backlog=unread)
+    older = COMMITS[0].model_copy(update={**OLDER, "redriven": {"line_too_long": 1}})
+    old = replace(STATUSES["idle"], recent=(older, FULL), backlog=unread)
     old = replace(old, misfits=misfits(old.recent))
     found += [json.loads(_printed(status.document(scene))) for scene in (*STATUSES.values(), old)]
     found.append(json.loads(_printed(failure("the store is away", COMMITS[0].decided_at))))
@@ -153,9 +156,13 @@ def traces(workspace: Workspace, _monkeypatch: pytest.MonkeyPatch) -> Documents:
         for each in (flawed, good, letter, *map(str, (workspace.root / "o").rglob("*.p*")))
     ]
     found.append(workspace.json("trace", "other")[0])
+    compacted = next(each for each in found if each["counts"])
+    # Of a file with redriven lines, which takes another limit: `test_cli_redrive` has one.
+    counts = {**compacted["counts"], "redriven_by_reason": {"line_too_long": 1}}
     report = FileReport(uri="/raw/country=DE/x", status=FileStatus.COMPACTED, path_columns={"country": "DE"})
     with_columns = Trace(report.uri, report=report, files=[report])
-    return [*found, json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))]
+    document = json.loads(_printed(shallow(with_columns, "meaning", "needs_operator")))
+    return [*found, {**compacted, "counts": counts}, document]
 
 
 def quarantined_twice(workspace: Workspace) -> str:

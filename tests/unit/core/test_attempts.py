@@ -15,7 +15,6 @@ from compactor.core.attempts import (
     held_against,
     lane,
     last_error,
-    to_blame,
 )
 from compactor.core.records import Attempt, AttemptFailure, AttemptsFolded
 
@@ -29,12 +28,23 @@ ENDS = {
     "died": {"passing": True, "died": True},
     "blamed": {"passing": False, "died": True},
     "died and undecided": {"passing": True, "died": True, "undecided": True},
+    "refused": {"passing": True, "undecided": True, "refused": True},
     "isolate": {"passing": True, "needs_isolation": True},
 }
 
 
-def attempt(end: str, *, run_id: str = ME, alone: bool = False, number: int = 1, after: bool = False) -> AttemptState:
-    begun = Attempt(manifest_id="m", number=number, run_id=run_id, alone=alone, after_progress=after, started_at=NOW)
+def attempt(
+    end: str, *, run_id: str = ME, alone: bool = False, number: int = 1, after: bool = False, tested: bool = False
+) -> AttemptState:
+    begun = Attempt(
+        manifest_id="m",
+        number=number,
+        run_id=run_id,
+        alone=alone,
+        after_progress=after,
+        after_self_test=tested,
+        started_at=NOW,
+    )
     if end == "silent":
         return AttemptState(begun, None)
     moment = NOW + timedelta(minutes=number)
@@ -62,8 +72,11 @@ def attempts(*ends: str) -> Attempts:
     ],
 )
 def test_one_attempt(end: str, run_id: str, alone: bool, held: int) -> None:
-    """What is recorded as the manifest's fault counts, and so does a death with nothing else in flight."""
-    assert held_against(Attempts((attempt(end, run_id=run_id, alone=alone),)), {ME}) == held
+    """What is recorded as the manifest's fault counts, and so does a death alone, once others got through."""
+    found = Attempts((attempt(end, run_id=run_id, alone=alone),))
+    undecided = end in {"undecided", "silent"} and run_id != ME
+    assert held_against(found, {ME}) == (0 if undecided else held)
+    assert held_against(found, {ME}, others_got_through=True) >= held
 
 
 def test_an_undecided_failure_counts_once_others_got_through() -> None:
@@ -72,6 +85,28 @@ def test_an_undecided_failure_counts_once_others_got_through() -> None:
     assert held_against(Attempts(tuple(states)), {ME}) == 1  # the second one, after which others got through
     assert held_against(Attempts(tuple(states)), {ME}, others_got_through=True) == 2
     assert held_against(attempts("passing"), {ME}, others_got_through=True) == 0
+
+
+@pytest.mark.parametrize("end", ["undecided", "died and undecided"])
+@pytest.mark.parametrize(
+    ("alone", "before", "after", "held"),
+    [(True, True, True, 1), (False, True, True, 0), (True, False, True, 0), (True, True, False, 0)],
+)
+def test_an_attempt_alone_between_two_self_tests_tells(
+    end: str, alone: bool, before: bool, after: bool, held: int
+) -> None:
+    """Where no other manifest gets through, the job's own sample before and after a failure tells, and nothing less."""
+    found = Attempts((attempt(end, alone=alone, tested=before),))
+    assert held_against(found, {ME}, self_test_passed=after) == held
+    later = Attempts((*found.unfolded, attempt("passing", number=2, tested=after)))
+    assert held_against(later, {ME}) == held
+
+
+def test_a_self_test_tells_nothing_of_refused_input() -> None:
+    """The right to read the job's own sample is another one."""
+    state = attempt("refused", alone=True, tested=True)
+    assert held_against(Attempts((state,)), {ME}, self_test_passed=True) == 0
+    assert held_against(Attempts((state,)), {ME}, others_got_through=True) == 1
 
 
 def test_folded_attempts_count_on() -> None:
@@ -92,8 +127,13 @@ def test_folded_attempts_count_on() -> None:
         ((), 0, Lane.FRESH),
         (("failed",), 1, Lane.RETRY),
         (("failed", "failed"), 2, Lane.RETRY),  # it takes no driver along
-        (("died",), 0, Lane.RETRY),  # everything in flight is lost when a machine is
+        (("died",), 0, Lane.SUSPECT),
         (("died", "died"), 0, Lane.SUSPECT),
+        (("undecided",), 0, Lane.RETRY),
+        (("undecided", "undecided"), 0, Lane.UNDECIDED),  # the next may be the last
+        (("undecided",), 1, Lane.UNDECIDED),
+        (("undecided", "undecided", "passing"), 0, Lane.RETRY),
+        (("undecided", "refused"), 0, Lane.RETRY),  # alone or not, it tells nothing
         (("blamed", "died"), 1, Lane.SUSPECT),
         (("blamed", "blamed"), 2, Lane.ISOLATED),  # its last attempt must prove it
         (("isolate",), 0, Lane.ISOLATED),
@@ -103,6 +143,8 @@ def test_folded_attempts_count_on() -> None:
 def test_lane(ends: tuple[str, ...], held: int, expected: Lane) -> None:
     """What killed drivers is kept apart, and the attempt that may be the last of a killer runs with nothing else."""
     assert lane(attempts(*ends), held, RULES) is expected
+    if expected is Lane.UNDECIDED:
+        assert lane(attempts(*ends), held, RULES, others_got_through=True) is Lane.RETRY
 
 
 def test_pauses() -> None:
@@ -135,29 +177,17 @@ def due(manifest_id: str, found: Attempts) -> datetime | None:
     return due_at(manifest_id, found, RULES, run_began_at=NOW)
 
 
-@pytest.mark.parametrize(
-    ("deaths", "blamed"),
-    [
-        ({}, None),
-        ({"a": 0}, "a"),  # it was alone, or all others got through since
-        ({"a": 0, "b": 0}, None),
-        ({"a": 1, "b": 0, "c": 0}, "a"),
-        ({"a": 1, "b": 1, "c": 0}, None),
-    ],
-)
-def test_who_is_to_blame_for_a_death(deaths: dict[str, int], blamed: str | None) -> None:
-    """Of several in flight, only one that was in flight at more deaths than each other is to blame."""
-    assert to_blame(deaths) == blamed
-
-
-@given(st.lists(st.sampled_from([*ENDS, "silent"]), max_size=8), st.booleans())
-def test_bounds(ends: list[str], progress: bool) -> None:
+@given(st.lists(st.sampled_from([*ENDS, "silent"]), max_size=8), st.booleans(), st.booleans())
+def test_bounds(ends: list[str], progress: bool, tested: bool) -> None:
     """Never more attempts count than there were, and passing trouble alone never counts."""
     found = attempts(*ends)
-    held = held_against(found, {ME}, others_got_through=progress)
+    held = held_against(found, {ME}, others_got_through=progress, self_test_passed=tested)
     assert 0 <= held <= len(ends)
     if set(ends) <= {"passing", "died", "isolate", "silent"}:
         assert held == 0
+    certain = sum(end in {"failed", "blamed"} for end in ends)
+    assert held >= certain
+    assert held == certain or progress  # none of them was alone
 
 
 @pytest.mark.parametrize(

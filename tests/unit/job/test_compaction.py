@@ -178,7 +178,7 @@ def test_killer_runs_out_of_attempts(harness: Harness) -> None:
     engine = FailingEngine(harness.store, DiedError(), {"killer": ALWAYS})
     with pytest.raises(DiedError):
         harness.runner(engine=engine).run(uris)
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(DiedError):
             harness.run_once(engine=engine)
     harness.run_once(engine=engine)
@@ -298,7 +298,7 @@ def test_a_driver_that_is_gone_is_a_death(harness: Harness) -> None:
     """Once a run has no heartbeat, its attempts count, and the manifest runs out of them."""
     harness = Harness(stream={"max_attempts": 2})
     uri = harness.deliver("m1", GOOD)
-    for _ in range(2):
+    for _ in range(3):  # the first one without a self-test before it
         with pytest.raises(DiedError):
             harness.runner(on_crash_point=dying_at(CrashPoint.ATTEMPTED)).run([uri])
     harness.run_once()
@@ -365,11 +365,27 @@ def test_an_engine_that_dies_leaves_its_attempts_without_an_end(harness: Harness
     harness = Harness(stream={"max_attempts": 2})
     harness.deliver("killer", GOOD)
     engine = FailingEngine(harness.store, EngineLost("the JVM is gone"), {"killer": ALWAYS})
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(EngineLost, match="the JVM is gone"):
             harness.run_once(engine=engine)
     harness.run_once(engine=engine)
-    assert (engine.tries, harness.dead_letter("killer").reason) == (2, "retries_exhausted")
+    assert (engine.tries, harness.dead_letter("killer").reason) == (3, "retries_exhausted")
+
+
+def test_an_engine_that_ends_with_the_run_is_no_death(harness: Harness) -> None:
+    """What asks the process to end may end the engine first; that counts against nothing."""
+
+    class Ending(PlainEngine):
+        def stage(self, request: StageRequest) -> Staged:
+            runner.halt()
+            raise EngineLost(f"the JVM is gone with {request.manifest.manifest_id}")
+
+    runner = harness.runner(engine=Ending(harness.store))
+    with pytest.raises(EngineLost):
+        runner.run([harness.deliver("m1", GOOD)])
+    [state] = harness.ledger.state(M1).attempts.unfolded
+    assert state.failure is not None
+    assert (state.failure.passing, state.failure.died, state.failure.undecided) == (True, False, False)
 
 
 def test_passing_trouble_that_could_not_be_put_on_record_is_no_death(harness: Harness) -> None:

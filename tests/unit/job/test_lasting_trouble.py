@@ -2,6 +2,9 @@
 
 import random
 import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -15,6 +18,20 @@ from tests.support.fakes import FailingEngine, FaultyStore, PlainEngine
 from tests.support.harness import DAY, GOOD, DiedError, Harness
 
 ALWAYS = 1_000_000
+
+
+class Ticking(FailingEngine):
+    """Takes a second for each attempt, by the clock of the test."""
+
+    def __init__(self, harness: Harness, error: BaseException, times: Mapping[str, int] | None = None) -> None:
+        super().__init__(harness.store, error, times)
+        self.tried: Counter[str] = Counter()
+        self._clock = harness.clock
+
+    def stage(self, request: StageRequest) -> Staged:
+        self._clock.advance(1)
+        self.tried[request.manifest.manifest_id] += 1
+        return super().stage(request)
 
 
 def letters(harness: Harness) -> set[str]:
@@ -33,7 +50,7 @@ def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
         harness.run_once(engine=FailingEngine(harness.store, EngineFailed("a worker was killed")))
     for number in range(5):
         harness.deliver(f"good{number}", GOOD)
-    engine = FailingEngine(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    engine = Ticking(harness, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
     try:
         report = harness.run_once(engine=engine)
         assert report.committed == 5
@@ -54,15 +71,9 @@ def test_manifests_that_always_fail_hold_up_no_other(killers: int) -> None:
 
 def test_killers_become_dead_letters_beside_commits() -> None:
     """Once others get through, manifests that always fail run out of attempts."""
-
-    class Ticking(FailingEngine):
-        def stage(self, request: StageRequest) -> Staged:
-            harness.clock.advance(1)
-            return super().stage(request)
-
     harness = Harness(stream={"manifests_in_flight": 2})
     bad = [f"bad{number}" for number in range(4)]
-    engine = Ticking(harness.store, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    engine = Ticking(harness, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
     for name in bad:
         harness.deliver(name, GOOD)
     for number in range(12):
@@ -254,3 +265,110 @@ def test_a_failed_manifest_is_tried_again_while_its_batch_goes_on() -> None:
     job.runner.on_result = app.on_result
     job.run(once=False)
     assert waited == [True]
+
+
+def processes(harness: Harness, engine: PlainEngine, most: int) -> Iterator[int]:
+    """Run processes one after the other, each of which does what it can, or dies."""
+    for number in range(1, most + 1):
+        with suppress(DiedError, CompactorError):
+            harness.run_once(engine=engine)
+        yield number
+        harness.clock.advance(60)
+
+
+def committed(harness: Harness) -> set[str]:
+    ids = {info.uri.rsplit("/", 1)[-1].removesuffix(".json") for info in harness.store.list("/w/state/accepted/")}
+    states = {each: harness.ledger.state(ManifestKey(DAY, each)).outcome for each in ids}
+    return {each for each, outcome in states.items() if isinstance(outcome, Commit)}
+
+
+@pytest.mark.parametrize("killers", [3, 24])
+@pytest.mark.parametrize("first", [True, False])
+def test_good_data_moves_in_the_process_after_the_first_death(killers: int, first: bool) -> None:
+    """Killers of the driver before all others cost them one process; killers behind them, one more."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    bad = [f"killer{number:02}" for number in range(killers)]
+    good = [f"good{number}" for number in range(5)]
+    for name in [*bad, *good] if first else [*good, *bad]:
+        harness.deliver(f"{'ab'[name in bad] if not first else 'ab'[name in good]}-{name}", GOOD)
+        harness.clock.advance(1)
+    ids = {f"{'b' if first else 'a'}-{name}" for name in good}
+    killed = dict.fromkeys((f"{'a' if first else 'b'}-{name}" for name in bad), ALWAYS)
+    for number in processes(harness, FailingEngine(harness.store, DiedError(), killed), 3):
+        moved = committed(harness)
+        assert moved == ids if first and number > 1 else moved <= ids
+        assert first or number < 3 or len(moved) >= len(ids) - 1
+    assert letters(harness) == set()
+
+
+@pytest.mark.parametrize("beside", [0, 4])
+def test_killers_without_other_traffic_become_dead_letters(beside: int) -> None:
+    """What kills each process alone, between two self-tests that pass, is to blame though nothing else gets through."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    bad = {f"killer{number}" for number in range(3)}
+    for name in sorted(bad):
+        harness.deliver(name, GOOD)
+    engine = FailingEngine(harness.store, DiedError(), dict.fromkeys(bad, ALWAYS))
+    most = next((number for number in processes(harness, engine, 30) if letters(harness) == bad), 30)
+    assert letters(harness) == bad
+    assert most <= 20
+    for number in range(beside):
+        harness.deliver(f"good{number}", GOOD)
+    assert harness.run_once(engine=engine).committed == beside
+
+
+def test_deaths_of_all_processes_for_a_while_make_no_dead_letter() -> None:
+    """Where each process dies in whatever it converts, and later none does, all is committed."""
+    harness = Harness(stream={"manifests_in_flight": 2, "max_attempts": 2})
+    for number in range(4):
+        harness.deliver(f"m{number}", GOOD)
+    for _ in range(2):
+        for _ in processes(harness, FailingEngine(harness.store, DiedError()), 8):
+            pass
+        harness.deliver(f"later{harness.clock.now():%H%M}", GOOD)
+    for _ in processes(harness, harness.engine(), 2):
+        pass
+    assert letters(harness) == set()
+    harness.check_exact()
+
+
+def test_killers_leave_few_innocents_suspected() -> None:
+    """What was in flight beside a killer is cleared, whatever its order, and the killer alone becomes a dead letter."""
+    harness = Harness(stream={"manifests_in_flight": 8})
+    for number in range(12):
+        harness.deliver(f"m{number:02}", GOOD)
+    engine = FailingEngine(harness.store, DiedError(), {"m03": ALWAYS})
+    most = next((number for number in processes(harness, engine, 12) if letters(harness)), 12)
+    assert letters(harness) == {"m03"}
+    assert len(committed(harness)) == 11
+    assert most <= 9
+
+
+@pytest.mark.parametrize(("killers", "good"), [(24, 5), (3, 0)])
+def test_one_process_decides_of_what_kills_only_workers(killers: int, good: int) -> None:
+    """No good manifest is converted twice, bad ones a bounded number of times, and the run ends as done."""
+    harness = Harness(stream={"manifests_in_flight": 4})
+    bad = {f"bad{number:02}" for number in range(killers)}
+    for name in [*sorted(bad), *(f"good{number}" for number in range(good))]:
+        harness.deliver(name, GOOD)
+    engine = Ticking(harness, EngineFailed("a worker was killed"), dict.fromkeys(bad, ALWAYS))
+    report = harness.run_once(engine=engine)
+    assert (report.committed, report.dead_lettered, report.failures, letters(harness)) == (good, killers, {}, bad)
+    assert all(engine.tried[f"good{number}"] == 1 for number in range(good))
+    most = 2 * harness.settings.stream.max_attempts - 1
+    assert all(engine.tried[name] <= most for name in bad), engine.tried
+
+
+def test_a_flood_of_tiny_manifests_leaves_the_others_their_turns() -> None:
+    """Honest manifests behind a flood are done after about twice as many turns as they have slots for."""
+    harness = Harness(stream={"manifests_in_flight": 2})
+    for number in range(120):
+        harness.deliver(f"attack-{number:04}", GOOD)
+    for number in range(5):
+        harness.deliver(f"honest-{number}", GOOD * 60)
+    order: list[str] = []
+    app = harness.app()
+    app.on_result = lambda result: order.append(result.manifest_id)
+    app.service_on(harness.engine(), ListedManifests(harness.store, harness.layout.manifests_folder)).run(once=True)
+    last = max(place for place, name in enumerate(order) if name.startswith("honest"))
+    assert (len(order), last < 40) == (125, True), last

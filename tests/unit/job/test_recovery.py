@@ -17,6 +17,11 @@ def recovery(harness: Harness, store: FaultyStore | None = None) -> Recovery:
     return Recovery(app.state, app.runs, app.cleaner)
 
 
+def ids_found(harness: Harness, store: FaultyStore | None = None) -> list[str]:
+    """Look for what earlier runs left open, and record their deaths."""
+    return [each.manifest_id for each in recovery(harness, store).find()]
+
+
 @pytest.mark.parametrize("over", [False, True])
 def test_sweep(over: bool) -> None:
     """A run sweeps up orphaned staging and checkpoints of dead runs before it listens, once they are old enough."""
@@ -62,7 +67,7 @@ def test_recover_without_the_objects() -> None:
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=die).run([uri])
     harness.store.delete([uri])
-    batch = harness.runner().resume(recovery(harness).open_ids())
+    batch = harness.runner().resume(ids_found(harness))
     assert [result.manifest_id for result in batch.results] == ["m1"]
     harness.check_exact()
 
@@ -76,16 +81,16 @@ def test_cost_does_not_grow_with_what_is_done() -> None:
             harness.deliver(f"m{number}", GOOD)
         harness.run_once()
         store = FaultyStore(harness.store)
-        recovery(harness, store).open_ids()
+        ids_found(harness, store)
         recovery(harness, store).sweep()
         calls.append(store.calls["any"])
     assert calls[0] == calls[1]
 
 
 def deaths(harness: Harness, manifest_id: str) -> list[tuple[bool, bool]]:
-    """Of each attempt on record, whether it ended with its run, and whether it is held against the manifest."""
+    """Of each attempt on record, whether it ended with its run, and whether it may be held against the manifest."""
     ends = [state.failure for state in harness.ledger.state(ManifestKey(DAY, manifest_id)).attempts.unfolded]
-    return [(end is not None and end.died, end is not None and not end.passing) for end in ends]
+    return [(end is not None and end.died, end is not None and end.undecided) for end in ends]
 
 
 def test_deaths_are_put_on_record() -> None:
@@ -97,13 +102,56 @@ def test_deaths_are_put_on_record() -> None:
         with pytest.raises(DiedError):
             harness.runner(engine=engine).run(uris)
         for _ in range(2):
-            assert sorted(recovery(harness).open_ids())
+            assert sorted(ids_found(harness))
     assert deaths(harness, "killer")[0] == (True, False)
     assert deaths(harness, "killer")[-1][0]
     with pytest.raises(DiedError):
         harness.runner(engine=engine).run([uris[1]])
-    recovery(harness).open_ids()
+    ids_found(harness)
     assert deaths(harness, "killer")[-1] == (True, True)
+
+
+@pytest.mark.parametrize("how", ["signal", "request"])
+def test_a_run_that_was_asked_to_end_has_killed_no_one(how: str) -> None:
+    """What a deployment kills because it did not end in time counts against no manifest, though it was alone."""
+    harness = Harness()
+    uri = harness.deliver("m1", GOOD)
+    app = harness.app()
+
+    def stop(step: CrashPoint, _manifest_id: str) -> None:
+        if step == CrashPoint.ATTEMPTED:
+            if how == "signal":
+                app.heartbeat.note_stopping()
+                app.heartbeat._write_heartbeat()
+            else:
+                app.runs.ask_to_stop(app.run_id)
+            raise DiedError
+
+    app.on_crash_point = stop
+    app.heartbeat._write_heartbeat()
+    with pytest.raises(DiedError):
+        app.batch_runner(harness.engine()).run([uri])
+    harness.clock.advance(60)
+    with events_logged("run.died") as events:
+        ids_found(harness)
+    assert [event["blamed"] for event in events] == [""]
+    assert deaths(harness, "m1") == [(True, False)]
+
+
+def test_records_of_open_manifests_are_read_once() -> None:
+    """What recovery read is what the work on it is planned by."""
+    harness = Harness()
+    for number in range(4):
+        with pytest.raises(DiedError):
+            harness.runner(engine=FailingEngine(harness.store, DiedError())).run([harness.deliver(f"m{number}", GOOD)])
+    recovery(harness).find()
+    found = recovery(harness).find()
+    store = FaultyStore(harness.store)
+    runner = harness.runner(store=store)
+    runner.halt()  # it plans the work, and begins none
+    runner.begin_resuming(found)
+    assert store.calls["read"] == 0
+    runner.close()
 
 
 def test_an_attempt_of_a_run_that_lives_is_no_death() -> None:
@@ -114,7 +162,7 @@ def test_an_attempt_of_a_run_that_lives_is_no_death() -> None:
     with other.heartbeat:
         with pytest.raises(DiedError):
             other.batch_runner(FailingEngine(harness.store, DiedError(), {"m1": 1})).run([uri])
-        assert recovery(harness).open_ids() == ["m1"]
+        assert ids_found(harness) == ["m1"]
         assert deaths(harness, "m1") == [(False, False)]
 
 
@@ -127,7 +175,7 @@ def test_an_open_manifest_without_readable_records_keeps_no_other_from_recovery(
                 [harness.deliver(name, GOOD)]
             )
     harness.store.put(harness.layout.accepted("m1"), b"?")
-    assert recovery(harness).open_ids() == ["m1", "m2"]
+    assert ids_found(harness) == ["m1", "m2"]
     assert deaths(harness, "m2") == [(True, True)]
 
 
@@ -143,9 +191,9 @@ def test_a_record_of_deaths_that_was_cut_short_shifts_no_blame() -> None:
     store = FaultyStore(harness.store)
     store.unavailable_at(2, "create")
     with pytest.raises(StoreUnavailable):
-        recovery(harness, store).open_ids()
+        ids_found(harness, store)
     assert (deaths(harness, "a"), deaths(harness, "b")) == ([(True, False)], [(False, False)])
-    recovery(harness).open_ids()
+    ids_found(harness)
     assert (deaths(harness, "a"), deaths(harness, "b")) == ([(True, False)], [(True, False)])
 
 
@@ -157,7 +205,7 @@ def test_records_that_cannot_be_read_now_keep_no_stream_from_starting() -> None:
         runner.run([uri])
     store = FaultyStore(harness.store)
     store.unavailable_at(1, "read")
-    assert recovery(harness, store).open_ids() == ["m1"]
+    assert ids_found(harness, store) == ["m1"]
     assert deaths(harness, "m1") == [(False, False)]
-    assert recovery(harness, store).open_ids() == ["m1"]
+    assert ids_found(harness, store) == ["m1"]
     assert deaths(harness, "m1") == [(True, True)]

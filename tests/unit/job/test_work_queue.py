@@ -1,21 +1,26 @@
 """Which manifest is worked on next: lanes, shares and fairness."""
 
+import time
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.attempts import Lane
 from compactor.core.records import Accepted
+from compactor.core.shares import NO_SHARE, Share
 from compactor.job.intake import Delivery
-from compactor.job.work_queue import Work, WorkQueue
+from compactor.job.work_queue import OTHERS_FIRST, Work, WorkQueue
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def work(manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "") -> Work:
+def work(manifest_id: str, lane: Lane = Lane.FRESH, *, uri: str = "", deaths: int = 0, share: Share = NO_SHARE) -> Work:
     accepted = Accepted(manifest_id=manifest_id, kind="manifest", date="2026-01-02", accepted_at=NOW)
-    return Work(Delivery(uri or f"/m/{manifest_id}.json", "", accepted), lane, 1)
+    return Work(
+        Delivery(uri or f"/m/{manifest_id}.json", "", accepted), lane, 1, deaths or int(lane is Lane.SUSPECT), share
+    )
 
 
 def queue(slots: int, *works: Work) -> WorkQueue:
@@ -55,41 +60,107 @@ def test_one_slot_takes_turns() -> None:
     assert order == ["f0", "r0", "f1", "r1", "f2", "r2"]
 
 
-def test_one_suspect_at_a_time() -> None:
-    """Two manifests that drivers may have died of are never in flight together."""
-    made = queue(4, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT))
-    assert begun(made) == ["s1"]
+@pytest.mark.parametrize(("deaths", "together"), [(1, 4), (2, 2), (3, 1), (4, 1), (9, 1)])
+def test_fewer_suspects_run_together_with_each_death(deaths: int, together: int) -> None:
+    """What was in flight at deaths runs in halves of halves, and at last alone, so that few deaths tell the killer."""
+    made = queue(8, *[work(f"s{number}", Lane.SUSPECT, deaths=deaths) for number in range(20)])
+    assert len(begun(made)) == together
+    assert all(each.alone == (deaths > 3) for each in made.in_flight.values())
+
+
+def test_the_least_suspicious_first() -> None:
+    """Those that were in flight at fewer deaths are cleared before the others."""
+    made = queue(4, work("often", Lane.SUSPECT, deaths=2), work("once", Lane.SUSPECT, deaths=1))
+    assert begun(made) == ["once"]
+
+
+def test_a_suspect_alone_leaves_nothing_beside_it() -> None:
+    """Nothing begins beside an attempt that is to tell of its manifest alone."""
+    made = queue(2, work("s", Lane.SUSPECT, deaths=2))
+    assert begun(made) == ["s"]
+    made.add(work("f"))
+    assert begun(made) == []
+    made.done(made.in_flight["s"])
+    assert begun(made) == ["f"]
+
+
+def test_what_is_undecided_runs_alone_until_another_gets_through() -> None:
+    """Once another manifest was committed, that one tells, and nothing has to wait."""
+    made = queue(4, *[work(f"u{number}", Lane.UNDECIDED) for number in range(4)])
+    assert begun(made) == ["u0"]
+    assert made.in_flight["u0"].alone
+    made.note_commit()
+    made.done(made.in_flight["u0"])
+    assert begun(made) == ["u1", "u2", "u3"]
+
+
+def test_after_a_death_one_more_begins_with_each_that_ended() -> None:
+    """A process that follows a death begins with the newest manifest, alone, and trusts as many as got through."""
+    made = queue(3, *[work(f"f{number}") for number in range(9)])
+    made.be_cautious()
+    assert begun(made) == ["f8"]
+    assert made.in_flight["f8"].alone
+    made.done(made.in_flight["f8"])
+    assert begun(made) == ["f7", "f6"]
+    made.done(made.in_flight["f6"])
+    assert begun(made) == ["f5", "f4"]
+    made.done(made.in_flight["f5"])
+    assert begun(made) == ["f0"]  # as always again
+
+
+def test_shares_take_turns() -> None:
+    """A flood of small manifests, or of one source, leaves the others every second turn."""
+    tiny = [work(f"t{number}", share=Share(1, "a/")) for number in range(500)]
+    same = [work(f"s{number}", share=Share(5, "a/")) for number in range(500)]
+    honest = [work(f"h{number}", share=Share(5, "b/")) for number in range(3)]
+    made = queue(1, *tiny, *same, *honest)
+    order = []
+    for _ in range(12):
+        order += begun(made)
+        made.done(made.in_flight[order[-1]])
+    assert order == ["t0", "s0", "t1", "h0", "t2", "s1", "t3", "h1", "t4", "s2", "t5", "h2"]
 
 
 def test_others_get_through_before_a_suspect_begins() -> None:
     """A process that dies of a suspect has done as many others before as there are slots."""
-    others = [work(f"f{number}") for number in range(3)]
+    others = [work(f"f{number:02}") for number in range(20)]
     made = queue(2, work("s1", Lane.SUSPECT), work("s2", Lane.SUSPECT), *others)
-    assert begun(made) == ["f0", "f1"]
-    made.done(made.in_flight["f0"])
-    assert begun(made) == ["f2"]
-    made.done(made.in_flight["f1"])
-    assert begun(made) == ["s1"]
+    order = begun(made)
+    while "s1" not in order:
+        made.done(made.in_flight[order[-1]])
+        order += begun(made)
+    assert order == [f"f{number:02}" for number in range(19, 10, -1)] + ["s1"]  # the newest first: it came with killers
 
 
 def test_isolated_manifests_do_not_hold_up_the_others() -> None:
-    """Before an isolated manifest, as many others begin as there are slots; then it waits for those in flight."""
-    made = queue(2, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(4)])
-    for isolated, others in (("i1", ["f0", "f1"]), ("i2", ["f2", "f3"])):
-        assert begun(made) == others
-        made.done(made.in_flight[others[0]])
-        assert begun(made) == []  # it is due, and waits until the other one has ended
-        made.done(made.in_flight[others[1]])
-        assert begun(made) == [isolated]
-        made.done(made.in_flight[isolated])
+    """Before an isolated manifest, several others begin for each slot; then it waits for those in flight."""
+    made = queue(1, work("i1", Lane.ISOLATED), work("i2", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+    order = []
+    for _ in range(11):
+        order += begun(made)
+        made.done(made.in_flight[order[-1]])
+    assert [order.index("i1"), order.index("i2")] == [OTHERS_FIRST, 2 * OTHERS_FIRST + 1]
+    made = queue(2, work("i", Lane.ISOLATED), *[work(f"f{n}") for n in range(9)])
+    for _ in range(2 * OTHERS_FIRST - 1):
+        made.done(made.in_flight[begun(made)[-1]])
+    assert begun(made) == []  # it is due, and waits until the other one has ended
+    made.done(next(iter(made.in_flight.values())))
+    assert begun(made) == ["i"]
 
 
 def test_very_many_wait() -> None:
-    """To add a manifest costs the same however many wait."""
-    made = queue(1, *[work(f"m{number}") for number in range(20_000)])
-    assert len(made.waiting) == 20_000
+    """To add a manifest and to take the next one cost the same however many wait, whatever their lanes."""
+    lanes = list(Lane)
+    made = queue(1, *[work(f"m{number}", lanes[number % len(lanes)]) for number in range(20_000)])
+    assert (len(made), made.first_attempts) == (20_000, 20_000 // len(lanes))
     assert not made.add(work("m19999"))
+    began = time.process_time()
+    for _ in range(1_000):
+        [manifest_id] = begun(made)
+        made.done(made.in_flight[manifest_id])
+    assert (time.process_time() - began) / 1_000 < 0.001  # a walk over all takes 20 times as long
     made.drop_waiting()
+    assert (len(made), made.files) == (0, 0)
     assert made.add(work("m19999"))
 
 
@@ -104,20 +175,31 @@ def test_repeated_deliveries() -> None:
     assert begun(made) == ["a"]
 
 
-LANES = st.lists(st.sampled_from(list(Lane)), min_size=1, max_size=20)
+LANES = st.lists(st.tuples(st.sampled_from(list(Lane)), st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=20)
 
 
-@given(LANES, st.integers(min_value=1, max_value=5), st.randoms(use_true_random=False))
-def test_every_manifest_gets_its_turn(lanes: list[Lane], slots: int, chance: object) -> None:
+@given(LANES, st.integers(min_value=1, max_value=5), st.booleans(), st.randoms(use_true_random=False))
+def test_every_manifest_gets_its_turn(
+    lanes: list[tuple[Lane, int, int]], slots: int, cautious: bool, chance: object
+) -> None:
     """Whatever waits and in whatever order it ends, all is done, and the rules of the lanes hold at every moment."""
-    made = queue(slots, *[work(f"m{number}", lane) for number, lane in enumerate(lanes)])
+    works = [
+        work(f"m{number}", lane, deaths=deaths, share=Share(size)) for number, (lane, deaths, size) in enumerate(lanes)
+    ]
+    made = queue(slots, *works)
+    if cautious:
+        made.be_cautious()
     done = 0
-    while made.waiting or made.in_flight:
+    while len(made) or made.in_flight:
         begun(made)
-        in_flight = [each.lane for each in made.in_flight.values()]
-        assert 1 <= len(in_flight) <= slots
-        assert in_flight.count(Lane.SUSPECT) <= 1
-        assert Lane.ISOLATED not in in_flight or len(in_flight) == 1
+        in_flight = list(made.in_flight.values())
+        assert 1 <= len(in_flight) <= (min(slots, done + 1) if cautious else slots)
+        suspects = [each.deaths for each in in_flight if each.lane is Lane.SUSPECT]
+        assert not suspects or len(suspects) <= slots >> max(suspects)
+        assert all(not each.alone for each in in_flight) or len(in_flight) == 1
+        assert not any(each.lane in {Lane.ISOLATED, Lane.UNDECIDED} and not each.alone for each in in_flight)
+        if chance.random() < 0.2:  # type: ignore[attr-defined]
+            made.note_commit()
         made.done(chance.choice(list(made.in_flight.values())))  # type: ignore[attr-defined]
         done += 1
-    assert done == len(lanes)
+    assert (done, made.files) == (len(lanes), 0)

@@ -1,0 +1,65 @@
+"""The job's own sample: converted with everything but a manifest, and gone afterwards."""
+
+from datetime import timedelta
+
+import pytest
+
+from compactor.adapters.local.thread_workers import ThreadBinWorkers
+from compactor.core.errors import AccessError, EngineFailed
+from compactor.engines.engine import Engine, Staged, StageRequest
+from compactor.job.self_test import PAUSE_SECONDS, SelfTest
+from tests.support.extras import NATIVE
+from tests.support.fakes import FailingEngine
+from tests.support.harness import Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def self_test(harness: Harness, engine: Engine) -> SelfTest:
+    app = harness.app()
+    return SelfTest(state=app.state, engine=engine, metadata_columns=harness.settings.schema.metadata_columns)
+
+
+def test_it_leaves_nothing(harness: Harness) -> None:
+    """No record, no column and no file is left, whether it passes or not."""
+    before = {info.uri for info in harness.store.list("/w/")}
+    now = harness.clock.now()
+    assert self_test(harness, harness.engine()).has_passed_since(now)
+    assert not self_test(harness, FailingEngine(harness.store, EngineFailed("killed"))).has_passed_since(now)
+    assert {info.uri for info in harness.store.list("/w/")} == before
+
+
+@NATIVE.needed
+def test_on_the_native_engine(harness: Harness) -> None:
+    """The sample passes with the metadata columns of the settings."""
+    app = harness.app()
+    engine = app.native_engine(ThreadBinWorkers(app.store))
+    assert self_test(harness, engine).has_passed_since(harness.clock.now())
+
+
+def test_it_runs_again_only_for_what_failed_later(harness: Harness) -> None:
+    """One test serves all failures before it, and a failed one is not repeated at once."""
+    engine = FailingEngine(harness.store, EngineFailed("killed"), {"self-test": 1})
+    test, first = self_test(harness, engine), harness.clock.now()
+    assert not test.has_passed_since(first)
+    harness.clock.advance(PAUSE_SECONDS - 1)
+    assert not test.has_passed_since(first)
+    harness.clock.advance(1)
+    assert test.has_passed_since(first)
+    engine.stage = unexpected  # type: ignore[method-assign]
+    assert test.has_passed_since(harness.clock.now() - timedelta(seconds=1))
+    harness.clock.advance(1)
+    assert not test.has_passed_since(harness.clock.now())
+
+
+def unexpected(request: StageRequest) -> Staged:
+    raise EngineFailed(f"{request.manifest.manifest_id} is staged again")
+
+
+def test_what_a_person_must_fix_ends_the_run(harness: Harness) -> None:
+    """The job's own places stop the job, also here."""
+    with pytest.raises(AccessError):
+        self_test(harness, FailingEngine(harness.store, AccessError("denied"))).has_passed_since(harness.clock.now())
