@@ -33,6 +33,8 @@ def type_in_words(key: str, field: FieldInfo) -> str:
     if kind is Literal:
         *choices, last = (f"`{choice}`" for choice in typing.get_args(field.annotation))
         return f"{', '.join(choices)} or {last}"
+    if kind is bool:
+        return "true or false"
     if kind in {int, float}:
         return _bounds(key, field)
     return said or "text"

@@ -18,6 +18,7 @@ ENV_SEPARATOR = "__"
 _SHOWN_MAX_CHARACTERS = 120
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # how Python decodes bytes of the environment that are not UTF-8
 _EXPECTED = {
+    "bool_type": "true or false",
     "int_type": "a whole number",
     "float_type": "a number",
     "string_type": "a string",
@@ -153,7 +154,7 @@ def _from_text(text: str, annotation: Any) -> object:
     try:
         if kind in {int, float}:
             return kind(text)
-        if kind is dict:
+        if kind is dict or (kind is bool and text in {"true", "false"}):
             return json.loads(text)
         if kind is tuple:
             is_json = text.lstrip().startswith("[")

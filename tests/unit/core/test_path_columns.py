@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from compactor.core.errors import ManifestError
+from compactor.core.errors import ManifestError, SettingsError
 from compactor.core.manifest import Manifest
 from compactor.core.manifest_parsing import ManifestRules, parse_manifest
 from compactor.core.path_columns import MAX_PATH_COLUMNS, path_columns
+from compactor.settings.settings import parse_settings
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,14 @@ def test_a_manifest_says_what_it_knows() -> None:
     again = orjson.loads(parsed(True, dated_by="path").to_json())["files"][0]
     assert again == {"uri": "/in/a=1/x", "dated_by": "path", "path_columns": {"a": "1"}}
     assert parsed(False, dated_by="no rule").files[0].dated_by is None
+
+
+def test_the_setting_is_a_boolean() -> None:
+    """A variable sets it as text; anything else is a fault that says what was expected."""
+    document = {"paths": {"manifests": "/m", "output": "/o", "state": "/s"}, "input": {"allowed_prefixes": ["/in"]}}
+    assert parse_settings(document, {"COMPACTOR_INPUT__HIVE_KEYS": "true"}).manifest_rules().hive_keys
+    with pytest.raises(SettingsError, match="expected true or false"):
+        parse_settings(document, {"COMPACTOR_INPUT__HIVE_KEYS": "yes"})
 
 
 @pytest.mark.parametrize("found", [[], {"a": 1}, {"a": None}, {"a": "x" * 5000}, {str(n): "" for n in range(17)}, "a"])
