@@ -104,6 +104,9 @@ def test_a_clean_file_is_read_where_it_is(store):
         "rejects": {},
         "unkept_rejects": {},
         "reject_rows": 0,
+        "source_uri": "",
+        "rejected_as": "",
+        "path_columns": {},
     }
     assert result.rejects_uri is None
     assert staged(store) == []
