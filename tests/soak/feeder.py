@@ -132,7 +132,7 @@ class Feeder:
         self._thread.join()
 
     def waiting(self) -> int:
-        """How many manifests are in the watched prefix, without those that nobody may read."""
+        """How many manifests are in the watched prefix, without those that no one may read."""
         return len(self._left())
 
     def troubled(self) -> int:
@@ -144,7 +144,7 @@ class Feeder:
         return left - self.record.expected.closed
 
     def closed(self) -> int:
-        """How many manifests that nobody may read are still in the watched prefix."""
+        """How many manifests that no one may read are still in the watched prefix."""
         return sum(info.uri in self.record.expected.closed for info in self._store.list(self._manifests))
 
     def plan(self) -> bool:

@@ -70,7 +70,7 @@ def run_job(
     if app.needs_spark:
         check_java()
     started = time.monotonic()
-    # Before Spark starts: a look at the log tells why that is needed, and what the run will do.
+    # Before Spark starts: the log tells why that is needed, and what the run will do.
     log_event(
         "run.engine_chosen",
         engine=app.engine_name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
@@ -16,10 +16,12 @@ from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
 from compactor.ndjson.kind import READ_AS_JSON
-from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.verify.report import VerifyReport
 from compactor.settings.compact_paths import CompactPaths
 from compactor.wiring.engine_choice import EngineChoice
+
+if TYPE_CHECKING:
+    from compactor.ops.rebuild.rebuild_report import Rebuilt
 
 _EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
@@ -34,7 +36,7 @@ class Closing:
     dry_run: bool
     is_deep: bool
     resumed: int = 0  # how many manifests of earlier calls it found waiting
-    rebuilt: list[Rebuilt] = field(default_factory=list)  # manifests that were made again with replaced files
+    rebuilt: "list[Rebuilt]" = field(default_factory=list)  # manifests that were made again with replaced files
     run: RunReport = field(default_factory=RunReport)
     is_interrupted: bool = False  # a signal stopped it
     is_planned: bool = True  # whether it got as far as new files
@@ -214,7 +216,7 @@ def _and_more(found: Sequence[object]) -> str:
 
 
 def _next_moves(closing: Closing) -> None:
-    plan, paths = closing.plan, closing.paths
+    plan = closing.plan
     for line in unfinished_lines(closing):
         say(line)
     others = sum(each.reason == "replaced" for each in plan.left_out) + len(plan.replacements)
@@ -229,29 +231,28 @@ def _next_moves(closing: Closing) -> None:
         left = "" if closing.left is None else f"{count(closing.left.manifests, 'manifest')} left; "
         say(f"not finished: {left}run this command again to continue")
         return
-    destination = quoted(paths.handle)
     if plan.left_out:
         echo("", *(f"next        {move}" for move in left_out_moves(plan.left_out)))
     if closing.is_doubtful:
-        _show_why(closing, destination)
+        _show_why(closing)
     elif not plan.left_out and closing.verification is not None and closing.verification.rows:
-        _offer_to_read(closing, destination)
+        _offer_to_read(closing)
 
 
-def _show_why(closing: Closing, destination: str) -> None:
+def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
         say("under half of the lines are rows; expected NDJSON: one JSON object a line")
-    echo("", f"see why     compactor verify {destination}")
+    echo("", f"see why     compactor verify {quoted(closing.paths.handle)}")
     if closing.run.stuck or (verified is not None and verified.needs_operator):
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        echo(f"redrive     compactor redrive files {destination}   (or: redrive manifests), {again}")
+        echo(f"redrive     compactor redrive files {quoted(closing.paths.handle)}   (or: redrive manifests), {again}")
 
 
-def _offer_to_read(closing: Closing, destination: str) -> None:
+def _offer_to_read(closing: Closing) -> None:
     glob = (folder(closing.paths.output) + "**/*.parquet").replace("'", "''")
     query = f"FROM read_parquet('{glob}', union_by_name = true) LIMIT 10"
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
     echo("", f"read it     duckdb -c {word}")
-    echo(f"more        compactor status {destination}   (or: verify, schema, report)")
+    echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: verify, schema, report)")

@@ -12,6 +12,7 @@ from compactor.core.errors import ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.core.records import Commit, FileReport, RedrivenInput
+from compactor.core.safe_text import quoted
 from compactor.core.totals import without_zeros
 from compactor.engines.parquet_files import open_parquet
 from compactor.ledger.ledger import is_done
@@ -136,7 +137,7 @@ class RejectsReader:
                 yield from (piece for piece in self._rows(file.final, query) if found.has(piece, query))
             except (StagingError, pa.ArrowException, OSError, KeyError) as exc:
                 what = str(exc) if isinstance(exc, StagingError) else f"{file.final}: {exc}; expected rejects"
-                self.on_unreadable(f"{what}; `compactor rebuild {found.commit.manifest_id}` makes it again")
+                self.on_unreadable(f"{what}; `compactor rebuild {quoted(found.commit.manifest_id)}` makes it again")
 
     def _rows(self, uri: str, query: Query) -> Iterator[Piece]:
         file, _ = open_parquet(self.state.store, uri)

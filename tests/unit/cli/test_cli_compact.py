@@ -400,15 +400,17 @@ def test_places_are_text(raw: Path, words: tuple[str, ...]) -> None:
     assert list(raw.parent.iterdir()) == [raw]
 
 
-def test_who_may_read_what_is_written(raw: Path, out: Path) -> None:
+def test_who_may_read_what_is_written(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the owner may read rejects, and a report with rejected lines; rows are for all whom the umask lets."""
-    write(raw / "a.ndjson", lines(1) + b"no json\n")
+    write(raw / "a.ndjson", lines(1) + b'{"id":"%s"}\n' % (b"x" * 2_000))
+    monkeypatch.setenv("COMPACTOR_INPUT__MAX_LINE_BYTES", "1000")
     page = raw.parent / "report.html"
     page.write_text("an older one")
     page.chmod(0o644)
     before = os.umask(0o022)
     try:
         assert call(raw, out).exit_code == 0
+        monkeypatch.delenv("COMPACTOR_INPUT__MAX_LINE_BYTES")  # so that the line is right when it is redriven
         settings = f"{out}.compactor/compactor.toml"
         for options, mode in (((), 0o600), (("--no-samples",), 0o644)):
             CliRunner().invoke(command, ["--config", settings, "report", "--out", str(page), *options])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compactor.cli.commands import compact
+from compactor.cli import folder_run
 from compactor.cli.commands import run as module
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import SettingsError
@@ -110,8 +110,8 @@ def test_a_slow_engine_is_named_before_it_starts(tmp_path: Path, monkeypatch: py
     def no_spark(_app: object) -> object:
         raise SettingsError(["no Spark here"])
 
-    monkeypatch.setattr(compact, "check_java", lambda: None)
-    monkeypatch.setattr(compact.App, "service", no_spark)
+    monkeypatch.setattr(folder_run, "check_java", lambda: None)
+    monkeypatch.setattr(folder_run.App, "service", no_spark)
     words = ["compact", str(tmp_path / "raw"), str(tmp_path / "rows"), "--engine", "spark"]
     shown = CliRunner().invoke(command, words).stderr
     assert 'compactor: engine spark: convert.engine is "spark"; starting Spark ...\n' in shown

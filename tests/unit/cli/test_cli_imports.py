@@ -56,7 +56,7 @@ def test_what_the_version_loads(tmp_path: Path) -> None:
     assert command(tmp_path, "--version").returncode == 0
     others, own = loaded(tmp_path)
     assert others == {"click", "orjson"}
-    assert {name.partition(".")[0] for name in own} == {"cli", "core", "telemetry"}
+    assert {name.partition(".")[0] for name in own} == {"__main__", "cli", "core", "telemetry"}
 
 
 @NATIVE.needed
