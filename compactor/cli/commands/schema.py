@@ -21,7 +21,8 @@ from compactor.wiring.app import App
 SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
 
-_SUGGEST, _RETIRE = _ACTIONS = ("suggest", "retire")
+_SUGGEST = "suggest"
+_ACTIONS = (_SUGGEST, "retire")
 
 
 @click.command("schema")

@@ -310,7 +310,7 @@ def test_wrong_usage(raw: Path, out: Path) -> None:
         ((raw, empty / ".." / "my raw" / "a.ndjson"), "overlap"),
         ((empty, raw / "a.ndjson"), "a.ndjson is a file -> expected a folder\n"),
         ((raw, out, "--state", out / "own"), "--state"),
-        ((raw, out, "--schema", raw.parent / "none.toml"), "no such object -> expected a schema file"),
+        ((raw, out, "--schema", raw.parent / "none.toml"), "none.toml does not exist -> expected a schema file"),
         ((raw, out, "--config", "x.toml"), "takes no settings file"),
     ]:
         result = call(*arguments)

@@ -123,7 +123,7 @@ def test_redriven_lines_keep_their_folders(raw: Path, out: Path) -> None:
     settings = Path(f"{out}.compactor/compactor.toml")
     kept = settings.read_text()
     settings.write_text(kept.replace("[input]", "[input]\nmax_line_bytes = 20"))
-    write(raw / "dt=20260108" / "e", b'{"id": "a rather long one"}\n')
+    write(raw / "dt=20260108" / "e", b'{"id": "e"}\n{"id": "a rather long one"}\n')
     assert call("compact", raw, out).exit_code == 0
     settings.write_text(kept)
     assert with_settings(out, "redrive", "rejects", "--reason", "line_too_long").exit_code == 0

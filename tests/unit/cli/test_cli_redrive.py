@@ -250,8 +250,8 @@ def test_trace_json_is_stable(workspace: Workspace) -> None:
     """The keys of the document are those that other programs count on."""
     document, _ = workspace.json("trace", quarantined(workspace))
     assert list(document) == [
-        *("uri", "kind", "state", "exists", "manifest_id", "date", "manifest_uri", "attempts"),
-        *("earlier_attempts", "next_attempt_at", "report"),
+        *("uri", "kind", "state", "exists", "manifest_id", "date", "dated_by", "manifest_uri"),
+        *("attempts", "earlier_attempts", "next_attempt_at", "report"),
         *(
             "files",
             "outputs",
