@@ -39,18 +39,18 @@ class Wanted:
         sources: The files whose lines to take: rejects of others are samples, whose lines come with the whole file.
         reasons: Why they were rejected.
         taken: Those that were redriven before, by file and reason.
-        path_columns: The values that the folders of each file give to its rows.
         recheck: Tells which of them would be rejected again.
         is_redrive: Whether the manifest has redriven lines itself. Then the rejects of a file may be in several places.
+        path_columns: The values that the folders of each file give to its rows.
     """
 
     rejects: Sequence[str]
     sources: Collection[str]
     reasons: Collection[str]
     taken: Mapping[tuple[str, str], LineNumbers]
-    path_columns: Mapping[str, Mapping[str, str]]
     recheck: Recheck
     is_redrive: bool = False
+    path_columns: Mapping[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ def write_lines(store: ObjectStore, wanted: Wanted, folder: str | None) -> Writt
                     uri=f"{folder}{len(written.files):06d}.ndjson.gz",
                     source_uri=source_uri,
                     rejected_as=target.reason,
-                    path_columns=dict(wanted.path_columns[source_uri]) or None,
+                    path_columns=wanted.path_columns.get(source_uri) or None,
                 )
                 _add(store, written, named, target, folder)
     return written

@@ -196,9 +196,9 @@ class Redriver:
             sources={file.origin_uri for file in commit.files if file.status is FileStatus.COMPACTED},
             reasons=found.left.keys(),
             taken=numbers_of(each for redrive in found.taken for each in redrive.inputs),
-            path_columns={file.origin_uri: file.path_columns for file in commit.files},
             recheck=self.recheck,
             is_redrive=bool(commit.rejects_of),
+            path_columns={file.origin_uri: file.path_columns for file in commit.files},
         )
         lines = write_lines(self.state.store, wanted, folder)
         if lines.counts + lines.unchanged != found.left:
