@@ -11,6 +11,7 @@ from compactor.core.layout import folder
 from compactor.core.manifest import ManifestFile
 from compactor.core.path_columns import path_columns
 from compactor.core.ports import ObjectInfo, ObjectStore
+from compactor.core.source_places import SourcePlace
 from compactor.manifests.data_files import not_data_reason
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.formats import Formats
@@ -115,9 +116,10 @@ class SchemaSuggester:
         return found
 
     def data_files(self, source: str) -> Iterator[ObjectInfo]:
-        """The files below a folder."""
+        """The files below a folder, without hidden ones."""
+        place = SourcePlace(source)
         for info in self.store.list(folder(source)):
-            if not_data_reason(info.uri, info.size_bytes, [source]) is None:
+            if not_data_reason(info.uri, info.size_bytes, [source]) is None and not place.is_hidden(info.uri):
                 yield info
 
     def _read(self, info: ObjectInfo, found: Survey, max_records: int | None) -> None:

@@ -77,6 +77,15 @@ def test_types_are_inferred_once(raw: Path, out: Path) -> None:
     assert read_by(out, "status")["misfits"] == {"commits": 2, "values": 3, "by_column": {"x": 2, "id": 1}}
 
 
+def test_types_of_several_sources(raw: Path, out: Path) -> None:
+    """They are inferred from the files that the call takes, elements among them, and from no others."""
+    write(raw / "b.json", b'[{"id": 2},\n{"id": 3}]')
+    write(raw / "c.txt", b'{"id": "no"}\n')
+    write(raw / ".d.ndjson", b'{"id": "no"}\n')
+    called = call(f"{raw}/*.ndjson", raw / "b.json", out, "--types", "infer", "--format", "json")
+    assert (called.exit_code, types(out)["id"]) == (0, "BIGINT"), called.output
+
+
 def test_columns_that_have_no_types_keep_none(raw: Path, out: Path) -> None:
     """A column never changes its type, so the types of a table that is there are not chosen again."""
     call(raw, out)

@@ -43,8 +43,7 @@ def write(path: Path, *ids: int) -> None:
 
 def ids(out: Path) -> Counter[int]:
     files = [str(path) for path in out.rglob("*.parquet") if not path.name.startswith(".")]
-    rows = ds.dataset(files, format="parquet").to_table().column("id").to_pylist() if files else []
-    return Counter(map(int, rows))
+    return Counter(ds.dataset(files, format="parquet").to_table().column("id").to_pylist() if files else [])
 
 
 def wait_for(out: Path, expected: dict[int, int]) -> None:
@@ -55,13 +54,16 @@ def wait_for(out: Path, expected: dict[int, int]) -> None:
 
 
 def watching(raw: Path, out: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "compactor", "compact", "--watch", "--max-wait", "0.2", str(raw), str(out)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = [sys.executable, "-m", "compactor", "compact", "--watch", "--max-wait", "0.2", "--types", "infer"]
+    return subprocess.Popen([*words, str(raw), str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @extras.NATIVE.needed
 def test_files_become_rows_as_they_come(tmp_path: Path) -> None:
-    """In an empty folder at first, through a kill, and until Ctrl-C: each line is one row, and the end is clean."""
+    """In an empty folder at first, through a kill, and until Ctrl-C: each line is one row, and the end is clean.
+
+    The first files give the columns their types.
+    """
     raw, out = tmp_path / "raw", tmp_path / "rows"
     raw.mkdir()
     killed = watching(raw, out)

@@ -44,6 +44,28 @@ def test_a_folder_gets_a_schema_file(raw: Path) -> None:
     assert sorted(raw.parent.rglob("*")) == before
 
 
+def test_what_compact_would_take(raw: Path) -> None:
+    """Elements of JSON files count if they are asked for; hidden files do not."""
+    (raw / "a.json").write_bytes(b'[{"id": 1},\n{"id": 2}]')
+    (raw / "b.ndjson").write_bytes(b'{"id": 3}\n')
+    (raw / ".c.ndjson").write_bytes(b'{"id": "no"}\n')
+    suggested = suggest(raw, "--format", "json")
+    assert (types(suggested), "Types of 3 records, from all files" in suggested.stdout) == ({"id": "long"}, True)
+    plain = suggest(raw)
+    assert (types(plain), f"Not read to the end: {raw}/a.json: " in plain.stdout) == ({"id": "long"}, True)
+
+
+def test_the_settings_of_a_folder(raw: Path) -> None:
+    """DST before the action says which settings count."""
+    (raw / "country=DE").mkdir()
+    (raw / "country=DE" / "a.ndjson").write_bytes(b'{"Id": 1}\n')
+    for out, words in [("x", ["--hive-keys", "--names", "exact"]), ("y", [])]:
+        CliRunner().invoke(command, ["compact", str(raw), str(raw.parent / out), *words])
+    found = [CliRunner().invoke(command, ["schema", str(raw.parent / out), "suggest", str(raw)]) for out in "xy"]
+    assert [types(each) for each in found] == [{"country": "string", "Id": "long"}, {"Id": "long"}]
+    assert CliRunner().invoke(command, ["schema", str(raw.parent / "x"), "suggests", str(raw)]).exit_code == 2
+
+
 def test_a_sample_is_spread_over_the_files(raw: Path) -> None:
     """A few records of many files show what the first file alone would not."""
     for number in range(30):
