@@ -11,6 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
+from compactor.cli.folder_run import FolderRun
+from compactor.cli.ui.progress import CompactProgress
+from compactor.settings.compact_paths import Options, parse_compact_paths
+from compactor.wiring.compact_folder import folder_settings
 from tests.support import extras
 
 pytestmark = extras.NATIVE.needed
@@ -84,6 +88,20 @@ def test_types_of_several_sources(raw: Path, out: Path) -> None:
     write(raw / ".d.ndjson", b'{"id": "no"}\n')
     called = call(f"{raw}/*.ndjson", raw / "b.json", out, "--types", "infer", "--format", "json")
     assert (called.exit_code, types(out)["id"]) == (0, "BIGINT"), called.output
+
+
+def test_a_watch_chooses_the_types_of_its_first_files(raw: Path, out: Path) -> None:
+    """It keeps nothing before there are any, and then chooses once."""
+    (raw / "a.ndjson").rename(raw.parent / "a")
+    folder = folder_settings(parse_compact_paths(str(raw), str(out)), Options(types="infer"), {})
+    run = FolderRun(folder, CompactProgress(on_terminal=False), may_be_empty=True)
+    assert (run.run().exit_code, list(raw.parent.iterdir())) == (0, [raw, raw.parent / "a"])
+    write(raw / "b.ndjson", b'{"id": 1}\n')
+    assert run.run().exit_code == 0
+    kept = Path(f"{out}.compactor/schema.toml").read_text()
+    write(raw / "c.ndjson", b'{"id": "no", "new": 1}\n{"id": 2}\n')
+    assert (run.run().exit_code, Path(f"{out}.compactor/schema.toml").read_text()) == (0, kept)
+    assert types(out)["id"] == "BIGINT"
 
 
 def test_columns_that_have_no_types_keep_none(raw: Path, out: Path) -> None:
