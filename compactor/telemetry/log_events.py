@@ -59,8 +59,8 @@ EventName = Literal[
     "run.engine_chosen",
     "run.heartbeat_failed",
     "run.heartbeat_left",
-    "stream.replaced",
     "self_test.failed",
+    "stream.replaced",
     "stream.restarting",
 ]
 """Every event name, so that a type checker finds a misspelled one."""

@@ -12,11 +12,13 @@ class SmallDisk(PlainEngine):
     """One manifest fills the disk each time; so do some attempts beside it."""
 
     beside = 0
+    is_full_for_all = False
 
     def stage(self, request: StageRequest) -> Staged:
         name = request.manifest.manifest_id
-        if name == "big" or (name.startswith("good") and self.beside):
-            self.beside -= name != "big"
+        is_beside = name.startswith("good") and self.beside > 0
+        if self.is_full_for_all or name == "big" or is_beside:
+            self.beside -= is_beside
             raise ScratchFull("No space left on device")
         return super().stage(request)
 
@@ -53,11 +55,11 @@ def test_a_disk_that_is_full_for_all_is_held_against_none() -> None:
     for number in range(4):
         harness.deliver(f"good{number}", GOOD)
     engine = SmallDisk(harness.store)
-    engine.beside = 1_000
+    engine.is_full_for_all = True
     for _ in range(8):
         try:
             harness.run_once(engine=engine)
         except CompactorError:
             harness.clock.advance(600)
-    engine.beside = 0
+    engine.is_full_for_all = False
     assert harness.run_once(engine=engine).committed == 4

@@ -58,8 +58,9 @@ def stopped_at(harness: Harness, point: CrashPoint, *contents: bytes) -> str:
 def dead_letter(harness: Harness) -> str:
     """A manifest m1 that is a dead letter; the URI of its file."""
     uri = stopped_at(harness, CrashPoint.ATTEMPTED, GOOD)
-    for _ in range(4):
-        harness.runner(engine=FailingEngine(harness.store, ValueError("too much"), {"m1": 9})).run(harness.waiting())
+    for _ in range(3):
+        engine = FailingEngine(harness.store, ValueError("too much"), {"m1": 99})
+        harness.runner(engine=engine).run(harness.waiting())
     return uri
 
 
