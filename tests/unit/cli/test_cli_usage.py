@@ -1,5 +1,6 @@
 """Promises of the command line as a whole: help, settings, exit codes, errors and signals."""
 
+import os
 import re
 import shlex
 import shutil
@@ -76,6 +77,16 @@ def test_the_manual_page_is_the_help() -> None:
         assert done.stderr == ""
         shown = " ".join(re.sub(r".\x08|\x1b\[[0-9;]*m", "", done.stdout).split())
         assert [name for name in SUMMARIES if f"compactor {name}" not in shown] == []
+
+
+def test_shells_complete_commands() -> None:
+    """What the README says to evaluate makes bash complete the command."""
+    script = 'eval "$(_COMPACTOR_COMPLETE=bash_source "$0" -m compactor)"; complete -p compactor'
+    done = subprocess.run(["bash", "-c", script, sys.executable], capture_output=True, text=True, check=True)
+    assert "_compactor_completion compactor" in done.stdout
+    words = {**os.environ, "COMP_WORDS": "compactor re", "COMP_CWORD": "1", "_COMPACTOR_COMPLETE": "bash_complete"}
+    done = subprocess.run([sys.executable, "-m", "compactor"], env=words, capture_output=True, text=True, check=False)
+    assert {"plain,rejects", "plain,report", "plain,redrive"} <= set(done.stdout.split())
 
 
 def test_the_list_of_commands_is_whole() -> None:
