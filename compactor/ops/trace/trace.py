@@ -175,8 +175,8 @@ def moves_of_manifest(history: History, kinds: Sequence[Kind] = ("manifests", "f
 
 
 def move_to_see(uri: str) -> str:
-    """The command that shows the rejected lines of a file."""
-    return f"compactor rejects --file {quoted(uri)}"
+    """The command that shows the rejected lines of a file; of all files where a shell could not pass its name."""
+    return "compactor rejects" if uri.endswith("\n") else f"compactor rejects --file {quoted(uri)}"
 
 
 def move_to_plan(uri: str) -> str:
