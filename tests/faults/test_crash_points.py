@@ -141,7 +141,7 @@ def test_dead_planners_leave_every_file_in_one_manifest(
 def test_a_manifest_that_kills_its_driver_is_a_dead_letter_and_its_neighbours_commit(
     nursery: Nursery, lake: Lake
 ) -> None:
-    """Any manifest may cause the first death; one with `max_attempts` deaths alone is a dead letter."""
+    """Any manifest may cause a death beside others; one with `max_attempts` deaths alone is a dead letter."""
     lake.settings["stream"]["max_attempts"] = 2
     lake.write_settings()
     lake.add_manifest("good-1")
@@ -151,8 +151,8 @@ def test_a_manifest_that_kills_its_driver_is_a_dead_letter_and_its_neighbours_co
     deaths = 0
     while run(nursery, lake, "--die-at", CrashPoint.INSPECTED, "--only", "killer") == -signal.SIGKILL:
         deaths += 1
-        assert deaths <= 3
-    assert deaths in {2, 3}
+        assert deaths <= 4
+    assert deaths >= 2
     assert lake.output_lines() == expected
     assert "retries_exhausted" in (lake.state / "failed" / "killer.reason.json").read_text()
     assert run(nursery, lake) == 0, "the next run does not trip over it again"

@@ -72,8 +72,8 @@ def _arguments(words: Sequence[str] | None) -> Namespace:
 
 def _soak(arguments: Namespace, job: Job, where: Place) -> Report:
     store = StoreSpec(where.region or None, where.direct_url or None).open()
-    app = App(load_settings(job.direct, {}))
     claims = str(job.folder / "claims.sqlite")
+    app = App(load_settings(job.direct, {}), claims=SqliteClaims(claims, ttl_days=30))
     feeder = Feeder(
         store,
         app,
