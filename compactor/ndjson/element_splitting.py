@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from compactor.core.errors import FileError
+from compactor.ndjson.decoded_pieces import DecodedPieces
 from compactor.ndjson.json_elements import Element, ElementScanner
-from compactor.ndjson.line_splitting import BLOCK_BYTES, BOM, check_decoded_bytes
+from compactor.ndjson.line_splitting import BLOCK_BYTES
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 _MAX_HELD = 16_384  # elements of a block, each of which is an object in memory
@@ -50,9 +51,7 @@ class _Splitting:
         self._on_reject = on_reject
         self._block_bytes = block_bytes
         self._scanner = ElementScanner(limits.max_line_bytes)
-        self._head: bytes | None = b""
-        self._bom_bytes = 0
-        self._decoded_bytes = 0
+        self._pieces = DecodedPieces(limits)
         self._elements = 0
         self._over_long = False
         self._block: list[Element] = []
@@ -61,21 +60,11 @@ class _Splitting:
         self._reject_rows = 0
 
     def feed(self, piece: bytes) -> None:
-        self._decoded_bytes += len(piece)
-        check_decoded_bytes(self._decoded_bytes, self._limits)
-        if self._head is not None:
-            piece = self._head + piece
-            if len(piece) < len(BOM) and BOM.startswith(piece):
-                self._head = piece
-                return
-            self._head = None
-            self._bom_bytes = len(BOM) if piece.startswith(BOM) else 0
-            piece = piece[self._bom_bytes :]
-        for element in self._scanner.feed(piece):
+        for element in self._scanner.feed(self._pieces.without_bom(piece)):
             self._add(element)
 
     def finish(self) -> LineCounts:
-        for element in (*self._scanner.feed(self._head or b""), *self._scanner.finish()):
+        for element in (*self._scanner.feed(self._pieces.rest()), *self._scanner.finish()):
             self._add(element)
         self._pass_on()
         if self._scanner.is_open:
@@ -84,14 +73,14 @@ class _Splitting:
             )
         rejected = self._rejects.total()
         return LineCounts(
-            decoded_bytes=self._decoded_bytes,
+            decoded_bytes=self._pieces.decoded_bytes,
             lines=self._elements,
             blank_lines=0,
             records=self._elements - rejected,
             rejected_lines=rejected,
             rejects=dict(self._rejects),
             reject_rows=self._reject_rows,
-            has_bom=bool(self._bom_bytes),
+            has_bom=bool(self._pieces.bom_bytes),
             format="json",
         )
 
@@ -125,7 +114,7 @@ class _Splitting:
 
     def _reject(self, number: int, offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
-        self._on_reject(Reject(number, self._bom_bytes + offset, reason, raw))
+        self._on_reject(Reject(number, self._pieces.bom_bytes + offset, reason, raw))
 
 
 def _line(element: bytes) -> bytes:

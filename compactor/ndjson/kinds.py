@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import orjson
 
 from compactor.ndjson.binary_kinds import archive, binary_kind
+from compactor.ndjson.decoded_pieces import BOM
 from compactor.ndjson.inspection import BLANK, refusals
 from compactor.ndjson.json_values import JsonValues, json_values
 from compactor.ndjson.kind import READ_AS_JSON, Kind
-from compactor.ndjson.line_splitting import BOM
 
 MIN_LINES = 3
 """Lines of one unfinished document that prove it: a bad line and the good one after it can look like two of them."""

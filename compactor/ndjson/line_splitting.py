@@ -3,13 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from compactor.core.errors import FileError
+from compactor.ndjson.decoded_pieces import DecodedPieces
 from compactor.ndjson.lines import Judge, Limits, LineCounts, Reject
 
 BLOCK_BYTES = 256 * 1024  # measured: as fast as 8 MiB, and a block of only line feeds needs less than 30 MiB of objects
-
-BOM = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8, with which a file may begin."""
 
 
 def split_lines(
@@ -41,8 +38,8 @@ def split_lines(
 class _Splitting:
     """The state between two pieces.
 
-    `_head` holds the first bytes until it is known whether they are a byte order mark. `_tail` holds a line whose end
-    has not arrived. `_offset` and `_line` are the position of the next line, or of the next part of an over-long one.
+    `_tail` holds a line whose end has not arrived. `_offset`, counted from behind the byte order mark, and `_line` are
+    the position of the next line, or of the next part of an over-long one.
     """
 
     def __init__(self, limits: Limits, judge: Judge, on_reject: Callable[[Reject], None], block_bytes: int) -> None:
@@ -50,11 +47,9 @@ class _Splitting:
         self._judge = judge
         self._on_reject = on_reject
         self._block_bytes = block_bytes
-        self._head: bytes | None = b""
+        self._pieces = DecodedPieces(limits)
         self._tail = bytearray()
         self._over_long = False
-        self._has_bom = False
-        self._decoded_bytes = 0
         self._offset = 0
         self._line = 1
         self._blank_lines = 0
@@ -62,35 +57,22 @@ class _Splitting:
         self._reject_rows = 0
 
     def feed(self, piece: bytes) -> None:
-        self._decoded_bytes += len(piece)
-        check_decoded_bytes(self._decoded_bytes, self._limits)
-        if self._head is not None:
-            piece = self._head + piece
-            if len(piece) < len(BOM) and BOM.startswith(piece):
-                self._head = piece
-                return
-            self._head = None
-            if piece.startswith(BOM):
-                self._has_bom = True
-                self._offset = len(BOM)
-                piece = piece[len(BOM) :]
-        self._split(piece)
+        self._split(self._pieces.without_bom(piece))
 
     def finish(self) -> LineCounts:
-        if self._head:
-            self._split(self._head)
+        self._split(self._pieces.rest())
         if self._tail or self._over_long:
             self._end_line()
         lines, rejected = self._line - 1, self._rejects.total()
         return LineCounts(
-            decoded_bytes=self._decoded_bytes,
+            decoded_bytes=self._pieces.decoded_bytes,
             lines=lines,
             blank_lines=self._blank_lines,
             records=lines - rejected - self._blank_lines,
             rejected_lines=rejected,
             rejects=dict(self._rejects),
             reject_rows=self._reject_rows,
-            has_bom=self._has_bom,
+            has_bom=bool(self._pieces.bom_bytes),
             format="ndjson",
         )
 
@@ -160,19 +142,9 @@ class _Splitting:
             self._keep(line)
             self._end_line()
 
-    def _reject(self, line_number: int, byte_offset: int, reason: str, raw: bytes) -> None:
+    def _reject(self, line_number: int, offset: int, reason: str, raw: bytes) -> None:
         self._reject_rows += 1
-        self._on_reject(Reject(line_number, byte_offset, reason, raw))
-
-
-def check_decoded_bytes(decoded_bytes: int, limits: Limits) -> None:
-    """Raise a `FileError` if a file decodes to more bytes than it may."""
-    if decoded_bytes > limits.max_decompressed_bytes:
-        raise FileError(
-            "too_large",
-            f"at least {decoded_bytes} bytes after decoding, expected at most "
-            f"max_decompressed_bytes = {limits.max_decompressed_bytes}",
-        )
+        self._on_reject(Reject(line_number, self._pieces.bom_bytes + offset, reason, raw))
 
 
 def _has_longer_line(block: bytes, size: int) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from compactor.adapters.local.sqlite_claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
@@ -23,6 +23,7 @@ from compactor.cli.entry import compactor as command
 from compactor.cli.ui.progress import CompactProgress
 from compactor.job.compaction import CompactionResult
 from tests.support import extras
+from tests.support.compacting import call, write
 
 pytestmark = extras.NATIVE.needed
 
@@ -47,18 +48,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "rows"
 
 
-def write(path: Path, data: bytes) -> None:
-    """A file that was written an hour ago."""
-    path.write_bytes(data)
-    os.utime(path, (path.stat().st_mtime - 3600,) * 2)
-
-
 def lines(*numbers: int) -> bytes:
     return b"".join(b'{"id": %d}\n' % number for number in numbers)
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(command, ["compact", *map(str, arguments)])
 
 
 def document(*arguments: object) -> tuple[dict[str, Any], int]:

@@ -1,14 +1,13 @@
 """Promises of types in `compactor compact`: inferred or given once, kept with DST, and exact."""
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from compactor.cli.entry import compactor as command
 from compactor.cli.folder_run import FolderRun
@@ -16,6 +15,7 @@ from compactor.cli.ui.progress import CompactProgress
 from compactor.settings.compact_paths import Options, parse_compact_paths
 from compactor.wiring.compact_folder import folder_settings
 from tests.support import extras
+from tests.support.compacting import call, write
 
 pytestmark = extras.NATIVE.needed
 
@@ -39,16 +39,6 @@ def raw(tmp_path: Path) -> Path:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "rows"
-
-
-def write(path: Path, data: bytes) -> None:
-    """A file that was written an hour ago."""
-    path.write_bytes(data)
-    os.utime(path, (path.stat().st_mtime - 3600,) * 2)
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(command, ["compact", *map(str, arguments)])
 
 
 def read_by(out: Path, *words: str) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from compactor.adapters.local import store as local_store
 from compactor.cli.entry import compactor as command
 from compactor.cli.folder_run import FolderRun
 from compactor.manifests import claiming
 from tests.support import extras
+from tests.support.compacting import call
 
 pytestmark = extras.NATIVE.needed
 
@@ -41,10 +42,6 @@ def write(path: Path, *ids: int, ago: float = 0) -> Path:
     path.write_bytes(b"".join(b'{"id": %d}\n' % each for each in ids))
     os.utime(path, (HOUR_AGO - ago,) * 2)
     return path
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(command, ["compact", *map(str, arguments)])
 
 
 def ids(out: Path) -> Counter[int]:
