@@ -64,7 +64,6 @@ class Attack:
         also: A further check after the run; returns what is wrong.
         quick: `make test` runs it.
         memory_bytes: Its bound of memory, where that is not the usual one.
-        queue_seconds: How much longer neighbours may wait because manifests are begun in the order of their arrival.
         engines: The engines that it is tried on.
     """
 
@@ -79,5 +78,4 @@ class Attack:
     also: Callable[["Scene"], str] | None = None
     quick: bool = False
     memory_bytes: int = MEMORY_BYTES
-    queue_seconds: float = 0
     engines: Sequence[str] = ("native", "spark")

@@ -39,7 +39,7 @@ class Measured:
 
     def beyond(self, attack: Attack) -> list[str]:
         """The bounds that were not kept."""
-        seconds = SLOWER * self.alone_seconds + GRACE_SECONDS + attack.queue_seconds
+        seconds = SLOWER * self.alone_seconds + GRACE_SECONDS
         found = [
             f"{what} is {value / MIB:.0f} MiB, expected at most {most / MIB:.0f}"
             for what, value, most in (

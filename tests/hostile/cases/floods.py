@@ -9,8 +9,6 @@ from tests.hostile.scene import ATTACK, Scene
 
 MANIFESTS = 500
 KEY_MANIFESTS = 100
-MANIFEST_SECONDS = 0.1
-"""The most that one tiny manifest may take of the time of those behind it."""
 
 
 def _tiny_manifests(scene: Scene) -> None:
@@ -65,33 +63,28 @@ def _all_bad_lines(scene: Scene) -> None:
         scene.deliver(name, [scene.named(scene.write(f"{name}.ndjson", b"x\n" * 100))])
 
 
-def _flood(
-    name: str, make: Callable[[Scene], None], expected: Seen, *, manifests: int = 0, quick: bool = False
-) -> Attack:
-    """A flood; manifests that arrived first are begun first, so that those behind them wait for their share."""
-    queue_seconds = manifests * MANIFEST_SECONDS
-    return Attack(name=name, kind="floods", make=make, expected=expected, queue_seconds=queue_seconds, quick=quick)
+def _flood(name: str, make: Callable[[Scene], None], expected: Seen, *, quick: bool = False) -> Attack:
+    """A flood; the neighbours arrive behind all of it."""
+    return Attack(name=name, kind="floods", make=make, expected=expected, quick=quick)
 
 
 _ROW_EACH = Seen(statuses={"compacted": MANIFESTS}, rows=MANIFESTS)
 
 ATTACKS = (
-    _flood("tiny-manifests", _tiny_manifests, _ROW_EACH, manifests=MANIFESTS),
-    _flood("bad-manifests", _bad_manifests, Seen(letters={"not_json": MANIFESTS}), manifests=MANIFESTS),
+    _flood("tiny-manifests", _tiny_manifests, _ROW_EACH),
+    _flood("bad-manifests", _bad_manifests, Seen(letters={"not_json": MANIFESTS})),
     _flood("tiny-files", _tiny_files, Seen(statuses={"compacted": 10 * MANIFESTS}, rows=10 * MANIFESTS)),
     _flood("missing-files", _missing_files, Seen(statuses={"missing": 2 * MANIFESTS}), quick=True),
-    _flood("dates", _dates, _ROW_EACH, manifests=MANIFESTS),
-    _flood("dates-of-a-plan", _dates_of_a_plan, _ROW_EACH, manifests=MANIFESTS),
+    _flood("dates", _dates, _ROW_EACH),
+    _flood("dates-of-a-plan", _dates_of_a_plan, _ROW_EACH),
     _flood(
         "keys-of-many-manifests",
         _keys,
         Seen(statuses={"compacted": KEY_MANIFESTS}, rows=KEY_MANIFESTS),
-        manifests=2 * KEY_MANIFESTS,  # an output of thousands of columns takes longer
     ),
     _flood(
         "rejects-of-many-manifests",
         _all_bad_lines,
         Seen(statuses={"compacted": MANIFESTS}, rejects={"invalid_json": 100 * MANIFESTS}),
-        manifests=MANIFESTS,
     ),
 )
