@@ -27,6 +27,9 @@ _XZ_MEMORY_BYTES = 256 * 1024 * 1024  # xz -9 needs 65 MiB to decode
 _GZIP_WINDOW = 31  # zlib's parameter: 16 for a gzip header and trailer, plus 15, the largest window
 _ZLIB_WINDOW = 15
 
+_PADDING_BYTES = {"gzip": 1, "xz": 4}
+"""Zero bytes that may follow a member, in multiples of these: gzip's own program ignores any number of them."""
+
 _ZLIB_FIRST_BYTES = tuple(bytes([window << 4 | 8]) for window in range(8))  # deflate, with windows up to 32 KiB
 _ZLIB_PRESET_DICTIONARY = 0x20
 
@@ -163,13 +166,13 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         offset += len(data)
         while data or (member and not member.needs_input):
             if member is None:
-                if codec == "xz" and members:  # only xz allows padding after a stream: zero bytes, four at a time
+                if codec in _PADDING_BYTES and members:
                     rest = data.lstrip(b"\x00")
                     padding += len(data) - len(rest)
                     data = rest
                     if not data:
                         break
-                    _check_padding(padding, offset - len(data))
+                    _check_padding(codec, padding, offset - len(data))
                 member, padding = _MEMBER[codec](), 0
             try:
                 output = member.decompress(data, MAX_PIECE_BYTES)
@@ -183,12 +186,12 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
                 data, member, members = member.unused_data, None, members + 1
     if member is not None:
         raise _unreadable(codec, offset, "ends before its end marker: truncated")
-    _check_padding(padding, offset)
+    _check_padding(codec, padding, offset)
 
 
-def _check_padding(padding: int, offset: int) -> None:
-    if padding % 4:
-        raise _unreadable("xz", offset, f"{padding} zero bytes after a stream, expected a multiple of 4")
+def _check_padding(codec: str, padding: int, offset: int) -> None:
+    if padding % _PADDING_BYTES.get(codec, 1):
+        raise _unreadable(codec, offset, f"{padding} zero bytes after a stream, expected a multiple of 4")
 
 
 class _ChunkReader(io.RawIOBase):

@@ -3,10 +3,15 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use parquet::file::writer::SerializedFileWriter;
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
 /// request each column of each group. While a row group is taken, memory holds it three times.
@@ -23,11 +28,22 @@ const MAX_PAGE_BYTES: usize = 1024 * 1024;
 /// A larger dictionary is given up: of columns whose values seldom repeat, most of the work on it would be lost.
 const MAX_DICTIONARY_BYTES: usize = 64 * 1024;
 
+/// Bytes of a minimum or maximum in the footer. Longer ones are cut, a maximum is rounded up besides.
+const MAX_BOUND_BYTES: usize = 64;
+
 /// The file that rows are written to; it begins with the first of them.
 pub struct Output {
     schema: SchemaRef,
     properties: WriterProperties,
-    writer: Option<ArrowWriter<Vec<u8>>>,
+    file: Option<OpenFile>,
+}
+
+/// A file that has begun, with its last row group in the making.
+struct OpenFile {
+    writer: SerializedFileWriter<Vec<u8>>,
+    row_groups: ArrowRowGroupWriterFactory,
+    /// The columns of the row group in the making; none between two row groups.
+    columns: Vec<ArrowColumnWriter>,
 }
 
 impl Output {
@@ -48,36 +64,32 @@ impl Output {
             .set_created_by(concat!("compactor-native version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_data_page_size_limit(page_bytes)
             .set_dictionary_page_size_limit(page_bytes.min(MAX_DICTIONARY_BYTES))
-            .set_max_row_group_row_count(None)
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_statistics_truncate_length(Some(MAX_BOUND_BYTES))
             .build();
-        Ok(Self { schema, properties, writer: None })
+        Ok(Self { schema, properties, file: None })
     }
 
     /// The length of the file so far, including bytes that were not taken yet.
     pub fn size_bytes(&self) -> usize {
-        self.writer.as_ref().map_or(0, |writer| writer.bytes_written() + writer.in_progress_size())
+        self.file.as_ref().map_or(0, |file| file.writer.bytes_written() + file.in_progress_bytes())
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.writer.is_none() {
-            // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
-            let options =
-                ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
-            self.writer = Some(ArrowWriter::try_new_with_options(Vec::new(), self.schema.clone(), options)?);
-        }
-        if let Some(writer) = &mut self.writer {
-            writer.write(batch)?;
-            if writer.in_progress_size() >= ROW_GROUP_BYTES || writer.memory_size() >= MAX_MEMORY_BYTES {
-                writer.flush()?;
-            }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(OpenFile::new(&self.schema, &self.properties)?),
+        };
+        file.write(batch)?;
+        if file.in_progress_bytes() >= ROW_GROUP_BYTES || file.memory_bytes() >= MAX_MEMORY_BYTES {
+            file.end_row_group()?;
         }
         Ok(())
     }
 
     /// The bytes that were completed since the last call.
     pub fn take(&mut self) -> Vec<u8> {
-        self.writer.as_mut().map(|writer| std::mem::take(writer.inner_mut())).unwrap_or_default()
+        self.file.as_mut().map(|file| std::mem::take(file.writer.inner_mut())).unwrap_or_default()
     }
 
     /// Ends the file. The next row begins another one.
@@ -86,6 +98,72 @@ impl Output {
     ///
     /// Its last bytes; none if it never began.
     pub fn finish(&mut self) -> Result<Vec<u8>> {
-        self.writer.take().map_or(Ok(Vec::new()), ArrowWriter::into_inner)
+        let Some(mut file) = self.file.take() else { return Ok(Vec::new()) };
+        file.end_row_group()?;
+        file.writer.into_inner()
     }
+}
+
+impl OpenFile {
+    fn new(schema: &SchemaRef, properties: &WriterProperties) -> Result<Self> {
+        // Readers tell types by Parquet's own schema; Arrow's beside it would say that texts are dictionaries.
+        let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options)?;
+        let (writer, row_groups) = writer.into_serialized_writer()?;
+        Ok(Self { writer, row_groups, columns: Vec::new() })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.columns.is_empty() {
+            self.columns = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
+        }
+        let mut columns = self.columns.iter_mut();
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            for leaf in compute_leaves(field, array)? {
+                columns.next().expect("a writer for each column of the schema").write(&leaf)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_progress_bytes(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::memory_size).sum()
+    }
+
+    fn end_row_group(&mut self) -> Result<()> {
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let mut row_group = self.writer.next_row_group()?;
+        for column in self.columns.drain(..) {
+            bounded(column.close()?)?.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close()?;
+        Ok(())
+    }
+}
+
+/// Takes a long maximum from the footer: one of which no character can be counted up, such as `U+10FFFF`, is left whole
+/// when others are cut, and a file could consist of footer. Readers take none for "not known".
+fn bounded(mut chunk: ArrowColumnChunk) -> Result<ArrowColumnChunk> {
+    let metadata = &chunk.close().metadata;
+    if let Some(Statistics::ByteArray(found)) = metadata.statistics()
+        && found.max_opt().is_some_and(|max| max.len() > MAX_BOUND_BYTES)
+    {
+        let statistics = ValueStatistics::<ByteArray>::new(
+            found.min_opt().cloned(),
+            None,
+            found.distinct_count(),
+            found.null_count_opt(),
+            false,
+        )
+        .with_min_is_exact(found.min_is_exact());
+        let builder = metadata.clone().into_builder();
+        chunk.close_mut().metadata = builder.set_statistics(Statistics::ByteArray(statistics)).build()?;
+    }
+    Ok(chunk)
 }

@@ -91,7 +91,7 @@ def test_truncation_at_any_byte_is_noticed(codec):
 
 
 @pytest.mark.parametrize("codec", ENCODERS)
-@pytest.mark.parametrize("garbage", [b"x", b"\0", b"{}\n", b"\0" * 512 + b"x", b"trailing garbage, and more of it"])
+@pytest.mark.parametrize("garbage", [b"x", b"\1", b"{}\n", b"\0" * 512 + b"x", b"trailing garbage, and more of it"])
 def test_trailing_garbage_is_noticed(codec, garbage):
     """Bytes after the last member that are not a member make the file unreadable."""
     with pytest.raises(FileError, match=rf"^{codec} data at about byte \d+: "):
@@ -207,6 +207,8 @@ def test_text_with_a_zlib_header_is_text(header, text):
         ("zstd", zstd(LINES) + ZSTD_SKIPPABLE + zstd(b"x"), LINES + b"x"),
         ("xz", lzma.compress(LINES) + bytes(4), LINES),
         ("xz", lzma.compress(LINES) + bytes(8) + lzma.compress(b"x") + bytes(4), LINES + b"x"),
+        ("gzip", gzip.compress(LINES) + bytes(1), LINES),
+        ("gzip", gzip.compress(LINES) + bytes(511) + gzip.compress(b"x") + bytes(512), LINES + b"x"),
         ("snappy", snappy(LINES) + SNAPPY_SKIPPABLE, LINES),
         ("snappy", SNAPPY_START + SNAPPY_SKIPPABLE + snappy(LINES)[10:] + SNAPPY_PADDING, LINES),
         ("snappy", snappy(LINES) + snappy(LINES), LINES * 2),
@@ -221,6 +223,7 @@ def test_frames_without_data_are_skipped(codec, encoded, expected, size):
 @pytest.mark.parametrize(
     ("codec", "encoded", "message"),
     [
+        ("bzip2", bz2.compress(LINES) + bytes(1), "expected the end or another member"),
         ("xz", lzma.compress(LINES) + bytes(3), "3 zero bytes after a stream, expected a multiple of 4"),
         ("xz", lzma.compress(LINES) + bytes(5) + lzma.compress(LINES), "5 zero bytes"),
         ("zstd", zstd(LINES) + ZSTD_SKIPPABLE[:-1], "runcated"),
