@@ -125,7 +125,8 @@ class Finding:
     @property
     def text(self) -> str:
         """All of it as sentences."""
-        return " ".join(f"{each[0].upper()}{each[1:]}." for each in (self.reason, self.next_move) if each)
+        move = f" Next: {self.next_move}." if self.next_move else ""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}.{move}"
 
     def __str__(self) -> str:
         return f"{self.reason}; {self.next_move}" if self.next_move else self.reason

@@ -29,6 +29,12 @@ class Suggestions:
         """A text of this program, with the folder in each command that it names."""
         return _COMMAND.sub(lambda found: self._marked(self._placed(found[0])), text)
 
+    def of(self, command: str) -> str:
+        """A whole command, with the folder in its place. What would plan an input file compacts the folder again."""
+        if self.again and command.startswith("compactor plan "):
+            return self._marked(self.again)
+        return self._marked(_COMMAND.sub(lambda found: self._placed(found[0]), command, count=1))
+
     @property
     def then_again(self) -> str:
         """What follows a redrive: a job takes new manifests by itself, a folder waits for its next `compact`."""

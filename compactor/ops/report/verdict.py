@@ -69,7 +69,7 @@ def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
 
 def _unchecked(condition: Condition, things: str, number: int) -> Finding:
     reason = f"{things} {'was' if number == 1 else 'were'} not checked for a redrive"
-    return finding(condition, reason, "Report on shorter periods, one after the other")
+    return finding(condition, reason, "report on shorter periods, one after the other")
 
 
 def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Iterator[Finding]:
