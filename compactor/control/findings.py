@@ -27,5 +27,5 @@ def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[F
     """Whether under half of the lines became rows: the input may not be what it seems."""
     if rows < rejected_lines:
         share = percent(rejected_lines, rows + rejected_lines)
-        what = f"under half of the lines are rows: {share} were rejected"
+        what = f"under half of the lines are rows: {share} were rejected" if rows else "no line became a row"
         yield finding(Condition.FEW_ROWS, what, suggest.at(Condition.FEW_ROWS.next_move))

@@ -37,6 +37,8 @@ def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tu
     if manifest is None:
         return ()
     compacted = {report.uri for report in commit.files if report.status is FileStatus.COMPACTED}
-    arrived = [manifest.listed_at or file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted]
+    arrived = [
+        manifest.listed_at or file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted
+    ]
     # Clocks differ: a file that seems visible before its arrival took no time.
     return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)

@@ -95,9 +95,7 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
     return parse_settings({}, env) if path is None else parse_settings(_read_toml(path), env, str(path.resolve()))
 
 
-def parse_settings(
-    document: Mapping[str, object], env: Mapping[str, str] | None = None, place: str = ""
-) -> Settings:
+def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None, place: str = "") -> Settings:
     """Create settings from the sections of a TOML document and the variables that override it.
 
     `place` is where the document is: an absolute path or `s3://bucket/key`, or empty.

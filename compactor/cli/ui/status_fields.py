@@ -84,7 +84,8 @@ def _latency(found: Status) -> str:
     if latency is None:
         return "not known yet"
     p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
-    return f"p50 {p50}, p99 {p99} from arrival to visible (latest {count(latency.files, 'file') if latency.files > 1 else 'file'})"
+    files = "file" if latency.files == 1 else f"{latency.files:,} files"
+    return f"p50 {p50}, p99 {p99} from arrival to visible (latest {files})"
 
 
 def _rejects(found: Status) -> list[str]:

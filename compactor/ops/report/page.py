@@ -67,7 +67,12 @@ def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]
         ("throughput", "Input and output over time", durations.points, rates),
         ("durations", "Manifest duration over time", durations.points, partial(times_of, found=durations)),
         ("arrivals", "Arrival to visible over time", arrivals.points, partial(times_of, found=arrivals)),
-        ("sizes", "Output files by size", sum(each.files > 0 for each in found.sizes.bins), partial(charts.sizes, found=found.sizes)),
+        (
+            "sizes",
+            "Output files by size",
+            sum(each.files > 0 for each in found.sizes.bins),
+            partial(charts.sizes, found=found.sizes),
+        ),
         ("schema", "Columns of the schema over time", len(changes), columns),
     )
     return {

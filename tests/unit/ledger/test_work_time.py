@@ -1,4 +1,4 @@
-"""How long files took from their arrival until their rows were visible: an old file that a person planned is not late."""
+"""How long files took from arrival to visible: an old file that a person planned is not late."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,7 +7,6 @@ import pytest
 from compactor.core.layout import redriven_id
 from compactor.core.records import Commit
 from compactor.ledger.work_time import arrival_seconds
-from compactor.manifests.planning import Planner
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from tests.support.harness import GOOD, Harness
@@ -21,8 +20,7 @@ def planned(harness: Harness) -> str:
     harness.clock.set(LONG_AGO)
     harness.store.put("/w/raw/2025-12-21-a.ndjson", GOOD)
     harness.clock.set(now)
-    planner: Planner = harness.app().planner
-    [manifest] = planner.plan("/w/raw").manifests
+    [manifest] = harness.app().planner.plan("/w/raw").manifests
     harness.clock.set(now + timedelta(minutes=1))
     return manifest.manifest_id
 

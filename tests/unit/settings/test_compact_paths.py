@@ -171,7 +171,9 @@ def test_settings_of_a_folder(place: str, own: dict[str, str], sink: str, expect
     assert folder_kept_at(place, Paths(**{**OWN, **own}), sink) == expected
 
 
-@pytest.mark.parametrize(("folder", "env", "expected"), [("/rows", {}, None), ("/rows", {SLA: "60"}, 60), ("", {}, 900)])
+@pytest.mark.parametrize(
+    ("folder", "env", "expected"), [("/rows", {}, None), ("/rows", {SLA: "60"}, 60), ("", {}, 900)]
+)
 def test_sla_of_a_folder(folder: str, env: dict[str, str], expected: float | None) -> None:
     """A folder that a person compacts has no SLA unless somebody set one; a job has its default."""
     document = {"paths": OWN, "input": {"allowed_prefixes": ["/raw"]}}

@@ -1,5 +1,4 @@
-"""What a report says of each state of things: the words, the colour and the exit code. Nothing reads as a breach that
-is none, and a breach says by how much."""
+"""What a report says of each state of things, in words, colour and exit code: no breach that is none."""
 
 import re
 from collections.abc import Callable
@@ -74,6 +73,9 @@ def nothing(_: ReportDay) -> None:
 
 
 QUARANTINED = changed(status=FileStatus.UNREADABLE, detail="truncated", lines=0, blank_lines=0, records=0)
+REDRIVE_FILES = f"`compactor redrive files '{DST}'`"
+REDRIVE_MANIFESTS = f"`compactor redrive manifests '{DST}'`"
+TRACE = f"`compactor trace '{DST}' 'bad one'`"
 AGAIN = f"`compactor compact SRC '{DST}'`"
 
 
@@ -124,18 +126,20 @@ CASES = {
     ),
     "few rejects": Case(rejected(10), "", "in_order", [], "stopped", "1.0 %"),
     "few rows, a folder": Case(
-        rejected(501), DST, "act", [rf"^Under half of the lines are rows: 50.1 % .* `compactor rejects '{DST}'`"],
-        "needs_you", "50.1 %",
+        rejected(501),
+        DST,
+        "act",
+        [rf"^Under half of the lines are rows: 50.1 % .* `compactor rejects '{DST}'`"],
+        "needs_you",
+        "50.1 %",
     ),
+    "no rows": Case(rejected(1000), "", "act", ["^No line became a row. Next: `compactor rejects` shows"], "needs_you"),
     "half of the lines": Case(rejected(500), "", "look", ["^50.0 % of the lines were rejected"], "stopped"),
     "quarantined, a folder": Case(
         QUARANTINED,
         DST,
         "act",
-        [
-            rf"^1 input file is quarantined: 1 unreadable. Next: fix the cause, then "
-            rf"`compactor redrive files '{DST}'`, then {AGAIN}.$"
-        ],
+        [f"^1 input file is quarantined: 1 unreadable. Next: fix the cause, then {REDRIVE_FILES}, then {AGAIN}.$"],
         "needs_you",
         "not redriven",
         ("not redriven",),
@@ -153,10 +157,7 @@ CASES = {
         broken,
         DST,
         "act",
-        [
-            rf"^1 manifest is a dead letter. Next: `compactor trace '{DST}' 'bad one'`, then "
-            rf"`compactor redrive manifests '{DST}'`, then {AGAIN}.$"
-        ],
+        [f"^1 manifest is a dead letter. Next: {TRACE}, then {REDRIVE_MANIFESTS}, then {AGAIN}.$"],
         "needs_you",
         "not redriven",
         ("not redriven",),
@@ -239,9 +240,9 @@ def test_named_workers_are_priced() -> None:
 def test_no_price_in_the_document() -> None:
     """The document of work on one's own machine has no dollars and no workers either."""
     cost = report_of(app_of(CASES["a folder"])).document()["cost"]
-    assert {name: value for name, value in cost.items() if "dollars" in name or name in {"job", "compared"}} == dict.fromkeys(
-        [*MEASURED_DOLLARS, "job", "compared"]
-    )
+    assert {
+        name: value for name, value in cost.items() if "dollars" in name or name in {"job", "compared"}
+    } == dict.fromkeys([*MEASURED_DOLLARS, "job", "compared"])
     assert cost["services"] == ()
     assert cost["at_work_seconds"] > 0
 
