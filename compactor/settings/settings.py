@@ -39,7 +39,7 @@ class Settings:
 
     @property
     def sla_seconds(self) -> float | None:
-        """How long a file may wait; None if nobody said so for a folder that a person compacts."""
+        """How long a file may wait; None for a folder that a person compacts without an SLA."""
         is_agreed = not self.folder or "sla_seconds" in self.control.model_fields_set
         return self.control.sla_seconds if is_agreed else None
 

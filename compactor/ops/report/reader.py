@@ -36,7 +36,7 @@ class ReportReader:
     state: State
     registry: SchemaRegistry
     redrive_log: RedriveLog
-    sla_seconds: float | None = None  # how long a file may take; None where nobody said so
+    sla_seconds: float | None = None  # how long a file may take; None without an SLA
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""

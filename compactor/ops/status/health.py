@@ -26,7 +26,7 @@ STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_sec
 class Rules:
     """Limits of the judgement."""
 
-    sla_seconds: float | None  # how long a manifest may wait; None where nobody said so
+    sla_seconds: float | None  # how long a manifest may wait; None without an SLA
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
     max_wait_seconds: float  # how long an announced file may wait to be sealed
     is_on_glue: bool  # whether the control plane starts the job, and not a person

@@ -175,7 +175,7 @@ def test_settings_of_a_folder(place: str, own: dict[str, str], sink: str, expect
     ("folder", "env", "expected"), [("/rows", {}, None), ("/rows", {SLA: "60"}, 60), ("", {}, 900)]
 )
 def test_sla_of_a_folder(folder: str, env: dict[str, str], expected: float | None) -> None:
-    """A folder that a person compacts has no SLA unless somebody set one; a job has its default."""
+    """A folder that a person compacts has no SLA unless its settings have one; a job has its default."""
     document = {"paths": OWN, "input": {"allowed_prefixes": ["/raw"]}}
     settings = parse_settings(document, env, "/rows.compactor/compactor.toml" if folder else "/etc/compactor.toml")
     assert (settings.folder, settings.sla_seconds) == (folder, expected)
