@@ -1,4 +1,4 @@
-"""What `compact`, `status`, `verify`, `trace` and `report` say of one folder agrees: counts, exit codes, next actions."""
+"""What `compact`, `status`, `verify`, `trace` and `report` say of one folder agrees."""
 
 import gzip
 import json

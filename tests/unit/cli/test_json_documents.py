@@ -21,9 +21,9 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.cli import folder_run
 from compactor.cli.commands import control, rejects, status, stop
+from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
-from compactor.cli.commands.report import make_report
 from compactor.cli.ui.compact_report import Closing
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.watching import failure
@@ -348,9 +348,11 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         ),
         quarantined_files=replace(figures.quarantined_files, latest=(gone,)),
     )
-    priced = make_report(harness.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
-    by_hand = replace(day, sla_seconds=None)
-    made = [day.document(), replace(day, figures=unknown).document(), priced.document(), by_hand.document()]
+    priced = [
+        make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
+        for each in (harness, Harness())
+    ]
+    made = [each.document() for each in (day, replace(day, figures=unknown), replace(day, sla_seconds=None), *priced)]
     return [nothing, real, *(json.loads(_printed(each)) for each in made)]
 
 
