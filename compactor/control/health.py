@@ -66,6 +66,12 @@ class Condition(StrEnum):
         "fix the cause, then compactor redrive manifests",
     )
     FILES_QUARANTINED = "files_quarantined", "needs_you", "act", "fix the cause, then compactor redrive files"
+    FEW_ROWS = (
+        "few_rows",
+        "needs_you",
+        "act",
+        "compactor rejects shows what is wrong; the input may not be NDJSON, which has one JSON object a line",
+    )
     COLUMNS_NEARLY_FULL = (
         "columns_nearly_full",
         "needs_you",
@@ -86,6 +92,7 @@ class Condition(StrEnum):
     CLOCKS_OFF = "clocks_off", "running", "look"
     RUNNING = "running", "running", "in_order"
     IDLE = "idle", "idle", "in_order"
+    FOLDER_DONE = "folder_done", "idle", "in_order"
     ALL_DONE = "all_done", "stopped", "in_order", "compactor plan PREFIX, if there is new input"
     EMPTY = "empty", "empty", "nothing", "compactor plan PREFIX, then compactor run"
 
@@ -117,8 +124,9 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """All of it as sentences; they begin as reason and next action do."""
-        return " ".join(f"{sentence}." for sentence in (self.reason, self.next_move) if sentence)
+        """All of it as sentences."""
+        move = f" Next: {self.next_move}." if self.next_move else ""
+        return f"{self.reason[:1].upper()}{self.reason[1:]}.{move}"
 
     def __str__(self) -> str:
         return f"{self.reason}; {self.next_move}" if self.next_move else self.reason

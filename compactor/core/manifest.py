@@ -78,6 +78,7 @@ class Manifest(BaseModel):
 
     Attributes:
         rejects_of: If it redrives rejected lines, the manifest that rejected them.
+        listed_at: When a listing found its files, which counts as their arrival; None if something announced them.
         ignored_date: The date that its writer gave, if that is outside the window of dates; not written.
     """
 
@@ -89,6 +90,7 @@ class Manifest(BaseModel):
     created_at: datetime
     files: tuple[ManifestFile, ...]
     rejects_of: str | None = None
+    listed_at: datetime | None = None
     ignored_date: str = Field(default="", exclude=True)
 
     @property

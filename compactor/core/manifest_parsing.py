@@ -156,7 +156,16 @@ def _version_1(document: dict[str, Any], uri: str, modified_at: datetime, rules:
         created_at=_time(document.get("created_at"), uri, "created_at") or modified_at,
         files=tuple(_file(entry, uri, index) for index, entry in enumerate(files)),
         rejects_of=_id_or_none(document.get("rejects_of")),
+        listed_at=_time_or_none(document.get("listed_at")),
     )
+
+
+def _time_or_none(value: Any) -> datetime | None:
+    """The time of a key that other writers may use for something else."""
+    try:
+        return _time(value, "", "")
+    except ManifestError:
+        return None
 
 
 def _id_or_none(value: Any) -> str | None:

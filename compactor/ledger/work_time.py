@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from compactor.core.manifest import Manifest, ManifestFile
 from compactor.core.records import Accepted, Commit, FileStatus, RecentCommit
 
 
@@ -28,11 +29,19 @@ def work_spans(commits: Iterable[RecentCommit]) -> list[tuple[datetime, datetime
 
 
 def arrival_seconds(accepted: Accepted, commit: Commit, done_at: datetime) -> tuple[float, ...]:
-    """Return the seconds from each file's event, or else its manifest's creation, until its rows were visible."""
+    """Return the seconds from each file's arrival until its rows were visible.
+
+    A file arrives with its event; without one, when a listing found it, or else when its manifest was created. The
+    age of a file that a person planned is no delay of the job.
+    """
     manifest = accepted.manifest
     if manifest is None:
         return ()
     compacted = {report.uri for report in commit.files if report.status is FileStatus.COMPACTED}
-    arrived = [file.event_time or manifest.created_at for file in manifest.files if file.uri in compacted]
+    arrived = [_arrival(file, manifest) for file in manifest.files if file.uri in compacted]
     # Clocks differ: a file that seems visible before its arrival took no time.
     return tuple(max(0.0, (done_at - moment).total_seconds()) for moment in arrived)
+
+
+def _arrival(file: ManifestFile, manifest: Manifest) -> datetime:
+    return manifest.listed_at or file.event_time or manifest.created_at

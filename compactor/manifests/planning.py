@@ -267,7 +267,13 @@ class Planner:
 
     def _manifest(self, date: str, files: Sequence[ManifestFile], manifest_id: str = "") -> Manifest:
         now = self.state.clock.now()
-        return Manifest(manifest_id=manifest_id or new_manifest_id(date), date=date, created_at=now, files=tuple(files))
+        return Manifest(
+            manifest_id=manifest_id or new_manifest_id(date),
+            date=date,
+            created_at=now,
+            files=tuple(files),
+            listed_at=now,
+        )
 
     def _note_misdated(self, plan: Plan, *, dry_run: bool) -> None:
         files = (file for manifest in plan.manifests for file in manifest.files)

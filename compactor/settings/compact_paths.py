@@ -7,8 +7,10 @@ from typing import Any
 
 from compactor.core import layout
 from compactor.core.errors import SettingsError
+from compactor.core.safe_text import quoted
 from compactor.core.source_places import SourcePlace, merged, pattern_expression, split_pattern
 from compactor.settings import places
+from compactor.settings.sections import Paths
 from compactor.settings.types import JOURNAL_CLAIMS
 
 HOME_SUFFIX = ".compactor"
@@ -151,6 +153,29 @@ def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, 
     if has_schema_file(document):
         document["schema"]["file"] = paths.schema_file
     return document
+
+
+def folder_kept_at(place: str, paths: Paths, sink: str) -> str:
+    """What names the folder in commands if `compact` keeps the settings at a place: DST, or the place of --state.
+
+    Empty if they are those of a job. A job whose settings are beside its state sends metrics, if only to its log.
+    """
+    home, _, name = place.rpartition("/")
+    own = layout.folder(paths.manifests), layout.folder(paths.state)
+    if not home or name != SETTINGS_NAME or own != (f"{home}/manifests/", f"{home}/state/"):
+        return ""
+    output = layout.folder(paths.output).rstrip("/")
+    if home == f"{output}{HOME_SUFFIX}":
+        return output
+    return home if sink == "none" else ""
+
+
+def compact_again(folder: str, output: str) -> str:
+    """The command that compacts into a folder again; empty without one. `folder` is as `folder_kept_at` gives it."""
+    if not folder:
+        return ""
+    output = layout.folder(output).rstrip("/")
+    return f"compactor compact SRC {quoted(output)}" + (f" --state {quoted(folder)}" if folder != output else "")
 
 
 def has_schema_file(document: Mapping[str, Any]) -> bool:

@@ -11,7 +11,8 @@ from compactor.core import layout
 from compactor.core.dates import DateWindow
 from compactor.core.errors import SettingsError
 from compactor.core.manifest_parsing import ManifestRules
-from compactor.settings import places, sections
+from compactor.core.suggestions import Suggestions
+from compactor.settings import compact_paths, places, sections
 from compactor.settings.types import REFUSED_SPARK_CONF
 from compactor.settings.validation import Source, read_document, read_environment, validate
 
@@ -34,6 +35,18 @@ class Settings:
     aws: sections.Aws
     metrics: sections.Metrics
     spark: sections.Spark
+    folder: str = ""  # what `compact` wrote, as other commands name it, if it keeps these settings; empty for a job's
+
+    @property
+    def sla_seconds(self) -> float | None:
+        """How long a file may wait; None for a folder that a person compacts without an SLA."""
+        is_agreed = not self.folder or "sla_seconds" in self.control.model_fields_set
+        return self.control.sla_seconds if is_agreed else None
+
+    @property
+    def suggestions(self) -> Suggestions:
+        """How commands are suggested to those who use these settings."""
+        return Suggestions(self.folder, compact_paths.compact_again(self.folder, self.paths.output))
 
     def layout(self) -> layout.Layout:
         """The layout of all places."""
@@ -64,7 +77,9 @@ class Settings:
             )
 
 
-SECTIONS: dict[str, type[sections.Section]] = get_type_hints(Settings)
+SECTIONS: dict[str, type[sections.Section]] = {
+    name: kind for name, kind in get_type_hints(Settings).items() if issubclass(kind, sections.Section)
+}
 """The sections by name."""
 
 
@@ -77,11 +92,13 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
     Raises:
         SettingsError: With all faults of the file, the variables and their combination.
     """
-    return parse_settings({} if path is None else _read_toml(path), env)
+    return parse_settings({}, env) if path is None else parse_settings(_read_toml(path), env, str(path.resolve()))
 
 
-def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None) -> Settings:
+def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None = None, place: str = "") -> Settings:
     """Create settings from the sections of a TOML document and the variables that override it.
+
+    `place` is where the document is: an absolute path or `s3://bucket/key`, or empty.
 
     Raises:
         SettingsError: With all faults.
@@ -93,7 +110,7 @@ def parse_settings(document: Mapping[str, object], env: Mapping[str, str] | None
     _check_declared(source)
     if source.faults:
         raise SettingsError(source.faults)
-    return Settings(**valid)
+    return Settings(**valid, folder=compact_paths.folder_kept_at(place, valid["paths"], valid["metrics"].sink))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

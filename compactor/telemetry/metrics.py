@@ -42,7 +42,7 @@ CATALOGUE = {
         "output files within 25 % of the target", "below 90: the data changes quickly", "Percent"
     ),
     "ArrivalToVisibleSeconds": Metric(
-        "time from a file's event (else its manifest's creation) until its rows are visible",
+        "time from a file's event (else its listing, or its manifest's creation) until its rows are visible",
         "p99 above the SLA: check queue, manifests and batches; a redriven file counts with its full age",
         "Seconds",
     ),

@@ -194,12 +194,13 @@ class OperatorComponents(Components):
             runs=self.runs,
             redrive_log=self.redrive_log,
             rules=Rules(
-                sla_seconds=control.sla_seconds,
+                sla_seconds=self.settings.sla_seconds,
                 stall_seconds=control.stall_seconds,
                 max_wait_seconds=builder.max_wait_seconds,
                 is_on_glue=is_on_glue,
+                suggest=self.settings.suggestions,
             ),
             allowed_prefixes=self.settings.input.allowed_prefixes,
             registry=lambda: self._registry(()),
-            glue=(lambda: ControlComponents(self.settings).job) if is_on_glue else None,
+            glue=(lambda: ControlComponents(self.settings).job) if is_on_glue and not self.settings.folder else None,
         )

@@ -28,7 +28,7 @@ def settings_at(
         data = store_of_settings(env, timeout_seconds=timeout_seconds, attempts=attempts).read(place)
     except ObjectNotFound as exc:
         raise SettingsError([f"{place}: there is no such object -> expected a settings file"]) from exc
-    return parse_settings(parse_toml(data, place), env)
+    return parse_settings(parse_toml(data, place), env, place)
 
 
 def store_of_settings(

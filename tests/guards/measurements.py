@@ -99,6 +99,20 @@ MEASUREMENTS = (
         (_METRICS + "::test_arrival_to_visible",),
     ),
     Guard(
+        "a file that a listing found is no older than the listing",
+        "ledger/work_time.py",
+        "manifest.listed_at or ",
+        "",
+        ("tests/unit/ledger/test_work_time.py",),
+    ),
+    Guard(
+        "a folder that a person compacts has no SLA",
+        "settings/settings.py",
+        "not self.folder or",
+        "True or",
+        ("tests/unit/settings/test_compact_paths.py::test_sla_of_a_folder",),
+    ),
+    Guard(
         "measurements of latency are few enough for one value of a metric",
         "job/batch_metrics.py",
         ".coarsened(MAX_DISTINCT_LATENCIES)",

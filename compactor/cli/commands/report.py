@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import click
@@ -114,17 +115,18 @@ def _period(now: datetime, since: datetime | None, until: datetime | None, hours
 
 def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, with_samples: bool) -> Report:
     """Read a period, judge it and price it for `job`, whose workers the user may have named."""
-    reader = ReportReader(app.state, app.registry, app.redrive_log)
+    sla_seconds = app.settings.sla_seconds
+    reader = ReportReader(app.state, app.registry, app.redrive_log, sla_seconds)
     target_file_bytes = app.settings.output.target_file_bytes
     figures = reader.read(period, target_file_bytes=target_file_bytes, with_samples=with_samples)
-    sla_seconds = app.settings.control.sla_seconds
     return Report(
         made_at=app.clock.now(),
         place=app.layout.state,
+        suggest=app.settings.suggestions,
         sla_seconds=sla_seconds,
         has_samples=with_samples,
         figures=figures,
-        verdict=judge(figures, sla_seconds),
+        verdict=judge(figures, sla_seconds, app.settings.suggestions),
         spending=_spending(app, figures, job, is_job_named=is_job_named),
     )
 
@@ -132,7 +134,7 @@ def make_report(app: App, period: Period, job: JobSize, *, is_job_named: bool, w
 def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -> Spending:
     period, totals = figures.period, figures.totals
     ratio = totals.output_bytes / totals.input_bytes if totals.input_bytes else None
-    return Spending(
+    spending = Spending(
         commits=totals.manifests,
         since=period.since,
         until=period.until,
@@ -143,8 +145,12 @@ def _spending(app: App, figures: Figures, job: JobSize, *, is_job_named: bool) -
         job=job,
         is_job_named=is_job_named,
         is_local=not is_s3(app.layout.state),
-        services=service_costs(figures, job, shape_of(app.settings, None, ratio)),
+        is_by_hand=bool(app.settings.folder),
+        services=(),
     )
+    if not spending.has_price:
+        return spending
+    return replace(spending, services=service_costs(figures, job, shape_of(app.settings, None, ratio)))
 
 
 def _write(text: str, target: str, *, private: bool) -> None:

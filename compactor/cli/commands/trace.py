@@ -41,7 +41,9 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     """
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
-    found = _found(App(invocation.settings()), words[0], days)
+    settings = invocation.settings()
+    found = _found(App(settings), words[0], days)
+    found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from compactor.cli.documents.common import Document, Time
+from compactor.cli.documents.common import DESCRIPTIONS, Document, Time
 from compactor.control import health
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.cost.prices import JobSize
@@ -37,10 +37,13 @@ class Cost(
     shown=MEASURED_DOLLARS,
     without=["commits", "since", "until", "input_files", "input_bytes", "dollars_per_hour"],
 ):
-    """Cost of the period, at list prices."""
+    """Cost of the period, at list prices. Dollars are null for work on a machine whose price is not known."""
 
+    job: JobSize | None = Field(description="The workers to price; null without a price.")
+    dollars_at_work: float | None = Field(description=f"{DESCRIPTIONS['dollars_at_work'][:-1]}; null without a price.")
+    dollars_elapsed: float | None = Field(description=f"{DESCRIPTIONS['dollars_elapsed'][:-1]}; null without a price.")
     elapsed_seconds: float = Field(description="Length of the period.")
-    compared: ComparedJob = Field(description="A common job to compare with.")
+    compared: ComparedJob | None = Field(description="A common job to compare with; null without a price.")
 
 
 class Report(Document, of=figures.Figures, without=["schema"]):
@@ -48,7 +51,10 @@ class Report(Document, of=figures.Figures, without=["schema"]):
 
     as_of: Time = Field(description="Time at which the ledger was read.")
     state_folder: str = Field(description="The place `paths.state`.")
-    sla_seconds: float = Field(description="Longest time a file should take to be visible.")
+    folder: str = Field(description="The folder that `compact` wrote, as commands name it; empty for a job.")
+    sla_seconds: float | None = Field(
+        description="Longest time a file should take to be visible; null for a folder without `control.sla_seconds`."
+    )
     needs_operator: bool = Field(description="Whether something of the period needs a person: the exit code is 3.")
     verdict: Verdict = Field(description="How the period went.")
     schema_: figures.Schema = Field(alias="schema", description="The columns.")

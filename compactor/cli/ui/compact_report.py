@@ -243,8 +243,9 @@ def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
         say("under half of the lines are rows; expected NDJSON: one JSON object a line")
-    echo("", f"see why     compactor verify {quoted(closing.paths.handle)}")
-    if closing.run.stuck or (verified is not None and verified.needs_operator):
+    needs_redrive = bool(closing.run.stuck) or (verified is not None and verified.needs_operator)
+    echo("", f"see why     compactor {'verify' if needs_redrive else 'rejects'} {quoted(closing.paths.handle)}")
+    if needs_redrive:
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
         echo(f"redrive     compactor redrive files {quoted(closing.paths.handle)}   (or: redrive manifests), {again}")
 

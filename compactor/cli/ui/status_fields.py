@@ -20,7 +20,8 @@ def fields(found: Status) -> Iterator[tuple[str, list[str], str]]:
     yield "backlog", _backlog(found), ""
     yield "rates", [_rates(found)], ""
     yield "drained", [_drained(found)], ""
-    yield "latency", [_latency(found)], ""
+    if found.latency is not None or not found.folder:
+        yield "latency", [_latency(found)], ""
     yield "rejects", _rejects(found), ""
     if found.misfits.values:
         yield "misfits", _misfits(found), ""
@@ -83,21 +84,22 @@ def _latency(found: Status) -> str:
     if latency is None:
         return "not known yet"
     p50, p99 = duration(latency.p50_seconds), duration(latency.p99_seconds)
-    return f"p50 {p50}, p99 {p99} from arrival to visible (latest {count(latency.files, 'file')})"
+    files = "file" if latency.files == 1 else f"{latency.files:,} files"
+    return f"p50 {p50}, p99 {p99} from arrival to visible (latest {files})"
 
 
 def _rejects(found: Status) -> list[str]:
     rejects = found.rejects
     if not rejects.lines:
-        return [f"none in the latest {count(rejects.commits, 'commit')}" if rejects.commits else "none"]
+        return [f"none in the latest {_latest(rejects.commits)}" if rejects.commits else "none"]
     share = percent(rejects.lines, rejects.lines + sum(commit.records for commit in found.recent))
-    of = f"{count(rejects.lines, 'line')} ({share}) of the latest {count(rejects.commits, 'commit')}"
+    of = f"{count(rejects.lines, 'line')} ({share}) of the latest {_latest(rejects.commits)}"
     return [of, *([by_name(rejects.by_reason)] if rejects.by_reason else [])]
 
 
 def _misfits(found: Status) -> list[str]:
     misfits = found.misfits
-    of = f"{count(misfits.values, 'value')} in _rescued_data in the latest {count(misfits.commits, 'commit')}"
+    of = f"{count(misfits.values, 'value')} in _rescued_data in the latest {_latest(misfits.commits)}"
     return [of, by_column(misfits.by_column)]
 
 
@@ -118,7 +120,7 @@ def _letters(found: Status) -> list[str]:
 
 def _files(found: Status) -> list[str]:
     files = found.quarantined_files
-    commits = f" in the latest {count(files.commits, 'commit')}" if files.commits else ""
+    commits = f" in the latest {_latest(files.commits)}" if files.commits else ""
     if not files.open:
         return [f"none quarantined{commits}"]
     words = f"{count(files.open, 'file')} quarantined{commits}: {by_name(files.by_status)}"
@@ -145,12 +147,17 @@ def _cost(found: Status) -> list[str]:
     return [words, f"{cost.job}, for {shown_seconds(cost.run_seconds or 0.0)}; list prices"]
 
 
+def _latest(commits: int) -> str:
+    """How many of the latest commits, as it follows `the latest`."""
+    return "commit" if commits == 1 else f"{commits:,} commits"
+
+
 def rough(seconds: float) -> str:
-    """Time in its largest unit, in at most six characters."""
+    """Time in its largest unit, in at most six characters; less than 10 s to a tenth."""
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{min(int(seconds // length), 999)} {unit}"
-    return f"{max(seconds, 0.0):.0f} s"
+    return f"{max(seconds, 0.0):.{1 if seconds < 9.95 else 0}f} s"  # noqa: PLR2004 - two digits are enough
 
 
 def short(text: str, length: int = 48) -> str:

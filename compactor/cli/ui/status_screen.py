@@ -5,7 +5,7 @@ import textwrap
 from rich.text import Text
 
 from compactor.cli.ui.status_fields import INDENT, LEAST_WIDTH, fields, rough, short
-from compactor.control.health import Word
+from compactor.control.health import Condition, Word
 from compactor.core.records import RecentCommit
 from compactor.core.safe_text import visible
 from compactor.ops.status.values import Status
@@ -54,7 +54,9 @@ def _head(found: Status, width: int) -> Text:
     state, moment = found.state, f"{found.as_of:%Y-%m-%d %H:%M:%S} UTC"
     word = state.word.upper().replace("_", " ")
     text = Text()
-    text.append(f"{word:{width - len(moment)}}", _STYLES[state.word])
+    # A job that ended with nothing to do is `stopped`, too.
+    style = "bold" if state.condition is Condition.ALL_DONE else _STYLES[state.word]
+    text.append(f"{word:{width - len(moment)}}", style)
     text.append(f"{moment}\n", "dim")
     text.append("\n".join([*_wrapped(f"{state.reason[:1].upper()}{state.reason[1:]}.", width), ""]))
     if state.next_move:

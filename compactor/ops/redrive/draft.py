@@ -25,6 +25,7 @@ class Draft:
     files: list[ManifestFile] = field(default_factory=list)
     unclaimed: set[str] = field(default_factory=set)  # URIs of the files without a claim
     rejects_of: str | None = None  # the manifest that rejected the lines, if its files have redriven lines
+    listed_at: datetime | None = None  # when a listing found the files; None if something announced them
     # By URI, why a file was quarantined or its manifest dead-lettered
     reasons: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven

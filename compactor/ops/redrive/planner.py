@@ -87,6 +87,8 @@ class RedrivePlanner:
 
     def _draft_of_files(self, scope: Scope, root: ManifestKey, commit: Commit, redrives: Sequence[Redrive]) -> Draft:
         draft = Draft(commit, root, commit.date, rejects_of=commit.rejects_of or None)
+        accepted = self.state.ledger.accepted(commit.manifest_id)
+        draft.listed_at = accepted.manifest.listed_at if accepted and accepted.manifest else None
         for report in files_left(scope, commit, redrives):
             named = ManifestFile(
                 uri=report.uri,
@@ -107,6 +109,7 @@ class RedrivePlanner:
     def _draft_of_letter(self, root: ManifestKey, letter: DeadLetter) -> Draft:
         original = original_of(letter, self.state, self.allowed_prefixes)
         draft = Draft(letter, root, original.date, files=list(original.files), rejects_of=original.rejects_of)
+        draft.listed_at = original.listed_at
         draft.reasons = dict.fromkeys((file.uri for file in original.files), letter.reason)
         self._pin(draft)  # the job quarantines a file that is missing now
         if original.manifest_id != letter.manifest_id:

@@ -153,7 +153,7 @@ class Redriver:
         counts = dict(Counter(draft.reasons[file.uri] for file in files))
         if run.dry_run:
             run.add(source, found.manifest_id, counts, len(files))
-        elif not self._write(run, source, found, self._manifest(found, draft.date, files, draft.rejects_of), counts):
+        elif not self._write(run, source, found, self._redriven(found, draft, files), counts):
             return False
         self.redrive_planner.remember(files, found.manifest_id)
         return True
@@ -179,7 +179,13 @@ class Redriver:
                 run.add(source, found.manifest_id, dict(lines.counts), lines.sources)
             elif lines.files:
                 self.on_crash_point(RedriveCrashPoint.LINES_WRITTEN, found.manifest_id)
-                manifest = self._manifest(found, source.key.date, lines.files, source.key.id)
+                manifest = Manifest(
+                    manifest_id=found.manifest_id,
+                    date=source.key.date,
+                    created_at=self.state.clock.now(),
+                    files=tuple(lines.files),
+                    rejects_of=source.key.id,
+                )
                 is_written = self._write(run, source, found, manifest, dict(lines.counts), lines.inputs)
         except StagingError:
             self._delete_lines(folder)
@@ -240,10 +246,12 @@ class Redriver:
         run.add(source, new_id, counts, len({file.origin_uri for file in manifest.files}))
         return True
 
-    def _manifest(
-        self, found: _NextRedrive, date: str, files: Sequence[ManifestFile], rejects_of: str | None
-    ) -> Manifest:
-        now = self.state.clock.now()
+    def _redriven(self, found: _NextRedrive, draft: Draft, files: Sequence[ManifestFile]) -> Manifest:
         return Manifest(
-            manifest_id=found.manifest_id, date=date, created_at=now, files=tuple(files), rejects_of=rejects_of
+            manifest_id=found.manifest_id,
+            date=draft.date,
+            created_at=self.state.clock.now(),
+            files=tuple(files),
+            rejects_of=draft.rejects_of,
+            listed_at=draft.listed_at,
         )

@@ -31,9 +31,10 @@ _STYLE = pygal.style.Style(label_font_size=12, major_label_font_size=12)
 class Times:
     """What some times were like in the whole period and in each bucket, and how long they may take."""
 
+    name: str
     whole: Spread | None
     buckets: Sequence[tuple[Bucket, Spread | None]]
-    limit_seconds: float
+    limit_seconds: float | None
 
     @property
     def points(self) -> int:
@@ -47,7 +48,7 @@ class Times:
     @property
     def is_limit_in_sight(self) -> bool:
         """Whether the limit is low enough to be drawn on the scale of the values."""
-        return self.limit_seconds <= LIMIT_IN_SIGHT * self.highest_seconds
+        return self.limit_seconds is not None and self.limit_seconds <= LIMIT_IN_SIGHT * self.highest_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def times(canvas: Canvas, period: Period, found: Times) -> pygal.XY:
     limit_seconds = found.limit_seconds if found.is_limit_in_sight else None
     top = max(found.highest_seconds, (limit_seconds or 0.0) * 1.05)
     divisor, unit = _unit(top, _SECONDS)
-    chart = _over_time(canvas, "times", period, top / divisor, unit)
+    chart = _over_time(canvas, f"times {found.name}", period, top / divisor, unit)
     for name in ("p99", "p50"):
         points = [
             (
@@ -111,7 +112,7 @@ def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
         ends = number * width, (number + 1) * width
         is_within = each.from_bytes >= low and each.to_bytes is not None and each.to_bytes <= high
         if each.of_small_manifests:
-            bars["small"].append((each.of_small_manifests + each.counted, *ends))
+            bars["small"].append((each.files, *ends))
         if each.counted:
             bars["within" if is_within else "outside"].append((each.counted, *ends))
     step = (len(found.bins) - 1) // canvas.labels
@@ -119,7 +120,7 @@ def sizes(canvas: Canvas, found: Sizes) -> pygal.Histogram:
         pygal.Histogram,
         canvas,
         "sizes",
-        y_ticks(max(each.counted + each.of_small_manifests for each in found.bins), 1),
+        y_ticks(max(each.files for each in found.bins), 1),
         x_labels=[_tick(number * width, "") for number in range(0, len(found.bins), step)],
         formatter=lambda value: f"{value[0]:,}",
     )

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from compactor.core.layout import root_id
 from compactor.core.records import Accepted, Commit, Done, FileStatus
 from compactor.core.totals import totals_of, without_zeros
 from compactor.ledger.sizing_history import summarised
@@ -49,11 +50,23 @@ class DeadLetterFacts:
     is_clock_off: bool
 
 
-def commit_facts(moment: datetime, accepted: Accepted, commit: Commit, done: Done, *, with_source: bool) -> CommitFacts:
+def commit_facts(
+    moment: datetime,
+    accepted: Accepted,
+    commit: Commit,
+    done: Done,
+    *,
+    with_source: bool,
+    sla_seconds: float | None = None,
+) -> CommitFacts:
     """Reduce the records of a committed manifest to their figures.
 
     `with_source` says whether the manifest that rejected its redriven lines, if there is one, is of the period as well.
     """
+    arrivals = arrival_seconds(accepted, commit, done.done_at)
+    # Clocks differ: what seems to end before it began took no time.
+    duration_seconds = max(0.0, (done.done_at - commit.started_at).total_seconds())
+    late = 0 if sla_seconds is None else sum(seconds > sla_seconds for seconds in arrivals)
     summary, files = summarised(commit), commit.files
     found = totals_of(files, with_source=with_source)
     return CommitFacts(
@@ -63,14 +76,16 @@ def commit_facts(moment: datetime, accepted: Accepted, commit: Commit, done: Don
             **{name: getattr(found, name) for name in _SUMMED},
             "input_files": found.files_by_status[FileStatus.COMPACTED],
             "manifests": 1,
+            "late_files": late,
+            "late_redriven_files": late if root_id(commit.manifest_id) != commit.manifest_id else 0,
+            "slow_manifests": int(sla_seconds is not None and duration_seconds > sla_seconds / 2),
             "clocks_off": int(moment != done.done_at),
         },
-        # Clocks differ: what seems to end before it began took no time.
-        duration_seconds=max(0.0, (done.done_at - commit.started_at).total_seconds()),
+        duration_seconds=duration_seconds,
         rejects=without_zeros(found.rejects_by_reason),
         quarantined=Counter(str(file.status) for file in files if file.status != FileStatus.COMPACTED),
         for_operator=quarantined_files(commit, moment)[:SHOWN_FILES],
         output_sizes=tuple(file.size_bytes for file in commit.outputs),
-        arrivals=arrival_seconds(accepted, commit, done.done_at),
+        arrivals=arrivals,
         reject_files=tuple(file.final for file in commit.rejects),
     )

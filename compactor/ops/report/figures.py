@@ -1,5 +1,6 @@
 """The figures of a report: values from which the page and the JSON document are made."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,6 +83,9 @@ class Totals(Work):
     lines: int  # lines of all files that were read: `rows + rejected_lines + blank_lines`
     blank_lines: int
     at_work_seconds: float  # time during which at least one of these manifests was being processed
+    late_files: int  # files that took longer than the SLA; 0 without one
+    late_redriven_files: int  # those of them that were redriven
+    slow_manifests: int  # manifests that took longer than half the SLA; 0 without one
     clocks_off: int  # manifests dated by the store, because the clock of their driver was wrong
 
 
@@ -93,6 +97,11 @@ class SizeBin:
     to_bytes: float | None  # files up to this size; None for no limit
     counted: int  # files of manifests that could fill a file of the target size
     of_small_manifests: int  # files of manifests that could not
+
+    @property
+    def files(self) -> int:
+        """All files of these sizes."""
+        return self.counted + self.of_small_manifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,11 @@ class QuarantinedFiles:
     def for_operator(self) -> dict[str, int]:
         """Those that need an operator, by status."""
         return {status: files for status, files in self.by_status.items() if status in NEEDS_OPERATOR}
+
+    @property
+    def open(self) -> dict[str, int]:
+        """The latest ones that were not redriven, as far as is known, by status."""
+        return dict(Counter(str(file.status) for file in self.latest if file.redriven is not True))
 
     @property
     def older(self) -> int:

@@ -20,8 +20,8 @@ from compactor.ops.report.charts import Times
 from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, Bucket, Figures
 from compactor.ops.report.report import Report
 
-MIN_POINTS = 3
-"""Buckets with data, output files, schema versions or reasons that make a chart; the text says what fewer show."""
+MIN_POINTS = 5
+"""Buckets with data, bars, schema versions or reasons that make a chart; a table shows fewer."""
 
 CHARTED_REASONS = 10
 MIN_COMPARED_BYTES = 1e9
@@ -34,20 +34,24 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def page(report: Report) -> str:
     """The whole document."""
-    found, spent = report.figures, report.spending
+    found, spent, sla_seconds = report.figures, report.spending, report.sla_seconds
+    of_manifests = [(each, each.durations) for each in found.buckets]
+    of_files = [(each, each.latency) for each in found.buckets]
+    half_seconds = None if sla_seconds is None else sla_seconds / 2
     times = {
-        "durations": Times(
-            found.totals.durations, [(each, each.durations) for each in found.buckets], report.sla_seconds / 2
-        ),
-        "arrivals": Times(found.totals.latency, [(each, each.latency) for each in found.buckets], report.sla_seconds),
+        "durations": Times("durations", found.totals.durations, of_manifests, half_seconds),
+        "arrivals": Times("arrivals", found.totals.latency, of_files, sla_seconds),
     }
     return environment.get_template("page.html.j2").render(
         report=report,
         figures=found,
         totals=found.totals,
         spent=spent,
+        suggest=report.suggest.marked(),
         times=times,
         charts=_charts(found, times),
+        active=[each for each in found.buckets if each.manifests],
+        bins=[each for each in found.sizes.bins if each.files],
         compares=spent.is_job_named or spent.at_work_seconds >= MIN_COMPARED_SHARE * spent.elapsed_seconds,
         has_terabyte_price=found.totals.input_bytes >= MIN_COMPARED_BYTES,
     )
@@ -63,7 +67,12 @@ def _charts(found: Figures, times: dict[str, Times]) -> dict[str, Markup | None]
         ("throughput", "Input and output over time", durations.points, rates),
         ("durations", "Manifest duration over time", durations.points, partial(times_of, found=durations)),
         ("arrivals", "Arrival to visible over time", arrivals.points, partial(times_of, found=arrivals)),
-        ("sizes", "Output files by size", found.totals.output_files, partial(charts.sizes, found=found.sizes)),
+        (
+            "sizes",
+            "Output files by size",
+            sum(each.files > 0 for each in found.sizes.bins),
+            partial(charts.sizes, found=found.sizes),
+        ),
         ("schema", "Columns of the schema over time", len(changes), columns),
     )
     return {
@@ -131,6 +140,7 @@ environment.filters |= {
 }
 environment.globals |= {
     "CHARTED_REASONS": CHARTED_REASONS,
+    "MIN_POINTS": MIN_POINTS,
     "DASH": DASH,
     "DEAD_LETTER_REASONS": DEAD_LETTER_REASONS,
     "PRICES_AS_OF": AS_OF,

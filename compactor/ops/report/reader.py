@@ -36,6 +36,7 @@ class ReportReader:
     state: State
     registry: SchemaRegistry
     redrive_log: RedriveLog
+    sla_seconds: float | None = None  # how long a file may take; None without an SLA
 
     def read(self, period: Period, *, target_file_bytes: int, with_samples: bool) -> figures.Figures:
         """Read the figures of a period, with or without some of the rejected lines."""
@@ -91,7 +92,7 @@ class ReportReader:
         if accepted is None:
             return f"{layout.accepted(key.id)}: there is no such record; expected that of its acceptance"
         with_source = bool(outcome.rejects_of) and self._is_of(period, ManifestKey(key.date, outcome.rejects_of))
-        return commit_facts(moment, accepted, outcome, done, with_source=with_source)
+        return commit_facts(moment, accepted, outcome, done, with_source=with_source, sla_seconds=self.sla_seconds)
 
     def _is_of(self, period: Period, key: ManifestKey) -> bool:
         """Whether a manifest became visible in the period."""

@@ -4,13 +4,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from compactor.core.suggestions import Suggestions
 from compactor.cost.measured_cost import MEASURED_DOLLARS
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.spending import Spending
 from compactor.ops.report.verdict import Verdict
 
 _POINT = ("condition", "severity", "reason", "next_move")
-_COST = ("job", "is_job_named", "is_local", "services", "at_work_seconds", "elapsed_seconds", *MEASURED_DOLLARS)
+_COST = ("is_job_named", "is_local", "is_by_hand", "services", "at_work_seconds", "elapsed_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,17 @@ class Report:
 
     made_at: datetime  # when the ledger was read
     place: str  # the prefix of the state
-    sla_seconds: float  # how long a file may take to become visible; a manifest may take half of it
+    suggest: Suggestions  # how commands are suggested to those who read it
+    sla_seconds: float | None  # how long a file may take to become visible; None without an SLA
     has_samples: bool  # rejected lines were read as well
     figures: Figures
     verdict: Verdict
     spending: Spending
+
+    @property
+    def folder(self) -> str:
+        """What `compact` wrote, as commands name it; empty for a job."""
+        return self.suggest.folder
 
     @property
     def needs_operator(self) -> bool:
@@ -35,6 +42,7 @@ class Report:
         return {
             "as_of": self.made_at,
             "state_folder": self.place,
+            "folder": self.folder,
             "sla_seconds": self.sla_seconds,
             "needs_operator": self.needs_operator,
             "verdict": {
@@ -43,12 +51,21 @@ class Report:
                 "points": [{name: getattr(each, name) for name in _POINT} for each in verdict.points],
             },
             **vars(self.figures),
-            "cost": {
-                **{name: getattr(spent, name) for name in _COST},
-                "compared": {
-                    **asdict(spent.job.compared),
-                    "dollars_elapsed": spent.classic_dollars,
-                    "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
-                },
-            },
+            "cost": _cost(spent),
         }
+
+
+def _cost(spent: Spending) -> dict[str, Any]:
+    """The cost; without a price, all that is measured."""
+    dollars = {name: getattr(spent, name) if spent.has_price else None for name in MEASURED_DOLLARS}
+    compared = {
+        **asdict(spent.job.compared),
+        "dollars_elapsed": spent.classic_dollars,
+        "dollars_per_terabyte_elapsed": spent.per_terabyte(spent.classic_dollars),
+    }
+    return {
+        **{name: getattr(spent, name) for name in _COST},
+        **dollars,
+        "job": spent.job if spent.has_price else None,
+        "compared": compared if spent.has_price else None,
+    }

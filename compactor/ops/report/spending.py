@@ -25,7 +25,13 @@ class Spending(MeasuredCost):
     job: JobSize  # the workers to price
     is_job_named: bool  # whether the user named them; the ledger does not record workers
     is_local: bool  # whether the state is on a disk, so that nothing was paid to AWS
-    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input
+    is_by_hand: bool  # whether a person compacted a folder, on a machine whose price is not known
+    services: tuple[ServiceCost, ...]  # estimates of other services; empty without input or a price
+
+    @property
+    def has_price(self) -> bool:
+        """Whether dollars mean anything: the work ran on Glue, or the user asks what it would cost there."""
+        return self.is_job_named or not (self.is_local or self.is_by_hand)
 
     @property
     def classic_dollars(self) -> float:

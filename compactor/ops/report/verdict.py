@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from compactor.control.findings import dead_letters, few_rows, quarantined_files
 from compactor.control.health import Condition, Finding, Severity, finding
-from compactor.core.formatting import by_name, count, duration, percent
+from compactor.core.formatting import count, duration, percent
+from compactor.core.suggestions import Suggestions
 from compactor.ledger.sizing import SIZE_TOLERANCE
 from compactor.ops.report.figures import Figures
 
 MIN_HIT_RATE = 0.9
 """Share of output files that should be near the target, as the catalogue of metrics advises."""
+
+MIN_SIZED_FILES = 10
+"""Output files below which the share says nothing: a folder has a few, and its last one is seldom full."""
 
 MAX_REJECT_RATE = 0.01
 """Share of lines, blank ones aside, that may be rejected. Production alarms use the same number."""
@@ -35,59 +40,68 @@ class Verdict:
         return HEADLINES[self.severity]
 
 
-def judge(figures: Figures, sla_seconds: float) -> Verdict:
-    """Judge a period. A file may take `sla_seconds` to become visible, a manifest half of that."""
-    points = (*_to_act(figures), *_to_look(figures, sla_seconds))
+def judge(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Verdict:
+    """Judge a period. With an SLA, a file may take that long to become visible, a manifest half of that."""
+    suggest = suggest.marked()
+    points = (*_to_act(figures, suggest), *_to_look(figures, sla_seconds, suggest))
     if points:
         return Verdict(points[0].severity, points)
     is_idle = not figures.totals.manifests and not figures.totals.dead_letters
     return Verdict("nothing" if is_idle else "in_order", ())
 
 
-def _to_act(figures: Figures) -> Iterator[Finding]:
-    files = figures.quarantined_files
-    if waiting := sum(letter.redriven is not True for letter in figures.dead_letters.latest):
-        have = f"{count(waiting, 'dead letter')} {'has' if waiting == 1 else 'have'} not been redriven"
-        move = "Fix the cause, then run `compactor redrive manifests`"
-        yield finding(Condition.MANIFESTS_DEAD_LETTERED, have, move)
-    if older := figures.dead_letters.older:
-        yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(older, "older dead letter"), older)
-    if any(file.redriven is not True for file in files.latest):
-        have = f"Not all quarantined files have been redriven ({by_name(files.for_operator)})"
-        yield finding(Condition.FILES_QUARANTINED, have, "Find the cause, then run `compactor redrive files`")
-    if older := files.older:
-        yield _unchecked(Condition.FILES_QUARANTINED, count(older, "older quarantined file"), older)
+def _to_act(figures: Figures, suggest: Suggestions) -> Iterator[Finding]:
+    totals, letters, files = figures.totals, figures.dead_letters, figures.quarantined_files
+    waiting = [letter for letter in letters.latest if letter.redriven is not True]
+    if waiting:
+        yield from dead_letters(len(waiting), waiting[0].manifest_id, suggest)
+    if letters.older:
+        yield _unchecked(Condition.MANIFESTS_DEAD_LETTERED, count(letters.older, "older dead letter"), letters.older)
+    yield from quarantined_files(files.open, suggest)
+    if files.older:
+        yield _unchecked(Condition.FILES_QUARANTINED, count(files.older, "older quarantined file"), files.older)
+    yield from few_rows(totals.rows, totals.rejected_lines, suggest)
     if unreadable := figures.unreadable.records:
         are = f"{'is' if unreadable == 1 else 'are'} not part of this report"
         reason = f"{count(unreadable, 'record')} could not be read and {are}"
-        yield finding(Condition.RECORDS_UNREADABLE, reason, "Run `compactor verify` to see what is damaged")
+        yield finding(Condition.RECORDS_UNREADABLE, reason, suggest.at(Condition.RECORDS_UNREADABLE.next_move))
 
 
 def _unchecked(condition: Condition, things: str, number: int) -> Finding:
     reason = f"{things} {'was' if number == 1 else 'were'} not checked for a redrive"
-    return finding(condition, reason, "Report on shorter periods, one after the other")
+    return finding(condition, reason, "report on shorter periods, one after the other")
 
 
-def _to_look(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
+def _to_look(figures: Figures, sla_seconds: float | None, suggest: Suggestions) -> Iterator[Finding]:
     totals, sizes = figures.totals, figures.sizes
-    if totals.latency and totals.latency.p99_seconds > sla_seconds:
-        took = f"1 % of the files took {duration(totals.latency.p99_seconds)} or longer to become visible"
-        limit = f"the SLA is {duration(sla_seconds)}. Redriven files count with their full age"
-        yield finding(Condition.LATE_FILES, f"{took}; {limit}")
-    if totals.durations and totals.durations.p99_seconds > sla_seconds / 2:
-        took = f"1 % of the manifests took {duration(totals.durations.p99_seconds)} or longer"
-        reason = f"{took}; half the SLA is {duration(sla_seconds / 2)}"
-        yield finding(Condition.SLOW_MANIFESTS, reason, "Add workers or make manifests smaller")
+    if sla_seconds is not None:
+        yield from _of_times(figures, sla_seconds)
     read_lines = totals.lines - totals.blank_lines
-    if totals.rejected_lines > MAX_REJECT_RATE * read_lines:
+    if MAX_REJECT_RATE * read_lines < totals.rejected_lines <= totals.rows:  # else few rows
         share = f"{percent(totals.rejected_lines, read_lines)} of the lines were rejected"
-        move = "Tell the producer: `compactor rejects` shows what is wrong with each line"
+        move = suggest.at(Condition.REJECTS_RATE.next_move)
         yield finding(Condition.REJECTS_RATE, f"{share}; more than {100 * MAX_REJECT_RATE:g} % is unusual", move)
-    if sizes.counted and sizes.hits < MIN_HIT_RATE * sizes.counted:
+    if sizes.counted >= MIN_SIZED_FILES and sizes.hits < MIN_HIT_RATE * sizes.counted:
         share = f"{percent(sizes.hits, sizes.counted)} of the output files are within {100 * SIZE_TOLERANCE:g} %"
         expected = f"expect {100 * MIN_HIT_RATE:g} % unless the data changes quickly"
         yield finding(Condition.OFF_TARGET_SIZES, f"{share} of the target; {expected}")
     if totals.clocks_off:
-        off = f"The records of {count(totals.clocks_off, 'manifest')} are dated more than five minutes off the store's"
+        off = f"the records of {count(totals.clocks_off, 'manifest')} are dated more than five minutes off the store's"
         why = "Either a clock was wrong or the records were copied"
         yield finding(Condition.CLOCKS_OFF, f"{off} time, which this report uses instead. {why}")
+
+
+def _of_times(figures: Figures, sla_seconds: float) -> Iterator[Finding]:
+    totals = figures.totals
+    files, manifests, half = totals.latency, totals.durations, sla_seconds / 2
+    if files and files.p99_seconds > sla_seconds:
+        late = f"{totals.late_files:,} of {count(files.files, 'file')} took longer than the SLA of"
+        visible = f"{duration(sla_seconds)} to become visible; the slowest took {duration(files.longest_seconds)}"
+        over = f"{duration(files.longest_seconds - sla_seconds)} too long"
+        redriven = totals.late_redriven_files
+        why = f". {redriven:,} of the late ones were redriven and count with their full age" if redriven else ""
+        yield finding(Condition.LATE_FILES, f"{late} {visible}, {over}{why}")
+    if manifests and manifests.p99_seconds > half:
+        slow = f"{totals.slow_manifests:,} of {count(manifests.manifests, 'manifest')} took longer than half the SLA,"
+        reason = f"{slow} {duration(half)}; the slowest took {duration(manifests.longest_seconds)}"
+        yield finding(Condition.SLOW_MANIFESTS, reason)

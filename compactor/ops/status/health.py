@@ -1,8 +1,9 @@
 """Finds the state of the job: the most urgent of all conditions that hold. Decisions, no I/O."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from compactor.control.findings import dead_letters, few_rows, quarantined_files
 from compactor.control.health import (
     Condition,
     Finding,
@@ -13,8 +14,9 @@ from compactor.control.health import (
     most_urgent,
     waiting_work,
 )
-from compactor.core.formatting import count, shown_seconds
-from compactor.core.safe_text import quoted
+from compactor.core.formatting import shown_seconds
+from compactor.core.suggestions import Suggestions
+from compactor.ops.status.flow import rejects
 from compactor.ops.status.values import Facts
 
 STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_seconds` was missed by the sealer
@@ -24,10 +26,11 @@ STALE_PENDING = 5  # a part that waits for this many times `builder.max_wait_sec
 class Rules:
     """Limits of the judgement."""
 
-    sla_seconds: float  # how long a manifest may wait
+    sla_seconds: float | None  # how long a manifest may wait; None without an SLA
     stall_seconds: float  # how long a run may commit nothing while work waits, and a manifest may be in progress
     max_wait_seconds: float  # how long an announced file may wait to be sealed
     is_on_glue: bool  # whether the control plane starts the job, and not a person
+    suggest: Suggestions = field(default_factory=Suggestions)  # how commands are suggested
 
 
 def health(facts: Facts, rules: Rules) -> Finding:
@@ -35,7 +38,7 @@ def health(facts: Facts, rules: Rules) -> Finding:
 
     What keeps data from getting through at all comes before what makes it late, and that before what is quarantined.
     """
-    findings = (*_of_runs(facts, rules), *_of_lateness(facts, rules), *_of_faults(facts, rules), _at_rest(facts))
+    findings = (*_of_runs(facts, rules), *_of_lateness(facts, rules), *_of_faults(facts, rules), _at_rest(facts, rules))
     return most_urgent(findings)
 
 
@@ -51,7 +54,8 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
     ):
         since = facts.ago(max(up_since, last or up_since))
         reason = f"a job runs but has committed nothing for {since}, and {waiting_work(backlog)}"
-        move = f"compactor trace {quoted(backlog.oldest_begun)}, and read the job's log" if backlog.oldest_begun else ""
+        trace = rules.suggest.call("trace", backlog.oldest_begun)
+        move = f"{trace}, and read the job's log" if backlog.oldest_begun else ""
         yield finding(Condition.NO_PROGRESS, reason, move)
     asked = [run.asked_to_stop_at for run in runs if run.asked_to_stop_at is not None]
     if len(asked) == len(runs):
@@ -60,15 +64,18 @@ def _of_runs(facts: Facts, rules: Rules) -> Iterator[Finding]:
 
 
 def _down(facts: Facts, rules: Rules) -> Finding:
-    on_glue, here = "compactor control --dry-run says why it is not started", "compactor run continues where it stopped"
+    on_glue = "compactor control --dry-run says why it is not started"
+    here = f"{rules.suggest.again or 'compactor run'} continues where it stopped"
     died = facts.last_heartbeat_at
     why = "no job runs" if died is None else f"the job died: its last heartbeat is {facts.ago(died)} old"
     reason = f"{why}, and {waiting_work(facts.backlog)}"
-    return finding(Condition.NO_HEARTBEAT, reason, on_glue if rules.is_on_glue else here)
+    return finding(Condition.NO_HEARTBEAT, reason, on_glue if rules.is_on_glue and not rules.suggest.folder else here)
 
 
 def _of_lateness(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, drain = facts.backlog, facts.drain
+    if rules.sla_seconds is None:
+        return
     reason = f"{waiting_work(backlog)}; the SLA is {shown_seconds(rules.sla_seconds)}"
     if facts.runs and drain.seconds is not None and is_late(backlog, rules.sla_seconds):
         move = f"wait {shown_seconds(drain.seconds)} until the backlog is empty, or add workers"
@@ -83,27 +90,29 @@ def _of_faults(facts: Facts, rules: Rules) -> Iterator[Finding]:
     backlog, letters, files = facts.backlog, facts.dead_letters, facts.quarantined_files
     if backlog.oldest_begun and backlog.oldest_begun_seconds >= rules.stall_seconds:
         reason = f"a manifest was begun {shown_seconds(backlog.oldest_begun_seconds)} ago and is not done"
-        yield finding(Condition.MANIFESTS_STUCK, reason, f"compactor trace {quoted(backlog.oldest_begun)}")
+        yield finding(Condition.MANIFESTS_STUCK, reason, rules.suggest.call("trace", backlog.oldest_begun))
     if backlog.pending_parts and backlog.oldest_pending_seconds >= STALE_PENDING * rules.max_wait_seconds:
         waited = shown_seconds(backlog.oldest_pending_seconds)
         yield finding(Condition.SEALER_LATE, f"announced files have waited for {waited}, and are not sealed")
     if letters.open:
-        what = "1 manifest is a dead letter" if letters.open == 1 else f"{letters.open:,} manifests are dead letters"
-        move = f"compactor trace {quoted(letters.latest[0].manifest_id)}, then compactor redrive manifests"
-        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
-    if files.open:
-        reason = f"{count(files.open, 'input file')} {'is' if files.open == 1 else 'are'} quarantined"
-        yield finding(Condition.FILES_QUARANTINED, reason)
-    yield from columns_nearly_full(facts.columns)
+        yield from dead_letters(letters.open, letters.latest[0].manifest_id, rules.suggest)
+    yield from quarantined_files(files.by_status, rules.suggest)
+    yield from few_rows(sum(each.records for each in facts.recent), rejects(facts.recent).lines, rules.suggest)
+    for each in columns_nearly_full(facts.columns):
+        yield replace(each, next_move=rules.suggest.at(each.next_move))
 
 
-def _at_rest(facts: Facts) -> Finding:
+def _at_rest(facts: Facts, rules: Rules) -> Finding:
     """What holds if nothing else does."""
     last = f"the last commit was {facts.ago(facts.last_commit_at)} ago" if facts.last_commit_at else ""
     if facts.runs and not facts.backlog.is_empty:
         return finding(Condition.RUNNING, waiting_work(facts.backlog))
     if facts.runs:
         return finding(Condition.IDLE, f"nothing waits; {last or 'nothing was committed yet'}")
+    if rules.suggest.again:
+        new = f"{rules.suggest.again}, if there is new input"
+        reason = f"nothing waits; {last}" if last else "nothing was committed here yet, and nothing waits"
+        return finding(Condition.FOLDER_DONE if last else Condition.EMPTY, reason, new)
     if last:
         return finding(Condition.ALL_DONE, f"no job runs, and nothing waits; {last}")
     return finding(Condition.EMPTY, "nothing was committed here yet, and nothing waits")

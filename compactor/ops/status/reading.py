@@ -79,12 +79,13 @@ class StatusReader:
             **vars(facts),
             state=health(facts, self.rules),
             rates=found_rates,
-            latency=latency(self._arrivals(recent)),
+            latency=None if self.rules.sla_seconds is None else latency(self._arrivals(recent)),
             rejects=rejects(recent),
             misfits=misfits(recent),
             schema=_schema_seen(registry.latest()),
             ratio=learned_ratio(recent),
             cost=self._cost(recent, now),
+            folder=self.rules.suggest.folder,
         )
         cache.keep_only(letters=letters_read, commits=committed)
         return status

@@ -138,9 +138,10 @@ class Status(Facts):
 
     state: Finding
     rates: Rates
-    latency: Latency | None
+    latency: Latency | None  # None before the first commit, and for a folder without an SLA
     rejects: Rejects
     misfits: Misfits
     schema: SchemaSeen
     ratio: float | None  # Parquet bytes per decoded input byte, as learned from the ledger
     cost: Spent
+    folder: str = ""  # what `compact` wrote, as commands name it; empty for a job

@@ -21,6 +21,7 @@ from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.cli import folder_run
 from compactor.cli.commands import control, rejects, status, stop
+from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
@@ -54,7 +55,7 @@ from tests.support.fakes import FailingEngine, PlainEngine
 from tests.support.harness import Harness
 from tests.support.json_documents import check_documents
 from tests.support.json_shapes import shape_of, shape_of_schema
-from tests.support.report_day import WHOLE_DAY, ReportDay, report_on
+from tests.support.report_day import TEN_WORKERS, WHOLE_DAY, ReportDay, report_on
 from tests.support.statuses import COMMITS, STATUSES
 from tests.support.workspace import DAY, GOOD, Workspace, make_workspace
 from tools.json_schemas import FOLDER, NAMES, schema_of, text_of
@@ -330,7 +331,7 @@ def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
 
 
 def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
-    """Of work that was done, of nothing, of a long day, and of a ledger that is damaged."""
+    """Of work that was done, of nothing, of a long day with a price and without an SLA, and of a damaged ledger."""
     nothing = workspace.json("report")[0]
     quarantined(workspace)
     real = workspace.json("report")[0]
@@ -347,7 +348,11 @@ def reports(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
         ),
         quarantined_files=replace(figures.quarantined_files, latest=(gone,)),
     )
-    made = [day.document(), replace(day, figures=unknown).document()]
+    priced = [
+        make_report(each.app(), WHOLE_DAY, TEN_WORKERS, is_job_named=True, with_samples=False)
+        for each in (harness, Harness())
+    ]
+    made = [each.document() for each in (day, replace(day, figures=unknown), replace(day, sla_seconds=None), *priced)]
     return [nothing, real, *(json.loads(_printed(each)) for each in made)]
 
 

@@ -342,6 +342,13 @@ def test_times_survive_being_written(moment: str) -> None:
     assert parse(manifest.to_json()) == manifest
 
 
+@pytest.mark.parametrize("found", ["yesterday", 5, [], {}, "9999-12-31T23:59:59-14:00", None])
+def test_a_key_of_another_program(found: object) -> None:
+    """What other writers keep under the name of our own key is no fault."""
+    assert parse(with_key("listed_at", found)).listed_at is None
+    assert parse(with_key("listed_at", "2025-12-21T10:00:00Z")).listed_at == datetime(2025, 12, 21, 10, tzinfo=UTC)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -8,14 +8,19 @@ from compactor.core.errors import SettingsError
 from compactor.settings.compact_paths import (
     CompactPaths,
     Options,
+    compact_again,
+    folder_kept_at,
     parse_compact_paths,
     settings_document,
     variables_beside,
 )
+from compactor.settings.sections import Paths
 from compactor.settings.settings import parse_settings
 from compactor.settings.toml import toml_of
 from compactor.settings.types import JOURNAL_CLAIMS
 
+SLA = "COMPACTOR_CONTROL__SLA_SECONDS"
+OWN = {"manifests": "/rows.compactor/manifests", "output": "/rows", "state": "/rows.compactor/state"}
 PATHS = CompactPaths("/raw", "/rows", "/rows.compactor")
 
 
@@ -146,3 +151,38 @@ def test_settings_survive_being_written() -> None:
     text = toml_of(document, ["first", ""])
     assert text.startswith("# first\n#\n")
     assert tomllib.loads(text) == document
+
+
+@pytest.mark.parametrize(
+    ("place", "own", "sink", "expected"),
+    [
+        ("/rows.compactor/compactor.toml", {}, "log", "/rows"),
+        ("/rows.compactor/compactor.toml", {"output": "/rows/"}, "none", "/rows"),
+        ("/rows.compactor/compactor.toml", {"output": "/else"}, "none", "/rows.compactor"),
+        ("/rows.compactor/compactor.toml", {"output": "/else"}, "log", ""),
+        ("/rows.compactor/compactor.toml", {"state": "/else/state"}, "none", ""),
+        ("/rows.compactor/other.toml", {}, "none", ""),
+        ("/compactor.toml", {"manifests": "/manifests", "state": "/state"}, "none", ""),
+        ("", {}, "none", ""),
+    ],
+)
+def test_settings_of_a_folder(place: str, own: dict[str, str], sink: str, expected: str) -> None:
+    """Settings that `compact` keeps are told from a job's by where they are, and by the places that they name."""
+    assert folder_kept_at(place, Paths(**{**OWN, **own}), sink) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "env", "expected"), [("/rows", {}, None), ("/rows", {SLA: "60"}, 60), ("", {}, 900)]
+)
+def test_sla_of_a_folder(folder: str, env: dict[str, str], expected: float | None) -> None:
+    """A folder that a person compacts has no SLA unless its settings have one; a job has its default."""
+    document = {"paths": OWN, "input": {"allowed_prefixes": ["/raw"]}}
+    settings = parse_settings(document, env, "/rows.compactor/compactor.toml" if folder else "/etc/compactor.toml")
+    assert (settings.folder, settings.sla_seconds) == (folder, expected)
+
+
+def test_commands_for_a_folder() -> None:
+    """The command that compacts again names DST, and the state where it is elsewhere."""
+    assert compact_again("", "/rows") == ""
+    assert compact_again("/rows", "/rows/") == "compactor compact SRC /rows"
+    assert compact_again("/own", "/my rows") == "compactor compact SRC '/my rows' --state /own"

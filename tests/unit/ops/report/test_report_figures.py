@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 import pytest
 
+from compactor.control.health import Condition
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Accepted, Commit, Done, FileReport, FileStatus
+from compactor.core.suggestions import Suggestions
 from compactor.ops.redrive.scan import find_redrivable
 from compactor.ops.redrive.selection import Scope
 from compactor.ops.report.figures import Figures
@@ -214,9 +216,10 @@ def test_what_takes_too_long_is_told() -> None:
     figures = report_on(harness).figures
     assert figures.totals.durations is not None
     took = figures.totals.durations.p99_seconds
-    starts = [point.text.partition(" took ")[0] for point in judge(figures, took).points]
-    assert starts[:2] == ["1 % of the files", "1 % of the manifests"]
-    assert "took" not in " ".join(point.text for point in judge(figures, 10 * took).points)
+    found = [point.condition for point in judge(figures, took, Suggestions()).points]
+    assert found == [Condition.LATE_FILES, Condition.SLOW_MANIFESTS]
+    assert judge(figures, 10 * took, Suggestions()).points == ()
+    assert judge(figures, None, Suggestions()).points == ()
 
 
 def test_records_that_were_copied() -> None:
@@ -252,9 +255,9 @@ def test_what_was_not_checked() -> None:
     report = report_on(harness)
     assert (report.figures.dead_letters.older, report.figures.quarantined_files.older) == (1, 2)
     assert [point.reason for point in report.verdict.points if point.severity == "act"] == [
-        f"{NEWEST_DEAD_LETTERS} dead letters have not been redriven",
+        f"{NEWEST_DEAD_LETTERS} manifests are dead letters",
         "1 older dead letter was not checked for a redrive",
-        f"Not all quarantined files have been redriven ({SHOWN_FILES + 2} missing)",
+        f"{SHOWN_FILES} input files are quarantined: {SHOWN_FILES} missing",
         "2 older quarantined files were not checked for a redrive",
     ]
 

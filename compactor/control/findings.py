@@ -1,0 +1,31 @@
+"""Findings that several commands have, so that all of them say the same of one thing. Decisions, no I/O."""
+
+from collections.abc import Iterator, Mapping
+
+from compactor.control.health import Condition, Finding, finding
+from compactor.core.formatting import by_name, count, percent
+from compactor.core.suggestions import Suggestions
+
+
+def dead_letters(number: int, latest_id: str, suggest: Suggestions) -> Iterator[Finding]:
+    """Whether manifests are dead letters that were not redriven; the latest of them is named."""
+    if number:
+        what = "1 manifest is a dead letter" if number == 1 else f"{number:,} manifests are dead letters"
+        move = f"{suggest.call('trace', latest_id)}, then {suggest.call('redrive manifests')}{suggest.then_again}"
+        yield finding(Condition.MANIFESTS_DEAD_LETTERED, what, move)
+
+
+def quarantined_files(by_status: Mapping[str, int], suggest: Suggestions) -> Iterator[Finding]:
+    """Whether files were quarantined and not redriven, with their number by status."""
+    if number := sum(by_status.values()):
+        what = f"{count(number, 'input file')} {'is' if number == 1 else 'are'} quarantined: {by_name(by_status)}"
+        move = f"fix the cause, then {suggest.call('redrive files')}{suggest.then_again}"
+        yield finding(Condition.FILES_QUARANTINED, what, move)
+
+
+def few_rows(rows: int, rejected_lines: int, suggest: Suggestions) -> Iterator[Finding]:
+    """Whether under half of the lines became rows: the input may not be what it seems."""
+    if rows < rejected_lines:
+        share = percent(rejected_lines, rows + rejected_lines)
+        what = f"under half of the lines are rows: {share} were rejected" if rows else "no line became a row"
+        yield finding(Condition.FEW_ROWS, what, suggest.at(Condition.FEW_ROWS.next_move))

@@ -1,0 +1,47 @@
+"""Suggested commands name the folder where a reader has to, and nothing else of them changes."""
+
+import pytest
+
+from compactor.core.suggestions import Suggestions
+
+JOB = Suggestions()
+FOLDER = Suggestions("/my rows", "compactor compact SRC '/my rows'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("compactor verify names it", "compactor verify '/my rows' names it"),
+        ("fix it, then compactor redrive files", "fix it, then compactor redrive files '/my rows'"),
+        ("compactor schema shows it; compactor schema retire makes room",
+         "compactor schema '/my rows' shows it; compactor schema '/my rows' retire makes room"),
+        ("add workers", "add workers"),
+    ],
+)  # fmt: skip
+def test_texts(text: str, expected: str) -> None:
+    """Each command of a text gets the folder behind its name; for a job a text stays as it is."""
+    assert FOLDER.at(text) == expected
+    assert JOB.at(text) == text
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("compactor redrive files m-1", "compactor redrive files '/my rows' m-1"),
+        ("compactor rejects --file 'compactor verify'", "compactor rejects '/my rows' --file 'compactor verify'"),
+        ("compactor rebuild m-1", "compactor rebuild '/my rows' m-1"),
+        ("compactor plan /raw", "compactor compact SRC '/my rows'"),
+    ],
+)
+def test_whole_commands(command: str, expected: str) -> None:
+    """A command gets the folder once, whatever its other words are; a folder is compacted again and not planned."""
+    assert FOLDER.of(command) == expected
+    assert JOB.of(command) == command
+
+
+def test_words_from_outside_are_quoted() -> None:
+    """A word from outside is one argument, between marks as well."""
+    assert JOB.call("trace", "a; rm") == "compactor trace 'a; rm'"
+    assert FOLDER.marked().call("trace", "m") == "`compactor trace '/my rows' m`"
+    assert FOLDER.marked().then_again == ", then `compactor compact SRC '/my rows'`"
+    assert JOB.then_again == ""
