@@ -50,12 +50,9 @@ def exit_code_of(work: Callable[[], ExitCode]) -> ExitCode:
         if len(exc.faults) > 1:  # a single fault says what was expected
             say_next(exc.next_move)
         return ExitCode.WRONG_USAGE
-    except ExtraMissing as exc:  # the message has the command that helps
+    except (ExtraMissing, CredentialsMissing) as exc:  # the message has the command that helps
         say(str(exc))
-        return ExitCode.WRONG_USAGE
-    except CredentialsMissing as exc:  # so has this one
-        say(str(exc))
-        return ExitCode.FAILED
+        return ExitCode.WRONG_USAGE if isinstance(exc, ExtraMissing) else ExitCode.FAILED
     except CompactorError as exc:
         say(str(exc))
         say_next(exc.next_move)
