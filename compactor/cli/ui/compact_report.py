@@ -12,6 +12,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, rate, size
 from compactor.core.layout import Layout, folder
 from compactor.core.safe_text import quoted
+from compactor.core.source_places import in_words
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
@@ -135,7 +136,11 @@ def show(closing: Closing) -> None:
     if closing.dry_run:
         print_fields([("would take", _new(closing)), *_skipped(closing), ("to", closing.paths.output)])
         return
-    fields: list[Field] = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
+    fields: list[Field] = [
+        ("from", in_words(closing.paths.sources)),
+        ("to", closing.paths.output),
+        ("new", _new(closing)),
+    ]
     fields += _skipped(closing)
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
