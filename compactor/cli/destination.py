@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compactor.core.safe_text import quoted
+
 if TYPE_CHECKING:
     from compactor.cli.invocation import Invocation
 
@@ -43,3 +45,12 @@ def taken_destination(
     if is_destination(words[0], os.environ) or not invocation.has_settings:
         return invocation.at(words[0]), words[1:]
     return invocation, words
+
+
+def with_destination(move: str, destination: str | None) -> str:
+    """A suggested command of the compactor, with the DST that the user has called this one with."""
+    if destination is None:
+        return move
+    compactor, command, *others = move.split(" ")
+    first = 1 if command == "redrive" else 0  # what is redriven comes before DST
+    return " ".join([compactor, command, *others[:first], quoted(destination), *others[first:]])

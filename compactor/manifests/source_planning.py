@@ -75,7 +75,7 @@ class SourcePlanner:
         taken = self._sorted(plan, found, suspects)
         by_date: dict[str, list[ManifestFile]] = {}
         for uri, each in open_ones.items():
-            if uri in taken or not found.has(uri):
+            if uri in taken or not (found.has(uri) or uri in suspects):
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:

@@ -4,11 +4,11 @@ from collections import Counter
 
 import click
 
-from compactor.cli.destination import taken_destination
+from compactor.cli.destination import taken_destination, with_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
-from compactor.core.formatting import by_name
+from compactor.core.formatting import by_name, fates
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
@@ -42,6 +42,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
     found = _found(App(invocation.settings()), words[0], days)
+    found.next_moves = [with_destination(move, invocation.destination) for move in found.next_moves]
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
     elif found.state is TraceState.UNKNOWN:
@@ -123,7 +124,7 @@ def _lines(found: Trace) -> str:
     counts = found.counts
     if counts is None:
         return ""
-    sums = f"{counts.rows:,} rows + {counts.rejected_lines:,} rejects + {counts.blank_lines:,} blank"
+    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines)
     return f"{counts.lines:,} = {sums}"
 
 
