@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 import compactor
-from compactor.cli.failures import ExitCode
+from compactor.cli.commands.run import run_job
+from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
+from tests.support.settings_files import write_settings
 
 PACKAGE = Path(compactor.__file__).parent
 SILENT = -signal.SIGINT  # Python was not up
@@ -44,3 +48,24 @@ def test_ctrl_c_in_the_first_second(tmp_path: Path, kills: int) -> None:
         assert str(PACKAGE) not in told
         if "Traceback" not in told:  # Python's own: it had not come to the product yet
             assert process.returncode in {ExitCode.INTERRUPTED, ExitCode.DONE, SILENT}, told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_stops_spark_as_well(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While Spark starts, its death by the signal that stops the command is no error; without a signal it is one."""
+    app = App(load_settings(write_settings(tmp_path), {}))
+    monkeypatch.setattr("compactor.cli.commands.run.check_java", lambda: None)
+    monkeypatch.setattr("compactor.adapters.spark.session.close_session", lambda: None)
+
+    def dying(_app: App) -> None:
+        if number:
+            signal.raise_signal(number)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(App, "service", dying)
+    assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.INTERRUPTED
+    assert capsys.readouterr().err.splitlines()[-1] == "compactor: interrupted"
+    number = 0
+    assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.FAILED
