@@ -188,7 +188,7 @@ class ExtraMissing(OperatorError):
 class AccessError(OperatorError):
     """Permission denied, credentials missing, or a bucket that does not exist."""
 
-    next_move = "correct the place in the settings, or get permission or credentials; then run it again"
+    next_move = "correct the place, or get permission or credentials; then run it again"
 
 
 class CredentialsRefused(AccessError):
