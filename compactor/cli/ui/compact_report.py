@@ -248,16 +248,16 @@ def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
         say("under half of the lines are rows; expected NDJSON: one JSON object a line")
-    place = quoted(closing.paths.handle)
+    handle = closing.paths.handle
     if verified is not None and not closing.run.stuck and not verified.needs_operator:
-        echo("", f"see why     compactor rejects {place}")
+        echo("", f"see why     compactor rejects {quoted(handle)}")
         return
-    echo("", f"see why     compactor verify {place}{_also_rejects(closing)}")
+    echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(closing)}")
     if verified is not None and verified.discrepancies:
-        echo(f"rebuild     compactor rebuild {place}   (makes the rows of lost or damaged files again)")
+        echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
     if closing.run.stuck or (verified is not None and verified.has_quarantined):
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        echo(f"redrive     compactor redrive files {place}   (or: redrive manifests), {again}")
+        echo(f"redrive     compactor redrive files {quoted(handle)}   (or: redrive manifests), {again}")
 
 
 def _also_rejects(closing: Closing) -> str:
