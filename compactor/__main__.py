@@ -1,15 +1,14 @@
 """The command `compactor`, also as `python -m compactor`. From its first moment, Ctrl-C ends it without a traceback."""
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds, and Ctrl-C in them a traceback
 import os
-import signal
 import sys
-from types import FrameType
 
 _INTERRUPTED = 130
 _SHOW_CURSOR = "\x1b[?25h"  # a progress display hides it
 
 
-def end_at_once(_number: int = 0, _frame: FrameType | None = None) -> None:
+def end_at_once(_number: int = 0, _frame: object = None) -> None:
     """End the process, as a handler of a signal. Nothing is lost: every step of the compactor may be its last."""
     try:
         os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}\ncompactor: interrupted\n".lstrip("\n").encode())
@@ -21,8 +20,8 @@ def end_at_once(_number: int = 0, _frame: FrameType | None = None) -> None:
 
 def main() -> None:
     """Run the command. Its modules take some tenths of a second to load."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores it, as nohup does
-        signal.signal(signal.SIGINT, end_at_once)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else the caller ignores it, as nohup does
+        _signal.signal(_signal.SIGINT, end_at_once)
     from compactor.cli import main as run  # noqa: PLC0415 - the handler comes first
 
     run()

@@ -20,6 +20,7 @@ from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
 from compactor.core.manifest_key import ManifestKey
 from compactor.core.records import Commit
+from compactor.core.source_places import in_words
 from compactor.job.compaction import CompactionResult
 from compactor.job.run_report import ManifestsUnfinished, RunReport
 from compactor.job.service import Service
@@ -99,7 +100,7 @@ class FolderRun:
         survey = planner.scan()
         if self.folder.kept is None:
             if not survey.has_data and not self.may_be_empty:
-                raise SettingsError([_no_data(paths.source, survey)])
+                raise SettingsError([_no_data(in_words(paths.sources), survey)])
             check_rows_are_known(paths, app.layout, app.store)
         closing = Closing(paths, app.layout, Plan(), dry_run=self.dry_run, is_deep=self.deep)
         closing.schema_file = self.folder.settings.schema.file or None

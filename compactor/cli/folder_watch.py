@@ -15,6 +15,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
 from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
+from compactor.core.source_places import in_words
 from compactor.manifests.planning import Plan
 from compactor.manifests.source_planning import SourcePlanner
 from compactor.wiring.app import App
@@ -60,7 +61,7 @@ class FolderWatch:
         with StopSignals() as signals:
             signals.attach(self._stopped.set)
             self.run = replace(self.run, signals=signals, may_be_empty=True, sleep=self._pause)
-            say(f"watching {self.run.folder.paths.source}; Ctrl-C ends it")
+            say(f"watching {in_words(self.run.folder.paths.sources)}; Ctrl-C ends it")
             code = self._batches(planner, app.manifest_bytes, signals)
         echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
         return code

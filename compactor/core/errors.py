@@ -19,6 +19,8 @@
         ├── ExtraMissing          packages that this work needs are not installed
         ├── SettingsError         every fault of the settings at once
         └── AccessError           permission denied, or a bucket that does not exist
+            ├── CredentialsRefused    credentials that are not valid now
+            │   └── CredentialsMissing    no credentials, or a profile that is not there
             └── LinkRefused           a symbolic link that leads out of the folders of the input
 
 Any other error is a bug or an unforeseen failure; an engine raises such a failure as `EngineFailed`. It counts as a
@@ -186,13 +188,19 @@ class ExtraMissing(OperatorError):
 class AccessError(OperatorError):
     """Permission denied, credentials missing, or a bucket that does not exist."""
 
-    next_move = "correct the place in the settings, or get permission or credentials; then run it again"
+    next_move = "correct the place, or get permission or credentials; then run it again"
 
 
 class CredentialsRefused(AccessError):
-    """There are no credentials, or they are not valid now, whatever is accessed."""
+    """The credentials are not valid now, whatever is accessed."""
 
     next_move = "renew the credentials, then run it again"
+
+
+class CredentialsMissing(CredentialsRefused):
+    """There are no credentials. The message says what helps."""
+
+    next_move = "set AWS_PROFILE or run `aws sso login`, then run it again; a job on AWS needs a role"
 
 
 class LinkRefused(AccessError):

@@ -26,8 +26,13 @@ def need(extra: Extra) -> None:
         ExtraMissing: It is not; the message has the command that installs it.
     """
     package, purpose = EXTRAS[extra]
-    if find_spec(package) is None:
+    if not is_installed(extra):
         raise ExtraMissing(f"{purpose}: {package} is not installed -> {install_command(extra)}")
+
+
+def is_installed(extra: Extra) -> bool:
+    """Whether an extra is installed."""
+    return find_spec(EXTRAS[extra][0]) is not None
 
 
 def install_command(extra: Extra) -> str:

@@ -13,6 +13,11 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def fates(rows: int, rejected: int, blank: int) -> str:
+    """What became of lines, as in `2 rows + 1 reject + 0 blank`."""
+    return f"{count(rows, 'row')} + {count(rejected, 'reject')} + {blank:,} blank"
+
+
 def by_name(counts: Mapping[str, int]) -> str:
     """Counts with their names, the largest first, as in `2 missing, 1 unreadable`."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

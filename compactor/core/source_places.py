@@ -10,6 +10,7 @@ from compactor.core import layout
 _MAGIC = re.compile(r"[*?\[]")
 _DEEP = "**"
 HIDING = ("_", ".")
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,13 @@ def merged(places: Sequence[SourcePlace]) -> tuple[SourcePlace, ...]:
             names.setdefault(place.folder, {}).update(dict.fromkeys(place.names))
     files = [SourcePlace(folder, names=tuple(found)) for folder, found in names.items()]
     return tuple(dict.fromkeys([*(place for place in places if not place.names), *files]))
+
+
+def in_words(places: Sequence[SourcePlace]) -> str:
+    """The places in one line: the first ones, and how many more there are."""
+    texts = [text for place in places for text in place.texts]
+    more = len(texts) - _SHOWN
+    return " ".join(texts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def pattern_expression(pattern: str) -> str:

@@ -1,6 +1,6 @@
 """Plans the files of sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -11,10 +11,10 @@ from compactor.core.ports import ObjectInfo
 from compactor.core.source_places import SourcePlace
 from compactor.core.versions import version_of
 from compactor.manifests.claiming import claim_key
-from compactor.manifests.data_files import not_data_reason
 from compactor.manifests.file_fates import Fates, Replacement, fates
 from compactor.manifests.file_search import FileSearch
 from compactor.manifests.planning import LeftOut, Plan, Planner, is_settled, listed_file
+from compactor.manifests.source_files import Listing, source_files
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, make the rows again, or take all its lines."""
@@ -36,10 +36,6 @@ class SeenFiles(Protocol):
 
     def remember(self, files: Sequence[ObjectInfo]) -> None:
         """Remember the files as they are now."""
-
-
-Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
-"""Lists the files below a source, and what of it cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +75,7 @@ class SourcePlanner:
         taken = self._sorted(plan, found, suspects)
         by_date: dict[str, list[ManifestFile]] = {}
         for uri, each in open_ones.items():
-            if uri in taken or not found.has(uri):
+            if uri in taken or not (found.has(uri) or uri in suspects):
                 by_date.setdefault(each.date, []).append(each.file)
         self.planner.take(dict(sorted(by_date.items())), plan, dry_run=dry_run)
         if not dry_run:
@@ -104,32 +100,8 @@ class SourcePlanner:
         return listed
 
     def data(self, plan: Plan) -> Iterator[ObjectInfo]:
-        """Yield the files that are input, planned or not; counts all others in a plan."""
-        met: set[str] = set()
-        for source in self.sources:
-            for found in self.listing(source):
-                is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
-                if found.uri in met or not is_meant(found.uri):
-                    continue
-                met.add(found.uri)
-                reason = self._reason(source, found)
-                if reason:
-                    plan.skip(found.uri, reason)
-                elif isinstance(found, ObjectInfo):
-                    yield found
-                else:
-                    plan.left_out.append(found)
-
-    def _reason(self, source: SourcePlace, found: ObjectInfo | LeftOut) -> str:
-        """Why an object is skipped; empty for one that is input, or that a person has to know of."""
-        reason = ""
-        if isinstance(found, ObjectInfo):
-            reason = not_data_reason(found.uri, found.size_bytes, [source.folder]) or ""
-        if reason in {"job_marker", "folder_marker"}:
-            return reason
-        if not self.with_hidden and source.is_hidden(found.uri):
-            return "hidden"
-        return reason
+        """The files that are input, planned or not; counts all others in a plan."""
+        return source_files(self.listing, self.sources, plan, with_hidden=self.with_hidden)
 
     def _fates(
         self, files: Mapping[str, "_Listed"], suspects: frozenset[str], listed: Mapping[str, "_Listed"]

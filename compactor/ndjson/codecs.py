@@ -185,8 +185,14 @@ def _members(codec: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
             if member.eof:
                 data, member, members = member.unused_data, None, members + 1
     if member is not None:
-        raise _unreadable(codec, offset, "ends before its end marker: truncated")
+        raise _truncated(codec, offset, members)
     _check_padding(codec, padding, offset)
+
+
+def _truncated(codec: str, offset: int, members: int) -> FileError:
+    if members:  # or what follows the members is something else
+        return _unreadable(codec, offset, "ends before its end marker: truncated")
+    return FileError("unreadable", f"truncated {codec}: ends at about byte {offset:,} without its end marker")
 
 
 def _check_padding(codec: str, padding: int, offset: int) -> None:

@@ -133,6 +133,19 @@ def parse_compact_paths(source: str | Sequence[str], destination: str, home: str
     return CompactPaths(" ".join(text for place in found for text in place.texts), to_place, home_place, found)
 
 
+def parse_sources(texts: Sequence[str]) -> tuple[SourcePlace, ...]:
+    """Read SRC... alone, as `parse_compact_paths` does.
+
+    Raises:
+        SettingsError: With every fault.
+    """
+    faults: list[str] = []
+    found = [_source(text, faults) for text in texts]
+    if faults:
+        raise SettingsError(faults)
+    return merged([place for place in found if place is not None])
+
+
 def settings_document(paths: CompactPaths, options: Options, kept: Mapping[str, Any] | None) -> Document:
     """Build the settings of a call, by section; they are kept beside the state.
 

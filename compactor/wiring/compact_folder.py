@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import CompactorError, ObjectNotFound, SettingsError
 from compactor.core.layout import Layout, base_name, folder, is_data, is_s3
 from compactor.core.ports import ObjectStore
+from compactor.core.source_places import SourcePlace
 from compactor.ledger.heartbeat import Runs
 from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Document, Options
@@ -105,13 +106,18 @@ def check_folders(paths: CompactPaths) -> None:
 
     S3 is checked by using it.
     """
-    for place in paths.sources:
+    check_sources(paths.sources)
+    _check_writable("DST", paths.output)
+    _check_writable("--state", paths.home)
+
+
+def check_sources(sources: Sequence[SourcePlace]) -> None:
+    """Check that local sources are there; a `SettingsError` has the first fault."""
+    for place in sources:
         if not is_s3(place.folder) and not Path(place.folder).is_dir():
             raise SettingsError(
                 [f"SRC: {place.folder} does not exist -> expected a file, or a folder with NDJSON files"]
             )
-    _check_writable("DST", paths.output)
-    _check_writable("--state", paths.home)
 
 
 def _check_writable(name: str, place: str) -> None:
@@ -120,7 +126,8 @@ def _check_writable(name: str, place: str) -> None:
     path = Path(place)
     above = next(each for each in (path, *path.parents) if each.exists())
     if not above.is_dir():
-        raise SettingsError([f"{name}: {place}: {above} is a file -> expected a folder"])
+        where = f"{above} is a file" if above == path else f"{place}: {above} is a file"
+        raise SettingsError([f"{name}: {where} -> expected a folder"])
     if not os.access(above, os.W_OK | os.X_OK):
         raise SettingsError([f"{name}: cannot write to {above}: permission denied"])
 

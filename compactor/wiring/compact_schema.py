@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from compactor.core.errors import AccessError, ObjectNotFound, SettingsError
 from compactor.core.ports import ObjectInfo
+from compactor.core.source_places import in_words
 from compactor.settings import places
 from compactor.settings.compact_paths import has_schema_file
 from compactor.wiring.app import App
@@ -83,7 +84,7 @@ def inferred_schema(
     )
 
     suggester = suggester_of(app.settings, app.store, on_file)
-    survey = suggester.survey(folder.paths.source, files, max_records=INFERRED_RECORDS)
+    survey = suggester.survey(in_words(folder.paths.sources), files, max_records=INFERRED_RECORDS)
     return schema_file_of(survey, rules_of(app.settings, folder.options)).encode()
 
 

@@ -12,6 +12,7 @@ from compactor.adapters.local import this_machine
 from compactor.adapters.local.clock import SystemClock
 from compactor.adapters.local.native_kernel import why_not_installed
 from compactor.adapters.stores import RoutedStore, StoreSpec
+from compactor.core.extras import is_installed
 from compactor.core.layout import is_s3
 from compactor.core.ports import Clock
 from compactor.ops.doctor import machine_checks
@@ -22,6 +23,7 @@ from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.runner import Check, run_checks
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
+from compactor.wiring.engine_choice import engine_of
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one answer, whatever the job may wait."""
@@ -35,32 +37,51 @@ LAST_START_SECONDS = 22.0
 
 
 def examine(
-    settings: Settings | None, config: str, *, is_job_here: bool = True, clock: Clock | None = None
+    settings: Settings | None,
+    config: str,
+    *,
+    is_job_here: bool = True,
+    is_folder: bool = False,
+    clock: Clock | None = None,
 ) -> Iterator[Finding]:
     """Run all checks, and yield each finding as it is made.
 
-    Without settings only this machine is checked; it is not if the job runs elsewhere. `config` is the place of the
-    settings.
+    Args:
+        settings: Without them only this machine is checked, for `compact`.
+        config: The place of the settings.
+        is_job_here: Whether this machine is checked at all.
+        is_folder: Whether the settings are those of a folder that `compact` wrote.
+        clock: The clock, for tests.
     """
-    checks = _machine_checks(settings, os.environ) if is_job_here else []
+    checks = _machine_checks(settings, os.environ, is_folder=is_folder) if is_job_here else []
     if settings is not None:
         checks += checks_of(_environment(settings, clock or SystemClock()), settings, config)
     end = time.monotonic() + LAST_START_SECONDS
     return run_checks(checks, lambda: time.monotonic() < end)
 
 
-def _machine_checks(settings: Settings | None, env: Mapping[str, str]) -> list[Check]:
-    """The checks of this machine; without settings, by their defaults."""
+def _machine_checks(settings: Settings | None, env: Mapping[str, str], *, is_folder: bool) -> list[Check]:
+    """The checks of this machine; without settings, by their defaults and for `compact`."""
     engine = settings.convert.engine if settings else Convert().engine
+    is_needed = _needs_spark(settings, is_folder=is_folder)
     checks = [
         Check("python", lambda: machine_checks.python(sys.version_info[:3])),
-        Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS))),
-        Check("spark", lambda: machine_checks.spark(this_machine.find_spark())),
-        Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)),
-        Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())),
-        Check("disk", lambda: _disks(settings, env)),
+        Check("java", lambda: machine_checks.java(find_java(env, JAVA_SECONDS), is_needed=is_needed)),
+        Check("spark", lambda: machine_checks.spark(this_machine.find_spark(), is_needed=is_needed)),
     ]
-    return [check for check in checks if check.name != "s3a" or settings is None or uses_s3(settings)]
+    if is_needed and (settings is None or uses_s3(settings)):
+        checks.append(Check("s3a", lambda: machine_checks.s3a(this_machine.find_spark()), needs=("spark",)))
+    checks.append(Check("native", lambda: machine_checks.native(engine, why_not=why_not_installed())))
+    if settings is None:
+        checks.append(Check("aws", lambda: machine_checks.aws(is_installed=is_installed("aws"))))
+    return [*checks, Check("disk", lambda: _disks(settings, env))]
+
+
+def _needs_spark(settings: Settings | None, *, is_folder: bool) -> bool:
+    """Whether nothing works without Spark: `compact` needs it for its engine alone, a job for its stream, too."""
+    if engine_of(settings.convert if settings else Convert()) != "native":
+        return True
+    return settings is not None and not is_folder and settings.stream.source == "spark"
 
 
 def _disks(settings: Settings | None, env: Mapping[str, str]) -> list[Finding]:

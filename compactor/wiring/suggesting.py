@@ -1,28 +1,32 @@
 """Puts together what suggests a schema file, with settings or without."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+from compactor.adapters.source_listing import SourceListing
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import SettingsError
-from compactor.core.layout import is_s3
 from compactor.core.ports import ObjectStore
+from compactor.core.source_places import SourcePlace, in_words
+from compactor.manifests.planning import Plan
+from compactor.manifests.source_files import Listing, source_files
 from compactor.ndjson.formats import Formats
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest.suggester import SchemaSuggester, Survey
 from compactor.schema.suggestion import SuggestionRules
-from compactor.settings import compact_paths, places
+from compactor.settings import compact_paths
 from compactor.settings.compact_paths import CompactPaths, Options
 from compactor.settings.settings import Settings, parse_settings
+from compactor.wiring.compact_folder import check_sources
 
 
 @dataclass(frozen=True, slots=True)
 class Suggesting:
-    """Suggests a schema file for one folder."""
+    """Suggests a schema file for some sources."""
 
-    source: str
+    sources: tuple[SourcePlace, ...]
+    listing: Listing
     suggester: SchemaSuggester
     rules: SuggestionRules
 
@@ -30,10 +34,13 @@ class Suggesting:
         """Read records, or all of them, and return the suggested file.
 
         Raises:
-            SettingsError: The folder has no record with a key.
+            SettingsError: No file has a record with a key.
         """
-        files = self.suggester.data_files(self.source)
-        return schema_file_of(self.suggester.survey(self.source, files, max_records=max_records), self.rules)
+        met = Plan()
+        files = source_files(self.listing, self.sources, met)
+        survey = self.suggester.survey(in_words(self.sources), files, max_records=max_records)
+        survey.unreadable += [(each.uri, each.detail) for each in met.left_out]
+        return schema_file_of(survey, self.rules)
 
 
 def schema_file_of(survey: Survey, rules: SuggestionRules) -> str:
@@ -51,30 +58,29 @@ def schema_file_of(survey: Survey, rules: SuggestionRules) -> str:
     raise SettingsError([f"{found}{why} -> expected lines that are one JSON object each"])
 
 
-def suggesting_from(source: str, options: Options, kept: Settings | None, on_file: Callable[[int], None]) -> Suggesting:
+def suggesting_from(
+    texts: Sequence[str], options: Options, kept: Settings | None, on_file: Callable[[int], None]
+) -> Suggesting:
     """Make what suggests a schema file.
 
     Args:
-        source: SRC as the user typed it.
+        texts: SRC... as the user typed them.
         options: What the call names.
         kept: The settings of the user; None for those that `compact` would begin with.
         on_file: Called after each file, with how many were read so far.
 
     Raises:
-        SettingsError: SRC is no folder, or an option has a fault.
+        SettingsError: A SRC is not there, or an option has a fault.
     """
-    try:
-        place = places.real_place(places.parse_place(source))
-    except ValueError as exc:
-        raise SettingsError([f"SRC: {source!r} -> expected {exc}"]) from exc
-    if not is_s3(place) and not Path(place).is_dir():
-        found = "is a file" if Path(place).exists() else "does not exist"
-        raise SettingsError([f"SRC: {place} {found} -> expected a folder with NDJSON files"])
-    settings = kept or _settings(place, options)
+    sources = compact_paths.parse_sources(texts)
+    check_sources(sources)
+    settings = kept or _settings(sources[0].folder, options)
     if given := options.given().get("input"):
         settings = replace(settings, input=settings.input.model_copy(update=given))
-    store = StoreSpec.of(settings.aws, [place]).open()
-    return Suggesting(place, suggester_of(settings, store, on_file), rules_of(settings, options))
+    spec = StoreSpec.of(settings.aws, [place.folder for place in sources])
+    store = spec.open()
+    suggester = suggester_of(settings, store, on_file)
+    return Suggesting(sources, SourceListing(store, spec.confined), suggester, rules_of(settings, options))
 
 
 def suggester_of(settings: Settings, store: ObjectStore, on_file: Callable[[int], None]) -> SchemaSuggester:

@@ -20,6 +20,7 @@ from deploy.wheel import GLUE_GLIBC, build_pure_wheel, build_wheel, glibc_line, 
 from tests.support.extras import CARGO
 from tools.json_schemas import NAMES
 
+MAN_PAGE = f"ndjson_compactor-{__version__}.data/data/share/man/man1/compactor.1"
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
 
 
@@ -238,6 +239,7 @@ def test_the_wheel(tmp_path: Path) -> None:
     tops = {name.partition("/")[0].partition("-")[0] for name in found}
     assert tops == {"compactor", "compactor_native", "ndjson_compactor"}
     assert {f"compactor/cli/schemas/{name}.schema.json" for name in NAMES} <= set(found)
+    assert found[MAN_PAGE] == (ROOT / "docs" / "compactor.1").read_bytes()
     [compiled] = [data for name, data in found.items() if name.endswith(".abi3.so")]
     assert not [place for place in (str(ROOT), str(Path.home())) if place.encode() in compiled]
     assert build_wheel(tmp_path, tmp_path / "build.log").read_bytes() == first
@@ -254,5 +256,6 @@ def test_what_pip_makes(tmp_path: Path) -> None:
     tops = {name.partition("/")[0].partition("-")[0] for name in content(wheel)}
     assert tops == {"compactor", "ndjson_compactor"}
     assert {"page.html.j2", "style.css"} <= {Path(name).name for name in content(wheel)}
+    assert content(wheel)[MAN_PAGE] == (ROOT / "docs" / "compactor.1").read_bytes()
     first = wheel.read_bytes()
     assert build_pure_wheel(tmp_path).read_bytes() == first

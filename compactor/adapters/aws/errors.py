@@ -14,6 +14,7 @@ from compactor.core.backoff import pause_seconds
 from compactor.core.errors import (
     AccessError,
     CompactorError,
+    CredentialsMissing,
     CredentialsRefused,
     ObjectChanged,
     ObjectNotFound,
@@ -62,14 +63,16 @@ _NOT_VALID = {
 }
 """Answers about the credentials, or the clock, of who asks."""
 
-_NO_CREDENTIALS = (
-    exceptions.NoCredentialsError,
-    exceptions.PartialCredentialsError,
-    exceptions.UnauthorizedSSOTokenError,
-    exceptions.TokenRetrievalError,
+_NO_CREDENTIALS: tuple[tuple[type[BotoCoreError], str], ...] = (
+    (exceptions.PartialCredentialsError, "incomplete AWS credentials: {} is not set"),
+    (exceptions.NoCredentialsError, "no AWS credentials: set AWS_PROFILE or run aws sso login"),
+    (exceptions.ProfileNotFound, "no AWS profile {}: set AWS_PROFILE to one of `aws configure list-profiles`"),
+    (exceptions.SSOError, "the AWS session is not valid: run aws sso login"),
+    (exceptions.TokenRetrievalError, "the AWS session is not valid: run aws sso login"),
 )
+"""What a client raises without an answer of AWS. The braces stand for what it calls `cred_var` or `profile`."""
+
 _SET_UP_WRONG = (
-    exceptions.ProfileNotFound,
     exceptions.ConfigNotFound,
     exceptions.ConfigParseError,
     exceptions.NoRegionError,
@@ -122,8 +125,10 @@ def own_error(place: str, error: Exception) -> Exception:
         detail = error.response.get("Error", {}).get("Message", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return error_for(code, f"{place}: {error.operation_name} was answered with {code}: {detail}", status)
-    if isinstance(error, _NO_CREDENTIALS):
-        return CredentialsRefused(f"{place}: {error}")
+    for kind, said in _NO_CREDENTIALS:
+        if isinstance(error, kind):
+            named = error.kwargs.get("cred_var", error.kwargs.get("profile", ""))
+            return CredentialsMissing(f"{place}: {said.format(named)}")
     if isinstance(error, _SET_UP_WRONG):
         return AccessError(f"{place}: {error}")
     if isinstance(error, BotoCoreError | Boto3Error | HTTPError):

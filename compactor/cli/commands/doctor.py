@@ -30,7 +30,7 @@ def doctor(invocation: Invocation, *, elsewhere: bool, as_json: bool) -> ExitCod
     """Check settings, machine, AWS and every place.
 
     Each place is tried with small objects, which no command takes for data and which are deleted at the end. Without
-    settings only the machine is checked.
+    settings it checks what `compact` needs of this machine.
 
     Exit codes: 2 if there is a fault. A warning is not a fault.
     """
@@ -59,15 +59,16 @@ def _grouped(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
 def _findings(invocation: Invocation, *, is_job_here: bool) -> Iterator[Finding]:
     settings, about_settings = _settings(invocation)
     yield from about_settings
-    yield from examine(settings, invocation.place, is_job_here=is_job_here)
-    if settings is None:
+    is_folder = invocation.destination is not None
+    yield from examine(settings, invocation.place, is_job_here=is_job_here, is_folder=is_folder)
+    if settings is None and invocation.has_settings:
         yield Finding("places", "skipped", "fix the settings first")
 
 
 def _settings(invocation: Invocation) -> tuple[Settings | None, list[Finding]]:
     if not invocation.has_settings:
-        move = "run compactor init, or give --config FILE"
-        return None, [Finding("settings", "skipped", "no settings, so only the machine is checked", move)]
+        move = "to check more, give DST or --config FILE, or run compactor init"
+        return None, [Finding("settings", "skipped", "none, so only what `compact` needs is checked", move)]
     try:
         settings = invocation.settings(timeout_seconds=ANSWER_SECONDS, attempts=ATTEMPTS)
     except SettingsError as exc:

@@ -19,6 +19,7 @@ from compactor.core.errors import SettingsError, StuckError, TryAgainError
 from compactor.core.extras import need
 from compactor.core.formatting import count, duration, rate, size
 from compactor.job.run_report import RunReport
+from compactor.job.service import Service
 from compactor.ops.doctor.java import java_fault
 from compactor.settings.spark_conf import is_submitted
 from compactor.telemetry.logs import log_event
@@ -104,12 +105,22 @@ def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractConte
             from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
 
             stack.callback(close_session)
-            service = app.service()
+            service = _started(app, signals)
         else:
             service = app.threaded_service(usable_threads())
         stack.enter_context(session_context(app))  # only now: while Spark starts, the JVM writes to the terminal
         signals.attach(service.stop)
         return service.run(once=once)
+
+
+def _started(app: App, signals: StopSignals) -> Service:
+    """Start Spark. What stops this process may stop Spark with it, as systemd and `timeout` do: that is no failure."""
+    try:
+        return app.service()
+    except Exception:
+        if signals.requested:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _show(report: RunReport, seconds: float, *, with_spark: bool) -> None:

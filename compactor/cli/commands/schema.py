@@ -26,7 +26,7 @@ _ACTIONS = (_SUGGEST, "retire")
 
 
 @click.command("schema")
-@click.argument("words", metavar="[DST] [suggest SRC | retire COLUMN...]", nargs=-1)
+@click.argument("words", metavar="[DST] [suggest SRC... | retire COLUMN...]", nargs=-1)
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -60,9 +60,9 @@ def schema(
 
     A column never changes its name or type. --json shows what the text form leaves out.
 
-    `suggest` reads the NDJSON below SRC and prints a schema file that gives each key a type, with what was found as
-    comments. It needs no settings and writes nothing. Use the file with `compactor compact --schema FILE`, or as
-    schema.file in the settings.
+    `suggest` reads NDJSON and prints a schema file that gives each key a type, with what was found as comments. Each
+    SRC is a folder, a file, a quoted pattern or s3://bucket/prefix, as for `compact`. It needs no settings and writes
+    nothing. Use the file with `compactor compact --schema FILE`, or as schema.file in the settings.
 
     `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
@@ -74,9 +74,9 @@ def schema(
     if action and action[0] not in _ACTIONS:
         raise click.UsageError(f"{action[0]!r} -> expected {' or '.join(_ACTIONS)}")
     if action == (_SUGGEST,):
-        if len(operands) != 1 or as_json or (is_all and sample):
-            raise click.UsageError("suggest: expected one SRC, at most one of --sample and --all, and no --json")
-        _suggest(invocation, operands[0], None if is_all else sample or SAMPLE_RECORDS, Options(**options))
+        if not operands or as_json or (is_all and sample):
+            raise click.UsageError("suggest: expected SRC, at most one of --sample and --all, and no --json")
+        _suggest(invocation, operands, None if is_all else sample or SAMPLE_RECORDS, Options(**options))
         return
     if sample or is_all or any(options.values()):
         raise click.UsageError("options other than --json belong to `schema suggest`")
@@ -94,12 +94,12 @@ def schema(
         echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
 
 
-def _suggest(invocation: Invocation, source: str, max_records: int | None, options: Options) -> None:
+def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:
     from compactor.wiring.suggesting import suggesting_from  # noqa: PLC0415 - the other actions do without
 
     kept = invocation.settings() if invocation.has_settings else None
     with waiting("reading") as show:
-        suggesting = suggesting_from(source, options, kept, lambda files: show(f"read {count(files, 'file')}"))
+        suggesting = suggesting_from(sources, options, kept, lambda files: show(f"read {count(files, 'file')}"))
         document = suggesting.schema_file(max_records)
     # The file is UTF-8 whatever the terminal shows; it holds nothing that acts on one.
     write_out(document.encode(), nl=False)

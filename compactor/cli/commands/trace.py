@@ -8,7 +8,7 @@ from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
-from compactor.core.formatting import by_name
+from compactor.core.formatting import by_name, fates
 from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
@@ -125,7 +125,7 @@ def _lines(found: Trace) -> str:
     counts = found.counts
     if counts is None:
         return ""
-    sums = f"{counts.rows:,} rows + {counts.rejected_lines:,} rejects + {counts.blank_lines:,} blank"
+    sums = fates(counts.rows, counts.rejected_lines, counts.blank_lines)
     return f"{counts.lines:,} = {sums}"
 
 

@@ -13,7 +13,7 @@ from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.waiting import counter, waiting
 from compactor.core.errors import CompactorError, RecordUnreadable
-from compactor.core.formatting import by_name, count, size
+from compactor.core.formatting import by_name, count, fates, size
 from compactor.core.layout import MANIFEST_ID
 from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import Discrepancy, VerifyReport
@@ -85,7 +85,7 @@ def _found(app: App, manifest_id: str) -> ManifestKey:
 def _show(report: VerifyReport, *, deep: bool) -> None:
     accounted = report.rows + report.rejected_lines + report.blank_lines
     sign = "=" if accounted == report.lines else "is not"
-    sums = f"{report.rows:,} rows + {report.rejected_lines:,} rejects + {report.blank_lines:,} blank"
+    sums = fates(report.rows, report.rejected_lines, report.blank_lines)
     redriven, statuses = sum(each.redriven for each in report.dead_letter_manifests), by_name(report.files_by_status)
     more = f" ({redriven:,} redriven)" if redriven else ""
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""

@@ -9,9 +9,10 @@ from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_f
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
-from compactor.core.formatting import by_name, count, duration, rate, size
+from compactor.core.formatting import by_name, count, duration, fates, rate, size
 from compactor.core.layout import Layout, folder
 from compactor.core.safe_text import quoted
+from compactor.core.source_places import in_words
 from compactor.job.run_report import RunReport
 from compactor.ledger.backlog import Backlog
 from compactor.manifests.planning import Plan
@@ -135,7 +136,11 @@ def show(closing: Closing) -> None:
     if closing.dry_run:
         print_fields([("would take", _new(closing)), *_skipped(closing), ("to", closing.paths.output)])
         return
-    fields: list[Field] = [("from", closing.paths.source), ("to", closing.paths.output), ("new", _new(closing))]
+    fields: list[Field] = [
+        ("from", in_words(closing.paths.sources)),
+        ("to", closing.paths.output),
+        ("new", _new(closing)),
+    ]
     fields += _skipped(closing)
     if closing.resumed:
         fields.append(("resumed", f"{count(closing.resumed, 'manifest')} of an earlier call, or of another one"))
@@ -183,12 +188,12 @@ def _skipped(closing: Closing) -> list[Field]:
 def _verified(verification: VerifyReport, closing: Closing) -> list[Field]:
     accounted = verification.rows + verification.rejected_lines + verification.blank_lines
     sign = "=" if accounted == verification.lines else "!="
-    sums = f"{verification.rows:,} rows + {verification.rejected_lines:,} rejects + {verification.blank_lines:,} blank"
+    sums = fates(verification.rows, verification.rejected_lines, verification.blank_lines)
     means = "counted in the footers of all output files"
     if closing.is_deep:
         gone = f"; {verification.inputs_gone:,} no longer exist" if verification.inputs_gone else ""
         means = f"every value of {count(verification.inputs_compared, 'input file')} compared{gone}"
-    sums = f"{verification.lines:,} lines {sign} {sums}"
+    sums = f"{count(verification.lines, 'line')} {sign} {sums}"
     fields: list[Field] = [("verified", [sums, f"{means}, of this call and all earlier ones"])]
     if verification.rejected_lines:
         fields.append(("rejects", [by_name(verification.rejects_by_reason), closing.layout.rejects_folder]))
@@ -243,11 +248,21 @@ def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
         say("under half of the lines are rows; expected NDJSON: one JSON object a line")
-    needs_redrive = bool(closing.run.stuck) or (verified is not None and verified.needs_operator)
-    echo("", f"see why     compactor {'verify' if needs_redrive else 'rejects'} {quoted(closing.paths.handle)}")
-    if needs_redrive:
+    handle = closing.paths.handle
+    if verified is not None and not closing.run.stuck and not verified.needs_operator:
+        echo("", f"see why     compactor rejects {quoted(handle)}")
+        return
+    echo("", f"see why     compactor verify {quoted(handle)}{_also_rejects(closing)}")
+    if verified is not None and verified.discrepancies:
+        echo(f"rebuild     compactor rebuild {quoted(handle)}   (makes the rows of lost or damaged files again)")
+    if closing.run.stuck or (verified is not None and verified.has_quarantined):
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"
-        echo(f"redrive     compactor redrive files {quoted(closing.paths.handle)}   (or: redrive manifests), {again}")
+        echo(f"redrive     compactor redrive files {quoted(handle)}   (or: redrive manifests), {again}")
+
+
+def _also_rejects(closing: Closing) -> str:
+    verified = closing.verification
+    return "   (or: rejects)" if verified is not None and verified.rejected_lines else ""
 
 
 def _offer_to_read(closing: Closing) -> None:
@@ -256,4 +271,5 @@ def _offer_to_read(closing: Closing) -> None:
     # A query has single quotes, so double ones read better where a shell expands nothing in them.
     word = quoted(query) if _EXPANDED & set(query) or not query.isprintable() else f'"{query}"'
     echo("", f"read it     duckdb -c {word}")
-    echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: verify, schema, report)")
+    others = "verify, rejects" if closing.verification and closing.verification.rejected_lines else "verify"
+    echo(f"more        compactor status {quoted(closing.paths.handle)}   (or: {others}, schema, report)")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.extras import install_command
-from compactor.ops.doctor.findings import Finding, fault, ok, warning
+from compactor.ops.doctor.findings import Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.java import Java
 
 PYTHON = (3, 11)  # the oldest that the package accepts: `requires-python` of `pyproject.toml`
@@ -41,15 +41,20 @@ def python(version: tuple[int, ...]) -> Finding:
     return ok(text)
 
 
-def java(found: Java) -> Finding:
-    """Whether Spark runs on the Java that it would start."""
+def java(found: Java, *, is_needed: bool = True) -> Finding:
+    """Whether Spark runs on the Java that it would start; a note where Spark is not needed."""
+    if found.fault is not None and not is_needed:
+        said = "not found" if found.major is None else f"{found.major} ({found.program})"
+        return skipped(f"{said}; the native engine needs none, Spark needs 17 or 21")
     if found.fault is not None:
         return fault(found.fault, "install Java 17 (a JRE is enough), or point JAVA_HOME at an installed one")
     return ok(f"{found.major} ({found.program})")
 
 
-def spark(found: SparkFound | None) -> Finding:
-    """Whether Spark is installed, of the tested version."""
+def spark(found: SparkFound | None, *, is_needed: bool = True) -> Finding:
+    """Whether Spark is installed, of the tested version; a note where it is not needed."""
+    if found is None and not is_needed:
+        return skipped("not installed; the native engine does without it")
     if found is None:
         return fault("pyspark is not installed in this Python", f"install it: {install_command('spark')}")
     if not found.version.startswith(f"{SPARK}."):
@@ -65,6 +70,13 @@ def s3a(found: SparkFound | None) -> Finding:
             "download them once: python -m compactor.adapters.spark.s3a_jars",
         )
     return ok("its jars come with Spark" if found.s3a == "shipped" else "its jars are downloaded")
+
+
+def aws(*, is_installed: bool) -> Finding:
+    """Whether places on S3 can be used."""
+    if is_installed:
+        return ok("boto3 is installed, for places on S3")
+    return skipped("boto3 is not installed; only places on S3 need it", install_command("aws"))
 
 
 def native(choice: str, *, why_not: str) -> Finding:

@@ -1,6 +1,6 @@
-"""Profiles the files below a folder, to suggest a schema file: `compactor schema suggest`, `compact --types infer`."""
+"""Profiles the files of some places, to suggest a schema file: `compactor schema suggest`, `compact --types infer`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -11,8 +11,6 @@ from compactor.core.layout import folder
 from compactor.core.manifest import ManifestFile
 from compactor.core.path_columns import path_columns
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.core.source_places import SourcePlace
-from compactor.manifests.data_files import not_data_reason
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
 from compactor.ndjson.formats import Formats
 from compactor.ndjson.lines import Limits
@@ -37,7 +35,7 @@ class Survey:
     """What the files of a folder hold.
 
     Attributes:
-        source: The folder, or other places.
+        source: The places, in words.
         profile: What was read of them.
         read: The URIs of the files that were read, by their number in the profile.
         files: How many files there are.
@@ -55,7 +53,7 @@ class Survey:
         base = folder(self.source)
         of = f"{len(self.read):,} of {count(self.files, 'file')}" if len(self.read) < self.files else "all files"
         header = [
-            f"Types of {count(self.profile.records, 'record')}, from {of} below {self.source}.",
+            f"Types of {count(self.profile.records, 'record')}, from {of} of {self.source}.",
             "A column never changes its type once there are rows, so check them first. A later value that does not fit",
             "is null in its column and kept as text in _rescued_data.",
         ]
@@ -73,7 +71,7 @@ _SHOWN_FILES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaSuggester:
-    """Profiles the files below a folder.
+    """Profiles files.
 
     Attributes:
         max_keys: The most keys to count.
@@ -114,13 +112,6 @@ class SchemaSuggester:
             if share > 0:
                 self._read(info, found, share)
         return found
-
-    def data_files(self, source: str) -> Iterator[ObjectInfo]:
-        """The files below a folder, without hidden ones."""
-        place = SourcePlace(source)
-        for info in self.store.list(folder(source)):
-            if not_data_reason(info.uri, info.size_bytes, [source]) is None and not place.is_hidden(info.uri):
-                yield info
 
     def _read(self, info: ObjectInfo, found: Survey, max_records: int | None) -> None:
         number, limits = len(found.read), self.limits

@@ -61,9 +61,13 @@ class VerifyReport:
     @property
     def needs_operator(self) -> bool:
         """Whether there is a discrepancy, or a quarantined file or a dead letter that was not redriven."""
+        return bool(self.discrepancies) or self.has_quarantined
+
+    @property
+    def has_quarantined(self) -> bool:
+        """Whether a quarantined file or a dead letter was not redriven."""
         files = any(not each.redriven for each in self.quarantined_files)
-        manifests = any(not each.redriven for each in self.dead_letter_manifests)
-        return bool(self.discrepancies) or files or manifests
+        return files or any(not each.redriven for each in self.dead_letter_manifests)
 
     def add_commit(self, commit: Commit, *, with_source: bool, redriven: Container[str] = ()) -> None:
         """Add the figures of a commit, of which the files in `redriven` were redriven.

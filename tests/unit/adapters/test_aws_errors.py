@@ -1,10 +1,18 @@
 """Promises of the translation of AWS's errors: what is the trouble of one object, and what is not."""
 
 import pytest
-from botocore.exceptions import ClientError, NoCredentialsError
+from botocore import exceptions
+from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import own_error
-from compactor.core.errors import AccessError, CompactorError, CredentialsRefused, ObjectNotFound, StoreUnavailable
+from compactor.core.errors import (
+    AccessError,
+    CompactorError,
+    CredentialsMissing,
+    CredentialsRefused,
+    ObjectNotFound,
+    StoreUnavailable,
+)
 
 OF_ONE_OBJECT = {
     "AccessDenied": 403,
@@ -32,7 +40,31 @@ def test_refusals_of_an_object(code: str, status: int) -> None:
 def test_refusals_of_the_caller(code: str, status: int) -> None:
     """No object can be to blame for them."""
     assert answered(code, status) is CredentialsRefused
-    assert type(own_error("s3://raw/a", NoCredentialsError())) is CredentialsRefused
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (exceptions.NoCredentialsError(), "no AWS credentials: set AWS_PROFILE or run aws sso login"),
+        (
+            exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY"),
+            "incomplete AWS credentials: AWS_SECRET_ACCESS_KEY is not set",
+        ),
+        (
+            exceptions.ProfileNotFound(profile="prod"),
+            "no AWS profile prod: set AWS_PROFILE to one of `aws configure list-profiles`",
+        ),
+        (exceptions.UnauthorizedSSOTokenError(), "the AWS session is not valid: run aws sso login"),
+        (
+            exceptions.TokenRetrievalError(provider="sso", error_msg="expired"),
+            "the AWS session is not valid: run aws sso login",
+        ),
+    ],
+)
+def test_a_caller_without_credentials(error: Exception, said: str) -> None:
+    """The message says what helps a person, not what a library did not find."""
+    found = own_error("s3://raw/a", error)
+    assert (type(found), str(found)) == (CredentialsMissing, f"s3://raw/a: {said}")
 
 
 @pytest.mark.parametrize(

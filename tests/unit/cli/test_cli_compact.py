@@ -71,7 +71,7 @@ def test_a_folder_becomes_rows(raw: Path, out: Path) -> None:
     assert ids(out) == {"1": 1, "2": 1, "3": 1}
     assert "new       2 files" in result.stdout
     assert "skipped   _SUCCESS (Spark marker)" in result.stdout
-    assert "5 lines = 3 rows + 1 rejects + 1 blank" in result.stdout
+    assert "5 lines = 3 rows + 1 reject + 1 blank" in result.stdout
     assert f"1 invalid_json\n          {out}.compactor/state/rejects/" in result.stdout
     rejects = ds.dataset(f"{out}.compactor/state/rejects", format="parquet").to_table().to_pylist()
     assert [row["raw"] for row in rejects] == [b"no json"]
@@ -234,7 +234,7 @@ def test_quarantined_files_are_reported(raw: Path, out: Path) -> None:
     result = call(raw, out)
     assert result.exit_code == 3
     assert ids(out) == {"1": 1}
-    assert f"quarantined  {raw}/b.gz (gzip data at about byte " in result.stdout
+    assert f"quarantined  {raw}/b.gz (truncated gzip: ends at about byte " in result.stdout
     assert f"redrive     compactor redrive files {out} " in result.stdout
     again, code = document(raw, out)
     assert (code, again["needs_operator"], again["is_unfinished"], again["backlog"]["manifests"]) == (3, True, False, 0)

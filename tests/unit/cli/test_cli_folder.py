@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from compactor.adapters.local import store as local_store
 from compactor.cli.entry import compactor as command
 from compactor.cli.folder_run import FolderRun
+from compactor.core.errors import AccessError
 from compactor.manifests import claiming
 from tests.support import extras
 from tests.support.compacting import call
@@ -154,6 +155,54 @@ def test_a_forbidden_folder(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatc
     assert f"cannot read {raw}/private/: permission denied" in result.stdout
     assert ".cache/ (hidden" in result.stdout
     assert call(raw / "private", out).exit_code == 1
+
+
+def test_a_forbidden_file_counts_once(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is quarantined and its neighbours are rows. With other rights, it is a file taken before."""
+    write(raw / "a.ndjson", 1)
+    write(raw / "b.ndjson", 2)
+    read = local_store.LocalStore._read
+
+    def refusing(store: Any, uri: str, *place: Any) -> bytes:
+        if uri.endswith("/a.ndjson"):
+            raise AccessError(f"cannot read {uri}: permission denied")
+        return read(store, uri, *place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(local_store.LocalStore, "_read", refusing)
+        result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (3, {2: 1})
+    assert f"quarantined  {raw}/a.ndjson (cannot read {raw}/a.ndjson: permission denied)" in result.stdout
+    (raw / "a.ndjson").chmod(0o600)
+    again = call(raw, out)
+    assert (again.exit_code, "nothing; 2 files taken before" in again.stdout) == (3, True), again.stdout
+
+
+def test_what_to_do_after_a_call(raw: Path, out: Path) -> None:
+    """Rejected lines are to be looked at, lost output is to be rebuilt, and each command can be copied."""
+    (raw / "a.ndjson").write_text('{"id": 1}\n{"id": 2}\nno\n')
+    os.utime(raw / "a.ndjson", (HOUR_AGO,) * 2)
+    assert f"more        compactor status {out}   (or: verify, rejects, schema, report)" in call(raw, out).stdout
+    (raw / "b.ndjson").write_text("no\n" * 9)
+    os.utime(raw / "b.ndjson", (HOUR_AGO,) * 2)
+    last = call(raw, out).stdout.splitlines()[-1]
+    assert last == f"see why     compactor rejects {out}"
+    shutil.rmtree(out)
+    last = call(raw, out).stdout.splitlines()[-1]
+    assert last == f"rebuild     compactor rebuild {out}   (makes the rows of lost or damaged files again)"
+    traced = CliRunner().invoke(command, ["trace", str(out), str(raw / "b.ndjson")])
+    assert traced.stdout.splitlines()[-1].split()[1:] == ["compactor", "rejects", str(out), "--file", f"{raw}/b.ndjson"]
+    assert CliRunner().invoke(command, traced.stdout.split()[-4:]).exit_code == 0
+    assert CliRunner().invoke(command, ["rebuild", str(out)]).exit_code == 0
+    assert ids(out) == {1: 1, 2: 1}
+
+
+def test_a_file_in_place_of_a_folder(raw: Path, out: Path) -> None:
+    """It is named once."""
+    write(raw / "a.ndjson", 1)
+    out.write_text("")
+    result = call(raw, out)
+    assert (result.exit_code, result.stderr) == (2, f"compactor: DST: {out} is a file -> expected a folder\n")
 
 
 def denying(*names: str) -> Any:

@@ -143,7 +143,7 @@ def test_verify_as_text(workspace: Workspace) -> None:
     workspace.plan()
     workspace.compact()
     result = workspace.call("verify")
-    assert "5 = 3 rows + 1 rejects + 1 blank" in result.stdout
+    assert "5 = 3 rows + 1 reject + 1 blank" in result.stdout
     assert result.exit_code == 0
 
 
@@ -337,7 +337,7 @@ def test_trace_from_unknown_to_done(workspace: Workspace) -> None:
     assert document["rejects"] == [str(path) for path in (workspace.root / "s" / "rejects").rglob("*.parquet")]
     text = workspace.call("trace", flawed).stdout
     assert document["outputs"][0] in text
-    assert "2 = 1 rows + 1 rejects + 0 blank" in text
+    assert "2 = 1 row + 1 reject + 0 blank" in text
 
 
 def test_trace_a_quarantined_file(workspace: Workspace) -> None:

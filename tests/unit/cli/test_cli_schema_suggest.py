@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from compactor.cli.entry import compactor as command
 from compactor.ops.suggest.sample import Spread
 from compactor.schema.schema_file import parse_schema_file
+from tests.unit.cli.test_cli_folder import denying
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_folder_gets_a_schema_file(raw: Path) -> None:
     before = sorted(raw.parent.rglob("*"))
     result = suggest(raw, "--all", "--names", "exact")
     assert types(result) == {"id": "long", "at": "timestamp", "x": "decimal(38,1)", "é": "string"}
-    assert "from all files below" in result.stdout
+    assert f"from all files of {raw}." in result.stdout
     assert "# 1 line left out: not one JSON object each." in result.stdout
     assert f"# Not read to the end: {raw}/c.gz: " in result.stdout
     assert sorted(raw.parent.rglob("*")) == before
@@ -53,6 +54,43 @@ def test_what_compact_would_take(raw: Path) -> None:
     assert (types(suggested), "Types of 3 records, from all files" in suggested.stdout) == ({"id": "long"}, True)
     plain = suggest(raw)
     assert (types(plain), f"Not read to the end: {raw}/a.json: " in plain.stdout) == ({"id": "long"}, True)
+
+
+def test_files_and_patterns(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SRC is a folder, a file, a pattern, or several of them; no file counts twice."""
+    for name, line in (
+        ("a.ndjson", '{"a": 1}'),
+        ("b.log", '{"b": 1}'),
+        ("_c.ndjson", '{"c": 1}'),
+        ("x/d.log", '{"d": 1}'),
+    ):
+        (raw / name).parent.mkdir(exist_ok=True)
+        (raw / name).write_text(line + "\n")
+    monkeypatch.chdir(raw)
+    for words, keys in [
+        (["a.ndjson"], "a"),
+        (["_c.ndjson", "a.ndjson"], "ac"),
+        (["*.log"], "b"),
+        (["**/*.log", "b.log"], "bd"),
+        (["x", "a.ndjson", "x/d.log"], "ad"),
+        (["."], "abd"),
+    ]:
+        result = suggest(*words)
+        assert (set(types(result)), f"Types of {len(keys)} record" in result.stdout) == (set(keys), True), result.stdout
+    assert (
+        f"from all files of {raw}/a.ndjson {raw}/b.log {raw}/_c.ndjson and 1 more."
+        in suggest("a.ndjson", "b.log", "_c.ndjson", "x/d.log").stdout
+    )
+
+
+def test_a_forbidden_folder(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, and the rest counts."""
+    monkeypatch.setattr("compactor.adapters.local.store.os.scandir", denying("secret"))
+    (raw / "a.ndjson").write_text('{"a": 1}\n')
+    (raw / "secret").mkdir()
+    result = suggest(raw)
+    assert types(result) == {"a": "long"}
+    assert f"# Not read to the end: {raw}/secret/: cannot read {raw}/secret/: permission denied" in result.stdout
 
 
 def test_the_settings_of_a_folder(raw: Path) -> None:
@@ -105,6 +143,6 @@ def test_nothing_to_suggest(raw: Path, content: bytes | None, expected: str) -> 
 def test_wrong_usage(raw: Path) -> None:
     """Options of one action are refused with the other ones."""
     (raw / "a.ndjson").write_bytes(b'{"a": 1}\n')
-    for words in [(), (raw, raw), (raw, "--all", "--sample", 5), (raw, "--json"), (raw / "a.ndjson",), (raw / "no",)]:
+    for words in [(), (raw, "--all", "--sample", 5), (raw, "--json"), (raw, raw / "no"), ("s3://",)]:
         assert suggest(*words).exit_code == 2
     assert CliRunner().invoke(command, ["schema", "--all"]).exit_code == 2

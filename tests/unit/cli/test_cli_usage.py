@@ -19,7 +19,7 @@ from compactor.cli.entry import SUMMARIES
 from compactor.cli.entry import compactor as command
 from compactor.cli.examples import EXAMPLES
 from compactor.cli.failures import ExitCode, exit_code_of
-from compactor.core.errors import AccessError, InputError, SettingsError, StoreUnavailable
+from compactor.core.errors import AccessError, CredentialsMissing, InputError, SettingsError, StoreUnavailable
 from compactor.telemetry.log_events import CATALOGUE
 from tests.support.settings_files import write_settings
 from tools.man_page import man_page
@@ -196,6 +196,7 @@ ENDS = {
         ExitCode.FAILED,
         ["compactor: s3://x: denied", f"next: {AccessError.next_move}"],
     ),
+    "no credentials": (CredentialsMissing("s3: do this"), ExitCode.FAILED, ["compactor: s3: do this"]),
     "passing": (
         StoreUnavailable("slow down"),
         ExitCode.FAILED,

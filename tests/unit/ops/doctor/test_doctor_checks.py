@@ -1,5 +1,6 @@
 """The checks of the doctor: each place is tried and left as it was, and no failure hides another one."""
 
+import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,8 @@ from compactor.ops.doctor.runner import Check, run_checks
 from compactor.ops.verify.surplus import surplus_everywhere
 from compactor.settings.settings import load_settings, parse_settings
 from compactor.wiring.app import App
+from tests.contract.doctor.workspace import ANSWER, install_java
+from tests.support.extras import NATIVE
 
 GIB = 1024**3
 PLACES = {"manifests": "s3://own/manifests", "output": "s3://lake/events", "state": "s3://own/state"}
@@ -194,14 +197,43 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert lines[-1] == "1 fault (1 warning): follow the arrows, then run doctor again."
 
 
-def test_without_settings() -> None:
-    """Without settings only the machine is checked, and the next action says how to get settings."""
-    result = call()
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[:2] == [
-        "skipped  settings      no settings, so only the machine is checked",
-        "                    -> run compactor init, or give --config FILE",
+@NATIVE.needed
+@pytest.mark.parametrize("java", [None, 11])
+def test_without_settings(java: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what `compact` needs is checked: Java is a note, Spark is too, and no place is spoken of."""
+    if java is not None:
+        install_java(tmp_path, ANSWER.format(f"{java}.0.1"))
+    monkeypatch.chdir(tmp_path)
+    env = {"COMPACTOR_CONFIG": None, "PATH": str(tmp_path), "JAVA_HOME": None}
+    with monkeypatch.context() as patched:
+        patched.setattr("compactor.adapters.local.this_machine.find_spark", lambda: None)
+        result = CliRunner().invoke(command, ["doctor"], env=env)
+    assert result.exit_code == 0, result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[:2] == [
+        "skipped  settings      none, so only what `compact` needs is checked",
+        "                    -> to check more, give DST or --config FILE, or run compactor init",
     ]
+    said = "not found" if java is None else f"11 ({tmp_path}/java)"
+    assert f"skipped  java          {said}; the native engine needs none, Spark needs 17 or 21" in lines
+    assert "skipped  spark         not installed; the native engine does without it" in lines
+    assert {line.split()[1] for line in lines[2:-1] if not line.startswith(" ")} == {
+        *("python", "native", "java", "spark", "aws", "disk")
+    }
+    assert lines[-1].startswith("No faults")
+
+
+@NATIVE.needed
+def test_a_folder_of_compact_needs_no_java(tmp_path: Path) -> None:
+    """The settings that `compact` keeps are no job's: without Java they have no fault."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "2026-01-01.ndjson").write_text('{"a": 1}\n')
+    os.utime(tmp_path / "raw" / "2026-01-01.ndjson", (1, 1))
+    env = {"COMPACTOR_CONFIG": None, "PATH": str(tmp_path), "JAVA_HOME": None}
+    words = [str(tmp_path / "raw"), str(tmp_path / "rows")]
+    assert CliRunner().invoke(command, ["compact", *words], env=env).exit_code == 0
+    result = CliRunner().invoke(command, ["doctor", words[1]], env=env)
+    assert (result.exit_code, "skipped  java " in result.stdout) == (0, True), result.stdout
 
 
 def test_settings_that_cannot_be_read(tmp_path: Path) -> None:

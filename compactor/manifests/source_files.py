@@ -1,0 +1,43 @@
+"""Lists the files of sources that are input: no markers, no hidden names, no file twice."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from compactor.core.ports import ObjectInfo
+from compactor.core.source_places import SourcePlace
+from compactor.manifests.data_files import not_data_reason
+from compactor.manifests.planning import LeftOut, Plan
+
+Listing = Callable[[SourcePlace], Iterator[ObjectInfo | LeftOut]]
+"""Lists the files below a source, and what of it cannot be listed."""
+
+
+def source_files(
+    listing: Listing, sources: Sequence[SourcePlace], plan: Plan, *, with_hidden: bool = False
+) -> Iterator[ObjectInfo]:
+    """Yield the files that are input; counts all others in a plan, with what could not be listed."""
+    met: set[str] = set()
+    for source in sources:
+        for found in listing(source):
+            is_meant = source.takes if isinstance(found, ObjectInfo) else source.reaches
+            if found.uri in met or not is_meant(found.uri):
+                continue
+            met.add(found.uri)
+            reason = _reason(source, found, with_hidden=with_hidden)
+            if reason:
+                plan.skip(found.uri, reason)
+            elif isinstance(found, ObjectInfo):
+                yield found
+            else:
+                plan.left_out.append(found)
+
+
+def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bool) -> str:
+    """Why an object is skipped; empty for one that is input, or that a person has to know of."""
+    reason = ""
+    if isinstance(found, ObjectInfo):
+        reason = not_data_reason(found.uri, found.size_bytes, [source.folder]) or ""
+    if reason in {"job_marker", "folder_marker"}:
+        return reason
+    if not with_hidden and source.is_hidden(found.uri):
+        return "hidden"
+    return reason

@@ -1,0 +1,71 @@
+"""Promises about Ctrl-C in the first second of a command: no traceback that the product could prevent."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import compactor
+from compactor.cli.commands.run import run_job
+from compactor.cli.failures import ExitCode, exit_code_of
+from compactor.settings.settings import load_settings
+from compactor.wiring.app import App
+from tests.support.settings_files import write_settings
+
+PACKAGE = Path(compactor.__file__).parent
+SILENT = -signal.SIGINT  # Python was not up
+LOADED = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+import compactor.__main__
+print(*{"signal", "enum", "typing", "re", "click"} & sys.modules.keys())
+"""
+
+
+def test_what_is_loaded_before_the_handler() -> None:
+    """Nothing that takes time: what Python itself has loaded, and one module of the product."""
+    words = [sys.executable, "-I", "-S", "-c", LOADED, str(PACKAGE.parent)]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "\n"
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.full)])
+def test_ctrl_c_in_the_first_second(tmp_path: Path, kills: int) -> None:
+    """At random moments: 130 and at most one line. Before the first line of the product, Python has its own way."""
+    chance = random.Random(kills)
+    source = tmp_path / "raw"
+    source.mkdir()
+    (source / "2026-01-01.ndjson").write_text('{"a": 1}\n')
+    for _ in range(kills):
+        words = [sys.executable, "-m", "compactor", "compact", str(source), str(tmp_path / "rows")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(chance.random())
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=60)
+        assert str(PACKAGE) not in told
+        if "Traceback" not in told:  # Python's own: it had not come to the product yet
+            assert process.returncode in {ExitCode.INTERRUPTED, ExitCode.DONE, SILENT}, told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_stops_spark_as_well(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While Spark starts, its death by the signal that stops the command is no error; without a signal it is one."""
+    app = App(load_settings(write_settings(tmp_path), {}))
+    monkeypatch.setattr("compactor.cli.commands.run.check_java", lambda: None)
+    monkeypatch.setattr("compactor.adapters.spark.session.close_session", lambda: None)
+
+    def dying(_app: App) -> None:
+        if number:
+            signal.raise_signal(number)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(App, "service", dying)
+    assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.INTERRUPTED
+    assert capsys.readouterr().err.splitlines()[-1] == "compactor: interrupted"
+    number = 0
+    assert exit_code_of(lambda: run_job(app, once=True)) is ExitCode.FAILED
