@@ -80,6 +80,15 @@ def deploy(
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
+    _publish_columns(App(settings))
+
+
+def _publish_columns(app: App) -> None:
+    """Add the columns that the job has made since the template was: CloudFormation may have taken them away."""
+    try:
+        app.publish_columns()
+    except CompactorError as exc:
+        click.echo(f"The table may lack columns until the job adds them, within the hour: {exc}", err=True)
 
 
 def _session(new_session: Callable[..., Any], region: str) -> Any:

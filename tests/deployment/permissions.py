@@ -38,6 +38,8 @@ ACTIONS = {
     "get_job": ("glue:GetJob",),
     "get_job_runs": ("glue:GetJobRuns",),
     "start_job_run": ("glue:StartJobRun",),
+    "get_table": ("glue:GetTable",),
+    "update_table": ("glue:UpdateTable",),
     "get_metric_data": ("cloudwatch:GetMetricData",),
     "put_metric_data": ("cloudwatch:PutMetricData",),
     "publish": ("sns:Publish",),

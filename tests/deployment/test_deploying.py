@@ -261,6 +261,7 @@ def test_settings_that_the_stack_does_not_support() -> None:
         "paths.manifests, paths.state, builder.pending",
         "paths.output",
         "input.allowed_prefixes",
+        "schema.table",
         "builder.claims",
         "control.job_name",
         "metrics.sink",

@@ -46,6 +46,7 @@ from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import VerifyReport
+from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -203,7 +204,7 @@ def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return found
 
 
-def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+def schemas(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     declared = workspace.root / "schema.toml"
     declared.write_text('[[columns]]\nname = "at"\ntype = "timestamp"\nepoch = "seconds"\n')
     with workspace.config.open("a") as config:
@@ -212,7 +213,9 @@ def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     workspace.compact()
     shown = workspace.json("schema")[0]
     junk = next(column["name"] for column in shown["versions"][-1]["added"] if column["source_uri"] and column["key"])
-    return [shown, workspace.json("schema", "retire", junk)[0]]
+    done = Published("lake.events", 1, ("at",), (OtherType("n", "int", "string"),))
+    monkeypatch.setattr(App, "publish_columns", lambda _: done)
+    return [shown, workspace.json("schema", "retire", junk)[0], workspace.json("schema", "publish")[0]]
 
 
 def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
