@@ -24,7 +24,8 @@ from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import load_template, with_columns
 
-NO_ARCHIVE = "none"
+MAX_PARAMETER_CHARACTERS = 4096
+"""The longest value of a parameter [CloudFormation quotas]."""
 
 
 @click.command()
@@ -117,7 +118,11 @@ def _artefact_parameters(files: Sequence[Artefact], given: Mapping[str, str]) ->
     keys = {each.parameter: each.key for each in files}
     bucket = given.get("ArtefactBucketName", "")
     wheels = [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
-    return {"JobEnvironmentKey": NO_ARCHIVE, **keys, MODULES: ",".join([job_modules(), *wheels])}
+    modules = ",".join([job_modules(), *wheels] if given.get("GlueVersion") == "5.1" else wheels)
+    if len(modules) > MAX_PARAMETER_CHARACTERS:
+        expected = f"{MAX_PARAMETER_CHARACTERS:,} at most, by a shorter ArtefactBucketName"
+        raise SettingsError([f"JobModules: {len(modules):,} characters -> expected {expected}"])
+    return {**keys, MODULES: modules}
 
 
 def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:

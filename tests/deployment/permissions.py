@@ -69,9 +69,9 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
     "JobRole": {
         **dict.fromkeys(LOGS, "Glue writes the log"),
         "cloudwatch:PutMetricData": "Glue's own metrics",
-        "s3:GetObject": "S3A reads input, staging and checkpoints; Glue fetches the script and its packages",
+        "s3:GetObject": "S3A reads input, staging and checkpoints; Glue fetches script, packages and environment",
         "s3:ListBucket": "S3A lists folders and detects missing objects",
-        "s3:PutObject": "S3A writes staging and checkpoints; Glue writes the logs of the Spark UI",
+        "s3:PutObject": "S3A writes staging and checkpoints; Glue writes the logs of the Spark UI and the environment",
         "s3:DeleteObject": "S3A renames by copying and deleting",
         "s3:AbortMultipartUpload": "S3A aborts the uploads of failed tasks",
     },

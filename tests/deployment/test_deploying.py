@@ -21,7 +21,7 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
-from deploy.locks import job_modules
+from deploy.locks import job_modules, locked
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
@@ -29,6 +29,7 @@ from tests.deployment.resolving import ROOT, parameters_of, template
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
+OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
 
 
@@ -62,9 +63,18 @@ def root(tmp_path: Path) -> Path:
     dist.mkdir()
     with zipfile.ZipFile(dist / "lambda.zip", "w") as archive:
         archive.writestr("lambdas/manifest_builder.py", "")
-    for name in ("job-package.zip", "glue-environment.tar.gz"):
-        (dist / name).write_bytes(name.encode())
+    (dist / "job-package.zip").write_bytes(b"zip")
+    (dist / OWN_WHEEL).write_bytes(b"compiled")
+    make_job_wheels(dist / "job-wheels")
     return tmp_path
+
+
+def make_job_wheels(folder: Path) -> None:
+    """Empty wheels of the job's packages."""
+    folder.mkdir()
+    for name, version in locked("job").items():
+        with zipfile.ZipFile(folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl", "w"):
+            pass
 
 
 def kinds(session: Any) -> set[str]:
@@ -103,14 +113,27 @@ def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.Ca
     """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
-    name = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
-    (root / "dist" / name).write_bytes(b"compiled")
+    name = OWN_WHEEL
     deploy("dev", Session, confirm=lambda: True, root=root)
     listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
     [key] = [each["Key"] for each in listed if each["Key"].endswith(f"/{name}")]
     assert key.startswith("dev/job/")
     [modules] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
     assert modules.split()[-1] == f"{job_modules()},s3://{BUCKET}/{key}"
+
+
+def test_glue_6_gets_wheels_alone(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Glue 6.0 installs wheels of the artefact bucket, each by its hash, and asks no package index."""
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
+    modules = line.split()[-1].split(",")
+    assert len(modules) == len(locked("job")) + 1
+    listed = {each["Key"] for each in session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]}
+    assert {module.removeprefix(f"s3://{BUCKET}/") for module in modules} <= listed
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "ArtefactBucketName": "b" * 200}))
+    with pytest.raises(SettingsError, match="expected 4,096 at most"):
+        deploy("dev", Session, confirm=lambda: True, root=root)
 
 
 def test_without_credentials(tmp_path: Path) -> None:
@@ -138,7 +161,8 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
     assert [fault.rpartition("-> ")[2] for fault in caught.value.faults] == [
         "expected the functions: make package",
         "expected the package: make package",
-        "expected the job's environment: make glue-environment",
+        "expected the package: make package",
+        "expected the packages of the job: make glue-environment",
     ]
     assert kinds(session) == set()
 
