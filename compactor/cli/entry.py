@@ -36,6 +36,7 @@ GROUPS = {
     },
     "AWS": {
         "control": "Run one control-plane check now.",
+        "deploy": "Check a deployment by a file that goes through everything.",
         "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
     },
 }
