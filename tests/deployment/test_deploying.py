@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
+from deploy.existing_names import planned_names
 from deploy.locks import job_modules, locked
+from deploy.preflight import Preflight
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
-from tests.deployment.resolving import ROOT, parameters_of, template
+from tests.deployment.resolving import ROOT, parameters_of, resources, template
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
@@ -165,6 +168,129 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
         "expected the packages of the job: make glue-environment",
     ]
     assert kinds(session) == set()
+
+
+def checked(root: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the checks before a deployment show."""
+    with suppress(SettingsError):
+        deploy("dev", Session, confirm=lambda: False, root=root)
+    return capsys.readouterr().out.partition("Checks\n")[2].partition("\n\n")[0]
+
+
+@pytest.mark.usefixtures("session")
+def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
+    shown = checked(root, capsys)
+    for words in (
+        "names            21 names are free",
+        "20 wheels for the Python and the glibc of Glue",
+        f"{BUCKET} is in this account and region",
+        "3 x G.1X, Glue 6.0: up to $0.92 an hour",
+        "prices in eu-central-1 differ",
+        "no call tells whether eu-central-1 has it",
+    ):
+        assert words in shown, shown
+    assert "fault" not in shown
+
+
+def test_names_that_are_taken(session: Any, root: Path) -> None:
+    """Each name that the stack could not create is named before anything is uploaded."""
+    where = {"LocationConstraint": REGION}
+    session.client("s3").create_bucket(Bucket="example-lake-dev", CreateBucketConfiguration=where)
+    session.client("sqs").create_queue(QueueName="compactor-dev-events")
+    session.client("iam").create_role(RoleName="compactor-dev-job", AssumeRolePolicyDocument="{}")
+    session.client("glue").create_database(DatabaseInput={"Name": "compactor_dev"})
+    session.client("logs").create_log_group(logGroupName="/aws-glue/compactor-dev/output")
+    with pytest.raises(SettingsError) as caught:
+        deploy("dev", Session, confirm=lambda: True, root=root)
+    assert [fault.split()[2] for fault in caught.value.faults] == [
+        "example-lake-dev",
+        "compactor-dev-events",
+        "compactor-dev-job",
+        "compactor_dev",
+        "/aws-glue/compactor-dev/output",
+    ]
+    assert kinds(session) == set()
+
+
+@pytest.mark.usefixtures("session")
+def test_wheels_that_glue_could_not_load(root: Path) -> None:
+    """A wheel for a newer glibc than Glue's, and a package that is missing, stop the deployment."""
+    wheels = root / "dist" / "job-wheels"
+    (root / "dist" / OWN_WHEEL).rename(root / "dist" / OWN_WHEEL.replace("2_28", "2_35"))
+    next(wheels.glob("orjson-*")).unlink()
+    with pytest.raises(SettingsError) as caught:
+        deploy("dev", Session, confirm=lambda: True, root=root)
+    missing, glibc = caught.value.faults
+    assert "orjson: missing, expected" in missing
+    assert "needs glibc 2.35, expected 2.34 at most" in glibc
+
+
+def test_an_input_bucket_that_exists(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has to be there, and should send its events to EventBridge."""
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "InputBucketIsNew": "no"}))
+    assert "fault    input bucket     input.allowed_prefixes: bucket example-raw-dev does not exist" in checked(
+        root, capsys
+    )
+    s3 = session.client("s3")
+    s3.create_bucket(Bucket="example-raw-dev", CreateBucketConfiguration={"LocationConstraint": REGION})
+    assert "example-raw-dev sends no events to EventBridge yet" in checked(root, capsys)
+
+
+class Quotas:
+    """Lambda and Service Quotas of an account."""
+
+    def __init__(self, unreserved: int, dpu: float) -> None:
+        self.unreserved, self.dpu = unreserved, dpu
+
+    def get_account_settings(self) -> dict[str, Any]:
+        return {"AccountLimit": {"UnreservedConcurrentExecutions": self.unreserved}}
+
+    def get_paginator(self, _: str) -> "Quotas":
+        return self
+
+    def paginate(self, **arguments: str) -> list[dict[str, Any]]:
+        assert arguments == {"ServiceCode": "glue"}
+        return [{"Quotas": [{"QuotaName": "Max task DPUs per account", "Value": self.dpu}]}]
+
+
+@pytest.mark.parametrize(
+    ("unreserved", "reserve", "dpu", "states"),
+    [
+        (1000, "no", 300, ["ok", "ok"]),
+        (10, "no", 300, ["ok", "ok"]),
+        (10, "yes", 300, ["fault", "ok", "ok"]),
+        (12, "yes", 300, ["ok", "ok"]),
+        (3, "no", 2, ["warning", "fault"]),
+    ],
+)
+def test_quotas(unreserved: int, reserve: str, dpu: float, states: list[str]) -> None:
+    """What Lambda or Glue would refuse is a fault; what only slows the builder down is a warning."""
+    found = Preflight(
+        session=None,
+        client=lambda _: Quotas(unreserved, dpu),
+        account="123456789012",
+        parameters={**parameters_of("dev"), "ReserveConcurrency": reserve},
+        files=(),
+        is_new=True,
+    )
+    assert [state for state, _ in (*found._lambda_quota(), *found._glue_quota())] == states
+
+
+def test_every_name_of_the_template_is_checked() -> None:
+    """The names of buckets, queues, tables, functions, roles, logs, job and database are all asked for."""
+    parameters = parameters_of("dev")
+    found = resources(template(), parameters)
+    kinds_asked = {kind for kind, _ in planned_names(parameters)}
+    keys = ("BucketName", "QueueName", "TableName", "FunctionName", "RoleName", "LogGroupName", "Name")
+    named = {
+        (each["Type"], value)
+        for each in found.values()
+        for key, value in {**each["Properties"], **each["Properties"].get("DatabaseInput", {})}.items()
+        if each["Type"] in kinds_asked and key in keys
+    }
+    assert set(planned_names(parameters)) == named
 
 
 def test_without_a_bucket_for_artefacts(session: Any, root: Path) -> None:
