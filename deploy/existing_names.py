@@ -18,7 +18,6 @@ _MISSING = {
     "EntityNotFoundException",
     "NotFoundException",
 }
-_DENIED = {"403", "AccessDenied", "AccessDeniedException"}
 
 FUNCTIONS = ("manifest-builder", "manifest-sealer", "control-plane")
 ROLES = (*FUNCTIONS, "job")
@@ -53,8 +52,6 @@ def is_taken(kind: str, name: str, client: Client) -> bool:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         if code in _MISSING:
             return False
-        if code in _DENIED and kind == "AWS::S3::Bucket":  # bucket names are unique in the world
-            return True
         raise
 
 

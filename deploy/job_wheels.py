@@ -59,9 +59,9 @@ def wheel_faults(wheels: Sequence[Path]) -> Iterator[str]:
             python, glibc = (".".join(map(str, each)) for each in (GLUE_PYTHON, GLUE_GLIBC))
             yield f"{wheel.name}: expected one for Python {python} and glibc {glibc} at most on x86_64, as Glue has"
         yield from (f"{wheel.name}: has {name}, expected no interpreter" for name in _interpreters(wheel))
-    for name in sorted(wanted.keys() | found.keys()):
-        if wanted.get(name) != found.get(name):
-            yield f"{name}: {found.get(name, 'missing')}, expected {wanted.get(name, 'none')} by locks/job.txt"
+    for package in sorted(wanted.keys() | found.keys()):
+        if wanted.get(package) != found.get(package):
+            yield f"{package}: {found.get(package, 'missing')}, expected {wanted.get(package, 'none')} by locks/job.txt"
 
 
 def _fits(tag: Tag) -> bool:

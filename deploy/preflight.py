@@ -69,7 +69,7 @@ class Preflight:
             try:
                 yield from (Result(name, state, found) for state, found in check())
             except (ClientError, BotoCoreError) as exc:
-                yield Result(name, "warning", f"not checked: {' '.join(str(exc).split())[:SHOWN_CHARACTERS]}")
+                yield Result(name, "warning", f"not checked: {_shown(exc)}")
 
     def _artefacts(self) -> Iterator[tuple[State, str]]:
         wheels = [each.path for each in self.files if each.parameter == MODULES]
@@ -122,10 +122,17 @@ class Preflight:
             yield "ok", "the stack exists and keeps its names"
             return
         planned = list(planned_names(self.parameters))
-        taken = [f"{kind} {name}" for kind, name in planned if is_taken(kind, name, self.client)]
-        yield from (("fault", f"{each} exists: import it into the stack, or choose another name") for each in taken)
-        if not taken:
-            yield "ok", f"{len(planned)} names are free"
+        free = 0
+        for kind, name in planned:
+            try:
+                is_free = not is_taken(kind, name, self.client)
+            except (ClientError, BotoCoreError) as exc:  # a bucket of another account answers so, too
+                yield "warning", f"{kind} {name}: not checked: {_shown(exc)}"
+                continue
+            free += is_free
+            if not is_free:
+                yield "fault", f"{kind} {name} exists: import it into the stack, or choose another name"
+        yield "ok", f"{free} of {len(planned)} names are free"
 
     def _lambda_quota(self) -> Iterator[tuple[State, str]]:
         limits = self.client("lambda").get_account_settings()["AccountLimit"]
@@ -174,5 +181,9 @@ def result_lines(results: Sequence[Result]) -> list[str]:
 
 
 def faults_of(results: Sequence[Result]) -> list[str]:
-    """What has to be mended before a deployment."""
+    """What a deployment would fail by."""
     return [f"{each.name}: {each.found}" for each in results if each.state == "fault"]
+
+
+def _shown(error: Exception) -> str:
+    return " ".join(str(error).split())[:SHOWN_CHARACTERS]

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.core.errors import SettingsError
-from compactor.settings.spark_conf import check_cluster
 from compactor.settings.toml import toml_of
 from compactor.wiring.job_arguments import job_arguments, overriding
 from tests.faults.conftest import wait_until
@@ -48,15 +47,6 @@ def test_arguments() -> None:
     assert overriding(found) == {"COMPACTOR_METRICS__SINK": "log"}
     named = job_arguments([*argv, "--COMPACTOR_STREAM__MAX_ATTEMPTS", "5"])
     assert named["COMPACTOR_STREAM__MAX_ATTEMPTS"] == "5"
-
-
-def test_no_cluster() -> None:
-    """Spark on the driver alone is refused, unless the settings ask for it: workers would be paid for and idle."""
-    with pytest.raises(SettingsError, match=r"Spark runs on this machine alone \(local\[\*\]\)"):
-        check_cluster("local[*]", "")
-    check_cluster("local[2]", "local[2]")
-    for master in ("jes", "spark://host:7077", "yarn", "k8s://https://host"):
-        check_cluster(master, "")
 
 
 @pytest.mark.parametrize(

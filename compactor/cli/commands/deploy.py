@@ -11,6 +11,7 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import SettingsError
+from compactor.core.safe_text import quoted
 from compactor.ops.canary.checker import POLL_SECONDS, CanaryChecker, CanaryStopped
 from compactor.ops.canary.progress import HOPS, Hop, Progress, next_move
 from compactor.wiring.app import App
@@ -64,7 +65,7 @@ def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: 
         say_next(f"{move}; the next check removes the file")
     elif not has_row:
         say(f"{uri}: the output of manifest {progress.manifest_id} is not exactly its row")
-        say_next(f"compactor trace {progress.manifest_id}")
+        say_next(f"compactor trace {quoted(progress.manifest_id)}")
     elif not is_cleaned:
         say(f"{uri}: not removed, as its manifest is open or has other files; the next check tries again")
     return ExitCode.DONE if has_row else ExitCode.FAILED

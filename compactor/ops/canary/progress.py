@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compactor.core.manifest_key import ManifestKey
+from compactor.core.safe_text import quoted
 
 Stage = Literal[
     "unknown", "claimed", "pending", "waiting", "in_work", "decided", "done", "quarantined", "dead_lettered"
@@ -78,5 +79,5 @@ def passed(before: Stage, now: Stage) -> tuple[Stage, ...]:
 def next_move(progress: Progress, job_name: str) -> str:
     """What to look at where a canary stopped."""
     if progress.has_failed:
-        return f"fix what the message names; compactor trace {progress.manifest_id}"
+        return f"fix what the message names; compactor trace {quoted(progress.manifest_id)}"
     return _MOVES.get(progress.stage, "compactor trace has what is known").replace("<job>", job_name)

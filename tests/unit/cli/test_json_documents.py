@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.cli import folder_run
-from compactor.cli.commands import control, rejects, status, stop
+from compactor.cli.commands import control, deploy, rejects, status, stop
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
 from compactor.cli.ui.compact_report import Closing
@@ -41,6 +41,8 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
+from compactor.ops.canary.checker import CanaryStopped
+from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
@@ -289,6 +291,39 @@ def stops(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
         return [workspace.json("stop")[0], workspace.json("stop", "--wait", "0.01")[0]]
 
 
+class Canary:
+    """A deployment through which a file goes, or in which it stops."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.seconds = lambda: 0.0
+
+    def leftovers(self) -> list[str]:
+        return ["s3://raw/compactor-check/2000-01-01-old.ndjson"]
+
+    def send(self, canary_id: str) -> str:
+        return f"s3://raw/compactor-check/2000-01-01-{canary_id}.ndjson"
+
+    def follow(self, _uri: str, _timeout_seconds: float) -> Iterator[tuple[Hop, Progress]]:
+        yield Hop("sent", 0.0), self.progress
+        if self.progress.stage != "done":
+            raise CanaryStopped(self.progress)
+
+    def has_row(self, *_: object) -> bool:
+        return True
+
+    def clean(self, _key: ManifestKey) -> bool:
+        return True
+
+
+def deployments(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    found = []
+    for progress in (Progress("done", "m", DAY), Progress("waiting")):
+        monkeypatch.setattr(deploy, "canary_checker", lambda _, made=progress: Canary(made))
+        found.append(workspace.json("deploy", "check")[0])
+    return found
+
+
 def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """One folder into another by a fake engine: planned, interrupted, held, failed, stuck, and quarantined."""
     raw, rows = str(workspace.root / "raw"), str(workspace.root / "rows")
@@ -367,6 +402,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "cost": costs,
     "control": looks,
     "stop": stops,
+    "deploy": deployments,
     "compact": compactions,
     "doctor": checkups,
     "report": reports,
