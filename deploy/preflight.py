@@ -23,6 +23,9 @@ OTHER_CALLS = 2
 
 SHOWN_CHARACTERS = 200  # of an error of AWS, which may quote a page
 
+DEAD_STATES = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
+"""States of a stack that CloudFormation does not update."""
+
 State = Literal["ok", "warning", "fault"]
 
 
@@ -56,6 +59,7 @@ class Preflight:
     def results(self) -> Iterator[Result]:
         """Run the checks. One that cannot be made, for want of a right or of an answer, is a warning."""
         checks: dict[str, Callable[[], Iterator[tuple[State, str]]]] = {
+            "stack": self._stack,
             "artefacts": self._artefacts,
             "artefact bucket": self._artefact_bucket,
             "input bucket": self._input_bucket,
@@ -70,6 +74,20 @@ class Preflight:
                 yield from (Result(name, state, found) for state, found in check())
             except (ClientError, BotoCoreError) as exc:
                 yield Result(name, "warning", f"not checked: {_shown(exc)}")
+
+    def _stack(self) -> Iterator[tuple[State, str]]:
+        name = self.parameters["JobName"]
+        if self.is_new:
+            yield "ok", f"{name} does not exist yet"
+            return
+        [found] = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+        status = found["StackStatus"]
+        if status in DEAD_STATES:
+            yield "fault", f"{name} is {status}: aws cloudformation delete-stack --stack-name {name}, then deploy again"
+        elif status.endswith("_IN_PROGRESS"):
+            yield "fault", f"{name} is {status}: wait until that ends"
+        else:
+            yield "ok", f"{name} is {status}"
 
     def _artefacts(self) -> Iterator[tuple[State, str]]:
         wheels = [each.path for each in self.files if each.parameter == MODULES]

@@ -1,10 +1,14 @@
 """Compares the columns of a schema version with those of a table in the Glue Data Catalog. No I/O."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion
+
+_NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
+"""The names that a column may have [Glue API, Column]."""
 
 _HIVE_TYPES = {"long": "bigint"}  # other types have the same name in Hive
 
@@ -90,11 +94,13 @@ class CatalogTable(Protocol):
 def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> dict[str, str]:
     """The Hive type of each column of the output, by name: of a row's origin, of each key, of rescued values.
 
-    The catalog does not distinguish case: of two names that differ only in it, the first one has the column.
+    The catalog does not distinguish case: of two names that differ only in it, the first one has the column. Names that
+    the catalog refuses are left out, for it would refuse the others with them; only `exact` names can be so.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_columns}
     for each in schema.columns:
-        columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
+        if _NAME.fullmatch(each.name):
+            columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
     columns[RESCUED_COLUMN] = RESCUED_TYPE
     return columns
 

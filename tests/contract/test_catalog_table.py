@@ -142,6 +142,12 @@ def test_columns_that_differ_in_case() -> None:
     assert catalog_columns(schema, ("_manifest_id",)) == {"_manifest_id": "string", "a": "bigint", **RESCUED}
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\x00", "x" * 256])
+def test_names_that_the_catalog_refuses(name: str) -> None:
+    """A name that the catalog refuses is left out, and the others get their columns."""
+    assert catalog_columns(version(1, name, "é \U0001f600"), ()) == {"é \U0001f600": "string", **RESCUED}
+
+
 def test_when_the_job_updates_the_table(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the start, with each new version, and every hour; after a failure it waits, and nothing is raised."""
     clock, latest = ManualClock(), [EMPTY_SCHEMA]

@@ -278,6 +278,33 @@ def test_quotas(unreserved: int, reserve: str, dpu: float, states: list[str]) ->
     assert [state for state, _ in (*found._lambda_quota(), *found._glue_quota())] == states
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack --stack-name compactor-dev"),
+        ("UPDATE_IN_PROGRESS", "wait until that ends"),
+        ("UPDATE_ROLLBACK_COMPLETE", ""),
+    ],
+)
+def test_a_stack_that_cannot_be_updated(status: str, words: str) -> None:
+    """After a creation that failed, or during a change, the check says what comes first."""
+
+    class Stacks:
+        def describe_stacks(self, **_: str) -> dict[str, Any]:
+            return {"Stacks": [{"StackStatus": status}]}
+
+    found = Preflight(
+        session=None,
+        client=lambda _: Stacks(),
+        account="123456789012",
+        parameters=parameters_of("dev"),
+        files=(),
+        is_new=False,
+    )
+    [(state, shown)] = found._stack()
+    assert (state, words in shown) == ("fault" if words else "ok", True)
+
+
 def test_every_name_of_the_template_is_checked() -> None:
     """The names of buckets, queues, tables, functions, roles, logs, job and database are all asked for."""
     parameters = parameters_of("dev")
