@@ -61,7 +61,7 @@ class Deployment:
         stopping = Event()
 
         def work() -> None:
-            while not stopping.wait(0.1):
+            while not stopping.wait(0.3):
                 self.step(with_job=with_job)
 
         thread = Thread(target=work)
@@ -96,8 +96,8 @@ def deployment(aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "config" / "dev.toml").write_text(toml_of(settings))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMPACTOR_CONFIG", str(tmp_path / "config" / "dev.toml"))
-    monkeypatch.setattr(checker, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr("compactor.cli.commands.deploy.POLL_SECONDS", 0.1)
+    monkeypatch.setattr(checker, "POLL_SECONDS", 0.3)
+    monkeypatch.setattr("compactor.cli.commands.deploy.POLL_SECONDS", 0.3)
     forget_components()
     made = Deployment(aws_endpoint, queue_url, tmp_path)
     yield made
