@@ -138,8 +138,8 @@ image: ## Build the container image ndjson-compactor from the wheel in dist; nee
 package: $(DEVELOPER) ## Build the zip of the functions, the zip and the wheel of the job into dist
 	@$(BIN)/python -m deploy.package
 
-glue-environment: ## Build the Glue job's environment into dist; needs Linux on x86_64 and Python 3.13
-	@deploy/glue_environment.sh
+glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
+	@$(BIN)/python -m deploy.job_wheels
 
 deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy $(ENV)

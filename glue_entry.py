@@ -1,4 +1,7 @@
-"""Starts the job on AWS Glue: the arguments of the job name and override the settings."""
+"""Starts the job on AWS Glue: the arguments of the job name and override the settings.
+
+It needs nothing of Glue's own library: Glue's bookmarks and metrics are not used, and Spark's session is a plain one.
+"""
 
 import os
 import sys
@@ -9,18 +12,11 @@ from compactor.cli.commands.run import run_job
 from compactor.cli.failures import ExitCode, exit_code_of
 from compactor.cli.ui.progress import log_result
 from compactor.core.errors import CompactorError
+from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.app import App
-from compactor.wiring.job_arguments import job_arguments, overriding, resolved
+from compactor.wiring.job_arguments import job_arguments, overriding
 from compactor.wiring.remote_settings import settings_at
-
-try:
-    from awsglue.context import GlueContext
-    from awsglue.job import Job
-    from awsglue.utils import getResolvedOptions as resolve  # noqa: N813 - Glue's name
-except ImportError:  # not on Glue
-    GlueContext = Job = None
-    resolve = resolved
 
 
 def main() -> None:
@@ -37,27 +33,22 @@ def main() -> None:
 
 def _run() -> ExitCode:
     try:
-        arguments = job_arguments(sys.argv, resolve)
+        arguments = job_arguments(sys.argv)
         # Only names: the value of a setting may be a secret.
         log_event("job.started", config=arguments["CONFIG"], overridden=sorted(overriding(arguments)))
         app = App(settings_at(arguments["CONFIG"], {**os.environ, **overriding(arguments)}), on_result=log_result)
-        return run_job(app, once=False, session_context=lambda app: _glue_job(app, arguments))
+        return run_job(app, once=False, session_context=_on_cluster)
     except CompactorError as exc:
         log_event("job.failed", error=exc)
         raise
 
 
 @contextmanager
-def _glue_job(app: App, arguments: dict[str, str]) -> Iterator[None]:
-    """Tell Glue when the job begins and ends, which its own metrics need."""
-    if GlueContext is None:
-        yield
-        return
-    # The Spark session exists with all of its properties before Glue gets it.
-    job = Job(GlueContext(app.spark.sparkContext))
-    job.init(arguments.get("JOB_NAME", app.settings.control.job_name), arguments)
+def _on_cluster(app: App) -> Iterator[None]:
+    """Refuse to run on the driver alone, slowly, beside workers that are paid for and idle."""
+    if app.needs_spark:
+        check_cluster(app.spark.sparkContext.master, app.settings.spark.master)
     yield
-    job.commit()
 
 
 if __name__ == "__main__":

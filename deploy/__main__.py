@@ -5,12 +5,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import click
 from boto3.session import Session
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from compactor.core.errors import CompactorError, SettingsError
@@ -20,11 +22,16 @@ from compactor.wiring.app import App
 from deploy import ROOT
 from deploy.artefacts import MODULES, Artefact, artefact_key, artefacts
 from deploy.locks import job_modules
+from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import load_template, with_columns
 
-NO_ARCHIVE = "none"
+HURRIED = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
+"""For checks, of which none is worth a long wait."""
+
+MAX_PARAMETER_CHARACTERS = 4096
+"""The longest value of a parameter [CloudFormation quotas]."""
 
 
 @click.command()
@@ -63,6 +70,7 @@ def deploy(
     missing = [each for each in files if not _is_uploaded(s3, bucket, each.key)]
     click.echo("\n".join(_plan_lines(session, parameters, files, missing)))
     stack = Stack(session.client("cloudformation"), parameters["JobName"])
+    _check(session, parameters, files, is_new=not stack.exists())
     schema = App(settings).registry.latest() if stack.exists() else EMPTY_SCHEMA
     document = with_columns(template, schema, settings.schema.metadata_columns)
     key = _upload_template(s3, parameters, document)
@@ -80,6 +88,31 @@ def deploy(
         s3.upload_file(str(each.path), bucket, each.key)
     stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
+    _publish_columns(App(settings))
+
+
+def _check(session: Any, parameters: Mapping[str, str], files: Sequence[Artefact], *, is_new: bool) -> None:
+    """Show what the checks find; a `SettingsError` has what would make the deployment fail."""
+    checks = Preflight(
+        session=session,
+        client=partial(session.client, config=HURRIED),
+        account=session.client("sts").get_caller_identity()["Account"],
+        parameters=parameters,
+        files=files,
+        is_new=is_new,
+    )
+    results = list(checks.results())
+    click.echo("\n".join(result_lines(results)))
+    if faults := faults_of(results):
+        raise SettingsError(faults)
+
+
+def _publish_columns(app: App) -> None:
+    """Add the columns that the job has made since the template was: CloudFormation may have taken them away."""
+    try:
+        app.publish_columns()
+    except CompactorError as exc:
+        click.echo(f"The table may lack columns until the job adds them, within the hour: {exc}", err=True)
 
 
 def _session(new_session: Callable[..., Any], region: str) -> Any:
@@ -108,7 +141,11 @@ def _artefact_parameters(files: Sequence[Artefact], given: Mapping[str, str]) ->
     keys = {each.parameter: each.key for each in files}
     bucket = given.get("ArtefactBucketName", "")
     wheels = [f"s3://{bucket}/{each.key}" for each in files if each.parameter == MODULES]
-    return {"JobEnvironmentKey": NO_ARCHIVE, **keys, MODULES: ",".join([job_modules(), *wheels])}
+    modules = ",".join([job_modules(), *wheels] if given.get("GlueVersion") == "5.1" else wheels)
+    if len(modules) > MAX_PARAMETER_CHARACTERS:
+        expected = f"{MAX_PARAMETER_CHARACTERS:,} at most, by a shorter ArtefactBucketName"
+        raise SettingsError([f"JobModules: {len(modules):,} characters -> expected {expected}"])
+    return {**keys, MODULES: modules}
 
 
 def _is_uploaded(s3: Any, bucket: str, key: str) -> bool:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from compactor.core.errors import SettingsError
 from deploy import ROOT
+from deploy.job_wheels import JOB_WHEELS
 from deploy.package import FUNCTIONS_ZIP, JOB_ZIP
 from deploy.wheel import WHEELS
 
-GLUE_ENVIRONMENT = "glue-environment.tar.gz"
 MODULES = "JobModules"
 
 
@@ -34,8 +34,8 @@ class Artefact:
 def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Path) -> list[Artefact]:
     """The artefacts of a deployment, of which `make package` has written some to `dist`.
 
-    Keys begin with the environment, because environments may share a bucket. Glue 5.1 takes wheels, later versions an
-    archive of a virtual environment.
+    Keys begin with the environment, because environments may share a bucket. Glue installs the wheels, of which 5.1
+    gets only the package's own.
 
     Raises:
         SettingsError: With every file that is missing.
@@ -56,8 +56,10 @@ def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Pa
 def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> str:
     """The key of an artefact, in one of the folders that the template lets roles read."""
     kind = "job" if parameter.startswith("Job") else parameter.removesuffix("Key").lower()
-    # pip needs the name of a wheel, so a wheel keeps its name below a folder named by its SHA-256.
-    return f"{environment}/{kind}/{sha256[:32]}{'/' if suffix.endswith('.whl') else '.'}{suffix}"
+    if suffix.endswith(".whl"):
+        # pip needs the name of a wheel. A parameter of CloudFormation, 4,096 characters at most, has all these keys.
+        return f"{environment}/{kind}/{sha256[:16]}/{suffix}"
+    return f"{environment}/{kind}/{sha256[:32]}.{suffix}"
 
 
 def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tuple[str, Path, str, str]]:
@@ -65,8 +67,14 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
     yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "the functions: make package"
     yield "JobScriptKey", ROOT / "glue_entry.py", "py", "the job"
     yield "JobPackageKey", dist / JOB_ZIP, "zip", "the package: make package"
-    if glue_version == "5.1":
-        for wheel in sorted(dist.glob(WHEELS)):
-            yield MODULES, wheel, wheel.name, "the package with the native engine: make package"
-    else:
-        yield "JobEnvironmentKey", dist / GLUE_ENVIRONMENT, "tar.gz", "the job's environment: make glue-environment"
+    own = sorted(dist.glob(WHEELS))
+    others = [] if glue_version == "5.1" else sorted((dist / JOB_WHEELS.name).glob("*.whl"))
+    for wheel in (*own, *others):
+        yield MODULES, wheel, wheel.name, "a wheel of the job"
+    if glue_version != "5.1":
+        for wheels, folder, expected in (
+            (own, dist / WHEELS, "the package: make package"),
+            (others, dist / JOB_WHEELS.name / "*.whl", "the packages of the job: make glue-environment"),
+        ):
+            if not wheels:
+                yield MODULES, folder, "", expected

@@ -21,6 +21,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     work, manifests = _bucket_and_key(paths.manifests)
     lake, output = _bucket_and_key(paths.output)
     bucket, key = _bucket_and_key(settings.input.allowed_prefixes[0])
+    database, _, table = settings.schema.table.partition(".")
     return {
         "Environment": settings.metrics.environment,
         "JobName": control.job_name,
@@ -35,6 +36,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "InputBucketName": bucket,
         "InputPrefix": folder(key) if key else "",
         "SchemaFile": settings.schema.file.removeprefix("s3://"),
+        "DatabaseName": database,
+        "EventsTableName": table,
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{control.sla_seconds:g}",
         "HalfSlaSeconds": f"{control.sla_seconds / 2:g}",
@@ -82,6 +85,9 @@ def _faults(settings: Settings) -> list[str]:
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place": len(inputs) == 1,
+            "schema.table: database.table, a table other than rejects": (
+                bool(settings.schema.table) and not settings.schema.table.endswith(".rejects")
+            ),
             "builder.claims: a table": bool(settings.builder.claims),
             "control.job_name: 1 to 40 lower-case letters, digits or -": bool(
                 _JOB_NAME.fullmatch(settings.control.job_name)

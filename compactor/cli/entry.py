@@ -22,7 +22,7 @@ GROUPS = {
         "rejects": "Show rejected lines: where each is, and what is wrong with it.",
         "redrive": "Process dead letters, quarantined files or rejected lines again.",
         "rebuild": "Make the rows of lost or damaged files again, from the same input.",
-        "schema": "Show the schema versions and what each added, suggest a schema file, or retire columns.",
+        "schema": "Show the schema versions and what each added; suggest, retire or publish columns.",
         "report": "Report on a period as one page of HTML that needs no network.",
         "demo": "Make a day of events, compact it, and prove that no row is lost.",
     },
@@ -36,6 +36,7 @@ GROUPS = {
     },
     "AWS": {
         "control": "Run one control-plane check now.",
+        "deploy": "Check a deployment by a file that goes through everything.",
         "cost": "Estimate the cost of a load; with settings, also show that of the latest commits.",
     },
 }

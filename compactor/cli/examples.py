@@ -26,6 +26,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("compactor demo --size 1gb", "Run it on more."),
         ("compactor demo --local /tmp/demo", "Keep the input and the output to look at."),
     ),
+    "deploy": (
+        ("compactor deploy check dev", "Send a file through the deployment of config/dev.toml."),
+        ("compactor --config s3://bucket/compactor.toml deploy check", "Take the settings from S3."),
+        ("compactor deploy check prod --timeout 600 --json", "Give the hops to a program, after 10 minutes at most."),
+    ),
     "doctor": (
         ("compactor doctor", "Check this machine, and everything that the settings name."),
         ("compactor doctor --config s3://bucket/compactor.toml --elsewhere", "Check what a job on Glue needs."),

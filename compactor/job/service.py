@@ -18,6 +18,7 @@ from compactor.job.recovery import Recovery
 from compactor.job.retention.daily import DailyRetention
 from compactor.job.retries import Retries, random_pause_seconds
 from compactor.job.run_report import ManifestsUnfinished, RunReport
+from compactor.job.table_columns import TableUpdater
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
@@ -81,6 +82,7 @@ class Service:
         heartbeat: The heartbeat of this run.
         target_file_bytes: For the hit rate of file sizes.
         postponed: Manifests that are tried again later.
+        table_updater: Adds new columns to the table of the catalog; None if the settings name no table.
         poll_seconds: How long to wait for the stream between two checks.
     """
 
@@ -94,6 +96,7 @@ class Service:
     metrics: MetricsSink
     target_file_bytes: int
     postponed: Retries
+    table_updater: TableUpdater | None = None
     poll_seconds: float = 0.5
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
@@ -149,6 +152,7 @@ class Service:
                 self._back_off(exc)
                 continue
             if once:
+                self._update_table()
                 break
 
     def _stream(self, *, once: bool) -> None:
@@ -161,6 +165,7 @@ class Service:
                 if self._stopping.is_set():
                     break
                 self._collect()
+                self._update_table()
                 self._retry()
                 # Only while idle: this thread would report a heartbeat even if all work hangs.
                 if (now - last_heartbeat).total_seconds() >= HEARTBEAT_SECONDS and self._is_idle():
@@ -175,6 +180,10 @@ class Service:
         finally:
             self._stream_ended.set()
             self.source.stop()
+
+    def _update_table(self) -> None:
+        if self.table_updater is not None:
+            self.table_updater.step()
 
     def _is_idle(self) -> bool:
         return self.source.is_idle() and self.runner.is_idle()

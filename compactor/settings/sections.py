@@ -16,6 +16,7 @@ from compactor.settings.types import (
     MIB,
     TIB,
     CalendarDay,
+    CatalogName,
     Dimension,
     Endpoint,
     FilePlace,
@@ -116,6 +117,7 @@ class Schema(Section):
         256, "longest key that becomes a column; longer ones go to _rescued_data", ge=1, le=1000
     )
     metadata_columns: MetadataColumns = _key((), "columns with the origin of each row")
+    table: CatalogName = _key("", "Glue table, as database.table, that gets each new column at once; empty: none")
 
 
 class Output(Section):

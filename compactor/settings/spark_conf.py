@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from compactor.core.errors import SettingsError
+
 S3A_PACKAGES = (
     "org.apache.hadoop:hadoop-aws:3.4.2",
     "software.amazon.awssdk:s3:2.29.52",
@@ -61,13 +63,32 @@ _LOCAL = {
 
 
 def is_submitted(env: Mapping[str, str]) -> bool:
-    """Whether spark-submit or Glue started this process from its JVM."""
+    """Whether spark-submit or Glue started this process from its JVM.
+
+    Spark itself goes by this variable: `pyspark.java_gateway.launch_gateway` joins that JVM, or starts one of its own.
+    """
     return "PYSPARK_GATEWAY_PORT" in env
 
 
 def master_is_given(env: Mapping[str, str]) -> bool:
     """Whether spark-submit, Glue or a variable already chose a master."""
     return is_submitted(env) or "SPARK_MASTER" in env
+
+
+def check_cluster(found: str, wanted: str) -> None:
+    """Check that Spark did not start on this machine alone, unless the settings want that.
+
+    Args:
+        found: The master of the running session.
+        wanted: The master of the settings; may be empty.
+
+    Raises:
+        SettingsError: It did.
+    """
+    if found.startswith("local") and not wanted.startswith("local"):
+        raise SettingsError(
+            [f'spark.master: "{wanted}": Spark runs on this machine alone ({found}) -> expected the cluster of Glue']
+        )
 
 
 def spark_properties(

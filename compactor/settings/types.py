@@ -145,6 +145,13 @@ TableName = Annotated[
         rf"[A-Za-z0-9_.-]{{3,255}}|{JOURNAL_CLAIMS}",  # DynamoDB's naming rule, which excludes @
     ),
 ]
+CatalogName = Annotated[
+    str,
+    Matching(
+        "database.table, each of lower-case letters, digits and '_', or empty",
+        r"[a-z0-9_]{1,255}\.[a-z0-9_]{1,255}",  # Athena's naming rule
+    ),
+]
 Region = Annotated[str, Matching("a region such as eu-central-1, or empty", r"[a-z]{2,}(-[a-z0-9]+)+")]
 Endpoint = Annotated[str, Matching("http://host:port or https://host, or empty", r"https?://[^\s/?#]+/?")]
 QueueUrl = Annotated[str, Matching("an SQS queue URL, or empty", r"https?://[^\s?#]+/[A-Za-z0-9_-]{1,80}(\.fifo)?")]

@@ -62,6 +62,9 @@ EventName = Literal[
     "self_test.failed",
     "stream.replaced",
     "stream.restarting",
+    "table.differs",
+    "table.not_updated",
+    "table.updated",
 ]
 """Every event name, so that a type checker finds a misspelled one."""
 
@@ -222,6 +225,20 @@ CATALOGUE: Mapping[EventName, LogEvent] = {
         "the daily clean-up failed; the job retries",
         {"error": _ERROR},
         "if it fails for days, fix what the error names; `compactor clean`",
+    ),
+    "table.updated": _info(
+        "the table of the catalog got new columns",
+        {"table": "database and table", "columns": "number of new columns", "version": "schema version"},
+    ),
+    "table.not_updated": _warning(
+        "the table of the catalog could not be compared or changed; the job retries",
+        {"table": "database and table", "pause_seconds": "pause until the next try", "error": _ERROR},
+        "if it repeats, fix what the error names; `compactor schema publish` tries at once",
+    ),
+    "table.differs": _warning(
+        "columns of the table in the catalog have other types than the output",
+        {"table": "database and table", "columns": "number of these columns"},
+        "`compactor doctor` names them; correct their types in the catalog",
     ),
     # Planning, building and sealing.
     "messages.built": _info(

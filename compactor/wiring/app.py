@@ -27,6 +27,7 @@ from compactor.job.retries import Retries
 from compactor.job.self_test import SelfTest
 from compactor.job.service import ManifestSource, Service
 from compactor.job.staging import CompactionRules, Stager
+from compactor.job.table_columns import TableUpdater
 from compactor.job.work_queue import WorkQueue
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.ledger.sizing_history import SizingHistory, summarised
@@ -205,7 +206,12 @@ class App(EngineComponents):
             metrics=self.metrics,
             target_file_bytes=self.settings.output.target_file_bytes,
             postponed=Retries(self.settings.stream.retry_pause_seconds),
+            table_updater=self._table_updater(),
         )
+
+    def _table_updater(self) -> TableUpdater | None:
+        table, metadata_columns = self.catalog_table, self.settings.schema.metadata_columns
+        return None if table is None else TableUpdater(table, self.job_registry.latest, metadata_columns, self.clock)
 
     def batch_runner(self, engine: Engine) -> BatchRunner:
         """Make what compacts the manifests of a micro-batch on a given engine."""

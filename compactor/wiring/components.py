@@ -22,6 +22,7 @@ from compactor.ledger.store_clock import StoreClock
 from compactor.manifests.building.builder import Builder
 from compactor.manifests.building.sealer import Sealer
 from compactor.manifests.claiming import Claimer
+from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 
@@ -32,6 +33,7 @@ class Replacements(TypedDict, total=False):
     clock: Clock | None
     store: ObjectStore | None
     claims: ClaimTable | None
+    catalog_table: CatalogTable | None
     metrics: MetricsSink | None
     job: JobRuns | None  # of the control plane, as the notifier
     notifier: Notifier | None

@@ -21,9 +21,11 @@ from compactor.ops.doctor.findings import Finding
 from compactor.ops.doctor.java import find_java
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.runner import Check, run_checks
+from compactor.schema.catalog import catalog_columns
 from compactor.settings.sections import Builder, Convert, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_of
+from compactor.wiring.operator_components import OperatorComponents
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one answer, whatever the job may wait."""
@@ -105,4 +107,10 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
 
         return AwsAccount(spec)
 
-    return Environment(account=account, store=RoutedStore(spec), clock=clock, trial_id=secrets.token_hex(4))
+    store = RoutedStore(spec)
+
+    def columns() -> dict[str, str]:
+        schema = OperatorComponents(settings, store=store).registry.latest()
+        return catalog_columns(schema, settings.schema.metadata_columns)
+
+    return Environment(account=account, store=store, clock=clock, columns=columns, trial_id=secrets.token_hex(4))

@@ -1,6 +1,7 @@
 """Puts together what the commands of operators use: they read records, and start no job."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from compactor.core.ports import ClaimTable
 from compactor.job.retention.cleaner import Cleaner
 from compactor.job.retention.retention import Retention
 from compactor.ndjson.lines import Limits, RejectLimits
+from compactor.schema.catalog import CatalogTable, Published, catalog_columns, published
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from compactor.schema.schema_file import parse_schema_file
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import OnManifest, Verifier
+
+
+CATALOG_SECONDS = 5.0
+CATALOG_ATTEMPTS = 2
+"""The job does not stop while it waits for the catalog, so it gives up soon; it tries again later."""
 
 
 class OperatorComponents(Components):
@@ -58,6 +65,29 @@ class OperatorComponents(Components):
             ),
             declared=declared,
         )
+
+    @cached_property
+    def catalog_table(self) -> CatalogTable | None:
+        """The table of the output in the Glue Data Catalog; None if the settings name none."""
+        if not self.settings.schema.table:
+            return None
+        from compactor.adapters.aws.glue_table import GlueTable  # boto3 is slow to load
+
+        database, table = self.settings.schema.table.split(".")
+        spec = replace(self.store_spec, timeout_seconds=CATALOG_SECONDS, attempts=CATALOG_ATTEMPTS)
+        return GlueTable(client=spec.client("glue"), database=database, table=table)
+
+    def publish_columns(self) -> Published:
+        """Add the columns of the latest schema version to the table in the Glue Data Catalog.
+
+        Raises:
+            SettingsError: The settings name no table.
+        """
+        if self.catalog_table is None:
+            raise SettingsError(['schema.table: "" -> expected the Glue table of the output, as database.table'])
+        schema = self.registry.latest()
+        differed = self.catalog_table.add(catalog_columns(schema, self.settings.schema.metadata_columns))
+        return published(self.catalog_table.name, schema.version, differed)
 
     def _declared_columns(self) -> tuple[DeclaredColumn, ...]:
         schema = self.settings.schema

@@ -14,6 +14,9 @@ from tests.deployment.permissions import ACTIONS, ANYWHERE, BEYOND_CALLS, ENTRIE
 from tests.deployment.resolving import ROOT, Document
 
 DIMENSIONS = ("Job", "Environment")
+OF_GLUE = ("spark-ui", "python-environments")
+"""Folders of the work bucket that Glue itself fills."""
+
 _HIVE_TYPES = {"string": "string", "int64": "bigint", "binary": "binary"}
 
 
@@ -134,7 +137,12 @@ def lifecycle_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]
     """Only staging, rejects, archive and the logs of the Spark UI expire."""
     layout = code.layout
     bucket = layout.state.removeprefix("s3://").partition("/")[0]
-    expiring = {layout.staging_folder, layout.rejects_folder, layout.archive_folder, f"s3://{bucket}/spark-ui/"}
+    expiring = {
+        layout.staging_folder,
+        layout.rejects_folder,
+        layout.archive_folder,
+        *(f"s3://{bucket}/{own}/" for own in OF_GLUE),
+    }
     for name, each in found.items():
         if each["Type"] != "AWS::S3::Bucket":
             continue

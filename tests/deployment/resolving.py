@@ -20,7 +20,7 @@ PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::NoValue": None,
 }
-ARTEFACTS = ("SettingsKey", "FunctionsKey", "JobScriptKey", "JobPackageKey", "JobEnvironmentKey")
+ARTEFACTS = ("SettingsKey", "FunctionsKey", "JobScriptKey", "JobPackageKey")
 _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
 
 Document = dict[str, Any]
@@ -79,6 +79,8 @@ class _Resolver:
             return str(one) == str(other)
         if function == "Fn::Not":
             return not self._condition(arguments[0])
+        if function == "Fn::And":
+            return all(map(self._condition, arguments))
         assert function == "Condition", function
         return self.holds(arguments)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,17 @@ from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.settings.settings import parse_settings
 from deploy.__main__ import deploy
-from deploy.locks import job_modules
+from deploy.existing_names import planned_names
+from deploy.locks import job_modules, locked
+from deploy.preflight import Preflight
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.template_file import with_columns
-from tests.deployment.resolving import ROOT, parameters_of, template
+from tests.deployment.resolving import ROOT, parameters_of, resources, template
 
 REGION = "eu-central-1"
 BUCKET = "example-artefacts-dev"
+OWN_WHEEL = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 FAST = {"Delay": 0, "MaxAttempts": 10}
 
 
@@ -62,9 +66,18 @@ def root(tmp_path: Path) -> Path:
     dist.mkdir()
     with zipfile.ZipFile(dist / "lambda.zip", "w") as archive:
         archive.writestr("lambdas/manifest_builder.py", "")
-    for name in ("job-package.zip", "glue-environment.tar.gz"):
-        (dist / name).write_bytes(name.encode())
+    (dist / "job-package.zip").write_bytes(b"zip")
+    (dist / OWN_WHEEL).write_bytes(b"compiled")
+    make_job_wheels(dist / "job-wheels")
     return tmp_path
+
+
+def make_job_wheels(folder: Path) -> None:
+    """Empty wheels of the job's packages."""
+    folder.mkdir()
+    for name, version in locked("job").items():
+        with zipfile.ZipFile(folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl", "w"):
+            pass
 
 
 def kinds(session: Any) -> set[str]:
@@ -103,14 +116,27 @@ def test_the_native_engine_on_glue_5(session: Any, root: Path, capsys: pytest.Ca
     """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
     file = root / "deploy" / "parameters" / "dev.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "GlueVersion": "5.1"}))
-    name = "ndjson_compactor-0.1.0-cp311-abi3-manylinux_2_34_x86_64.whl"
-    (root / "dist" / name).write_bytes(b"compiled")
+    name = OWN_WHEEL
     deploy("dev", Session, confirm=lambda: True, root=root)
     listed = session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
     [key] = [each["Key"] for each in listed if each["Key"].endswith(f"/{name}")]
     assert key.startswith("dev/job/")
     [modules] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
     assert modules.split()[-1] == f"{job_modules()},s3://{BUCKET}/{key}"
+
+
+def test_glue_6_gets_wheels_alone(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Glue 6.0 installs wheels of the artefact bucket, each by its hash, and asks no package index."""
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  JobModules ")]
+    modules = line.split()[-1].split(",")
+    assert len(modules) == len(locked("job")) + 1
+    listed = {each["Key"] for each in session.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]}
+    assert {module.removeprefix(f"s3://{BUCKET}/") for module in modules} <= listed
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "ArtefactBucketName": "b" * 200}))
+    with pytest.raises(SettingsError, match="expected 4,096 at most"):
+        deploy("dev", Session, confirm=lambda: True, root=root)
 
 
 def test_without_credentials(tmp_path: Path) -> None:
@@ -138,9 +164,160 @@ def test_what_is_missing_is_named_at_once(session: Any, root: Path) -> None:
     assert [fault.rpartition("-> ")[2] for fault in caught.value.faults] == [
         "expected the functions: make package",
         "expected the package: make package",
-        "expected the job's environment: make glue-environment",
+        "expected the package: make package",
+        "expected the packages of the job: make glue-environment",
     ]
     assert kinds(session) == set()
+
+
+def checked(root: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the checks before a deployment show."""
+    with suppress(SettingsError):
+        deploy("dev", Session, confirm=lambda: False, root=root)
+    return capsys.readouterr().out.partition("Checks\n")[2].partition("\n\n")[0]
+
+
+@pytest.mark.usefixtures("session")
+def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
+    shown = checked(root, capsys)
+    for words in (
+        "names            21 of 21 names are free",
+        "20 wheels for the Python and the glibc of Glue",
+        f"{BUCKET} is in this account and region",
+        "3 x G.1X, Glue 6.0: up to $0.92 an hour",
+        "prices in eu-central-1 differ",
+        "no call tells whether eu-central-1 has it",
+    ):
+        assert words in shown, shown
+    assert "fault" not in shown
+
+
+def test_names_that_are_taken(session: Any, root: Path) -> None:
+    """Each name that the stack could not create is named before anything is uploaded."""
+    where = {"LocationConstraint": REGION}
+    session.client("s3").create_bucket(Bucket="example-lake-dev", CreateBucketConfiguration=where)
+    session.client("sqs").create_queue(QueueName="compactor-dev-events")
+    session.client("iam").create_role(RoleName="compactor-dev-job", AssumeRolePolicyDocument="{}")
+    session.client("glue").create_database(DatabaseInput={"Name": "compactor_dev"})
+    session.client("logs").create_log_group(logGroupName="/aws-glue/compactor-dev/output")
+    with pytest.raises(SettingsError) as caught:
+        deploy("dev", Session, confirm=lambda: True, root=root)
+    assert [fault.split()[2] for fault in caught.value.faults] == [
+        "example-lake-dev",
+        "compactor-dev-events",
+        "compactor-dev-job",
+        "compactor_dev",
+        "/aws-glue/compactor-dev/output",
+    ]
+    assert kinds(session) == set()
+
+
+@pytest.mark.usefixtures("session")
+def test_wheels_that_glue_could_not_load(root: Path) -> None:
+    """A wheel for a newer glibc than Glue's, and a package that is missing, stop the deployment."""
+    wheels = root / "dist" / "job-wheels"
+    (root / "dist" / OWN_WHEEL).rename(root / "dist" / OWN_WHEEL.replace("2_28", "2_35"))
+    next(wheels.glob("orjson-*")).unlink()
+    with pytest.raises(SettingsError) as caught:
+        deploy("dev", Session, confirm=lambda: True, root=root)
+    missing, glibc = caught.value.faults
+    assert "orjson: missing, expected" in missing
+    assert "needs glibc 2.35, expected 2.34 at most" in glibc
+
+
+def test_an_input_bucket_that_exists(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has to be there, and should send its events to EventBridge."""
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "InputBucketIsNew": "no"}))
+    assert "fault    input bucket     input.allowed_prefixes: bucket example-raw-dev does not exist" in checked(
+        root, capsys
+    )
+    s3 = session.client("s3")
+    s3.create_bucket(Bucket="example-raw-dev", CreateBucketConfiguration={"LocationConstraint": REGION})
+    assert "example-raw-dev sends no events to EventBridge yet" in checked(root, capsys)
+
+
+class Quotas:
+    """Lambda and Service Quotas of an account."""
+
+    def __init__(self, unreserved: int, dpu: float) -> None:
+        self.unreserved, self.dpu = unreserved, dpu
+
+    def get_account_settings(self) -> dict[str, Any]:
+        return {"AccountLimit": {"UnreservedConcurrentExecutions": self.unreserved}}
+
+    def get_paginator(self, _: str) -> "Quotas":
+        return self
+
+    def paginate(self, **arguments: str) -> list[dict[str, Any]]:
+        assert arguments == {"ServiceCode": "glue"}
+        return [{"Quotas": [{"QuotaName": "Max task DPUs per account", "Value": self.dpu}]}]
+
+
+@pytest.mark.parametrize(
+    ("unreserved", "reserve", "dpu", "states"),
+    [
+        (1000, "no", 300, ["ok", "ok"]),
+        (10, "no", 300, ["ok", "ok"]),
+        (10, "yes", 300, ["fault", "ok", "ok"]),
+        (12, "yes", 300, ["ok", "ok"]),
+        (3, "no", 2, ["warning", "fault"]),
+    ],
+)
+def test_quotas(unreserved: int, reserve: str, dpu: float, states: list[str]) -> None:
+    """What Lambda or Glue would refuse is a fault; what only slows the builder down is a warning."""
+    found = Preflight(
+        session=None,
+        client=lambda _: Quotas(unreserved, dpu),
+        account="123456789012",
+        parameters={**parameters_of("dev"), "ReserveConcurrency": reserve},
+        files=(),
+        is_new=True,
+    )
+    assert [state for state, _ in (*found._lambda_quota(), *found._glue_quota())] == states
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack --stack-name compactor-dev"),
+        ("UPDATE_IN_PROGRESS", "wait until that ends"),
+        ("UPDATE_ROLLBACK_COMPLETE", ""),
+    ],
+)
+def test_a_stack_that_cannot_be_updated(status: str, words: str) -> None:
+    """After a creation that failed, or during a change, the check says what comes first."""
+
+    class Stacks:
+        def describe_stacks(self, **_: str) -> dict[str, Any]:
+            return {"Stacks": [{"StackStatus": status}]}
+
+    found = Preflight(
+        session=None,
+        client=lambda _: Stacks(),
+        account="123456789012",
+        parameters=parameters_of("dev"),
+        files=(),
+        is_new=False,
+    )
+    [(state, shown)] = found._stack()
+    assert (state, words in shown) == ("fault" if words else "ok", True)
+
+
+def test_every_name_of_the_template_is_checked() -> None:
+    """The names of buckets, queues, tables, functions, roles, logs, job and database are all asked for."""
+    parameters = parameters_of("dev")
+    found = resources(template(), parameters)
+    kinds_asked = {kind for kind, _ in planned_names(parameters)}
+    keys = ("BucketName", "QueueName", "TableName", "FunctionName", "RoleName", "LogGroupName", "Name")
+    named = {
+        (each["Type"], value)
+        for each in found.values()
+        for key, value in {**each["Properties"], **each["Properties"].get("DatabaseInput", {})}.items()
+        if each["Type"] in kinds_asked and key in keys
+    }
+    assert set(planned_names(parameters)) == named
 
 
 def test_without_a_bucket_for_artefacts(session: Any, root: Path) -> None:
@@ -261,6 +438,7 @@ def test_settings_that_the_stack_does_not_support() -> None:
         "paths.manifests, paths.state, builder.pending",
         "paths.output",
         "input.allowed_prefixes",
+        "schema.table",
         "builder.claims",
         "control.job_name",
         "metrics.sink",

@@ -13,6 +13,7 @@ import pytest
 
 from compactor import __version__
 from deploy import ROOT
+from deploy.job_wheels import download_wheels, wheel_faults
 from deploy.locks import job_modules, job_packages, locked
 from deploy.package import MAX_ZIP_BYTES, build_functions, build_job_wheel, build_job_zip
 from deploy.pip import PackagingError
@@ -243,6 +244,72 @@ def test_the_wheel(tmp_path: Path) -> None:
     [compiled] = [data for name, data in found.items() if name.endswith(".abi3.so")]
     assert not [place for place in (str(ROOT), str(Path.home())) if place.encode() in compiled]
     assert build_wheel(tmp_path, tmp_path / "build.log").read_bytes() == first
+
+
+def job_wheels(folder: Path, **others: str) -> list[Path]:
+    """Wheels of the job's packages as pip would name them, some with other endings than `py3-none-any`."""
+    found = []
+    for name, version in locked("job").items():
+        wheel = folder / f"{name.replace('-', '_')}-{others.get(name, f'{version}-py3-none-any')}.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr(f"{name}/__init__.py", "")
+        found.append(wheel)
+    return found
+
+
+def test_wheels_for_glue(tmp_path: Path) -> None:
+    """Wheels for Glue's Python and a glibc that is no newer are taken, whatever this machine has."""
+    orjson, pyarrow = locked("job")["orjson"], locked("job")["pyarrow"]
+    endings = {
+        "orjson": f"{orjson}-cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64",
+        "pyarrow": f"{pyarrow}-cp313-cp313-manylinux_2_34_x86_64",
+    }
+    assert list(wheel_faults(job_wheels(tmp_path, **endings))) == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        ("{}-cp313-cp313-manylinux_2_35_x86_64", "and glibc 2.34 at most on x86_64, as Glue has"),
+        ("{}-cp313-cp313-manylinux_2_28_aarch64", "expected one for Python 3.13"),
+        ("{}-cp312-cp312-manylinux_2_28_x86_64", "expected one for Python 3.13"),
+        ("{}-cp314-abi3-manylinux_2_28_x86_64", "expected one for Python 3.13"),
+        ("{}-cp313-cp313-musllinux_1_2_x86_64", "expected one for Python 3.13"),
+        ("0.0.1-py3-none-any", "orjson: 0.0.1, expected "),
+    ],
+)
+def test_wheels_that_do_not_fit_glue(tmp_path: Path, ending: str, words: str) -> None:
+    """A newer glibc, another machine, Python or version is refused, each with what was expected."""
+    [fault] = wheel_faults(job_wheels(tmp_path, orjson=ending.format(locked("job")["orjson"])))
+    assert words in fault
+
+
+def test_wheels_with_an_interpreter(tmp_path: Path) -> None:
+    """An interpreter of another machine is refused, and so are packages that are missing or too many."""
+    first, *others = job_wheels(tmp_path)
+    for name in ("pyvenv.cfg", "x/bin/python3.13"):
+        with zipfile.ZipFile(first, "a") as archive:
+            archive.writestr(name, "home = /root/.pyenv")
+    assert [fault.partition(": has ")[2] for fault in wheel_faults([first, *others])] == [
+        "pyvenv.cfg, expected no interpreter",
+        "x/bin/python3.13, expected no interpreter",
+    ]
+    (more := tmp_path / "pyspark-4.0.0-py3-none-any.whl").write_bytes(others[0].read_bytes())
+    assert [fault.partition(",")[0] for fault in wheel_faults([first, *others[1:], more])][2:] == [
+        f"{others[0].name.partition('-')[0]}: missing",
+        "pyspark: 4.0.0",
+    ]
+
+
+@pytest.mark.large
+def test_the_wheels_that_pip_downloads(tmp_path: Path) -> None:
+    """With a package index: the wheels of the lock file for Glue, without an interpreter of Glue's version here."""
+    wheels = download_wheels(tmp_path / "wheels")
+    assert len(wheels) == len(locked("job"))
+    compiled = [wheel for wheel in wheels if "-cp313-" in wheel.name]
+    assert compiled
+    with zipfile.ZipFile(compiled[0]) as archive:
+        assert any("cpython-313-x86_64-linux-gnu.so" in name for name in archive.namelist())
 
 
 @pytest.mark.large

@@ -73,16 +73,49 @@ def test_one_run_and_one_restarter(found: dict[str, Document]) -> None:
 @pytest.mark.parametrize(
     ("version", "there", "absent"),
     [
-        ("6.0", {"--python-virtual-env"}, {"--extra-py-files", "--additional-python-modules"}),
-        ("5.1", {"--extra-py-files", "--additional-python-modules"}, {"--python-virtual-env"}),
+        ("6.0", {"--python-virtual-env-storage-prefix", "--python-modules-installer-option"}, {"--extra-py-files"}),
+        ("5.1", {"--extra-py-files"}, {"--python-virtual-env-storage-prefix", "--python-modules-installer-option"}),
     ],
 )
 def test_how_each_glue_version_gets_the_package(version: str, there: set[str], absent: set[str]) -> None:
     """Each version of Glue gets the package and its dependencies by its own arguments."""
     found = resources(template(), parameters_of("prod") | {"GlueVersion": version})
     arguments = properties(found, "Job")["DefaultArguments"]
-    assert there <= arguments.keys()
+    assert there | {"--additional-python-modules"} <= arguments.keys()
     assert not absent & arguments.keys()
+
+
+def test_glue_keeps_its_own_files(found: dict[str, Document]) -> None:
+    """The job's role may do in the folders that Glue fills what any way of filling them needs, and nowhere else more.
+
+    The documents do not list the rights for the logs of the Spark UI, so none of them is left out.
+    """
+    arguments = properties(found, "Job")["DefaultArguments"]
+    for place in (arguments["--spark-event-logs-path"], arguments["--python-virtual-env-storage-prefix"]):
+        arn = f"arn:aws:s3:::{place.removeprefix('s3://')}x"
+        for action in ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"):
+            assert allows(found["JobRole"], action, arn), (action, place)
+        assert allows(found["JobRole"], "s3:ListBucket", arn.partition("/")[0])
+
+
+@pytest.mark.parametrize(
+    ("window", "timeout", "sent"),
+    [
+        ("", "10079", ["Timeout"]),
+        ("Sun:10", "10079", ["MaintenanceWindow"]),
+        ("Sun:10", "0", ["MaintenanceWindow"]),
+        ("", "0", []),
+    ],
+)
+def test_a_window_excludes_a_timeout(window: str, timeout: str, sent: list[str]) -> None:
+    """Whatever the parameters, Glue never gets both, for a window says nothing of a run with a timeout.
+
+    "If the timeout is less than 7 days, then the job will not be restarted" ["Maintenance windows for AWS Glue
+    Streaming"].
+    """
+    given = parameters_of("prod") | {"MaintenanceWindow": window, "JobTimeoutMinutes": timeout}
+    job = properties(resources(template(), given), "Job")
+    assert [key for key in ("Timeout", "MaintenanceWindow") if key in job] == sent
 
 
 @pytest.mark.parametrize("version", ["6.0", "5.1"])

@@ -2,6 +2,7 @@
 
 from tests.guards.building import BUILDING, CLAIMS
 from tests.guards.control import CONTROL
+from tests.guards.deployments import DEPLOYMENTS
 from tests.guards.doctor import DOCTOR
 from tests.guards.effects import ONCE, VERIFICATION
 from tests.guards.folders import FOLDERS
@@ -34,4 +35,5 @@ GUARDS = (
     *LINKS,
     *REBUILDING,
     *FOLDERS,
+    *DEPLOYMENTS,
 )

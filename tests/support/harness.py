@@ -21,6 +21,7 @@ from compactor.job.batches import BatchRunner
 from compactor.job.run_report import RunReport
 from compactor.ledger.ledger import Ledger
 from compactor.ops.verify.report import VerifyReport
+from compactor.schema.catalog import CatalogTable
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
@@ -96,7 +97,13 @@ class Harness:
     def ledger(self) -> Ledger:
         return self.app().ledger
 
-    def app(self, *, on_crash_point: OnCrashPoint = ignore_crash_point, store: ObjectStore | None = None) -> App:
+    def app(
+        self,
+        *,
+        on_crash_point: OnCrashPoint = ignore_crash_point,
+        store: ObjectStore | None = None,
+        catalog_table: CatalogTable | None = None,
+    ) -> App:
         """The parts of a fresh driver."""
         return App(
             self.settings,
@@ -105,6 +112,7 @@ class Harness:
             store=store or self.store,
             claims=self.claims,
             metrics=self.metrics,
+            catalog_table=catalog_table,
         )
 
     def engine(self, store: ObjectStore | None = None) -> PlainEngine:
@@ -125,10 +133,20 @@ class Harness:
         """A fresh driver without its stream."""
         return self.app(on_crash_point=on_crash_point, store=store).batch_runner(engine or self.engine(store))
 
-    def run_once(self, *, engine: Engine | None = None, store: ObjectStore | None = None) -> RunReport:
+    def run_once(
+        self,
+        *,
+        engine: Engine | None = None,
+        store: ObjectStore | None = None,
+        catalog_table: CatalogTable | None = None,
+    ) -> RunReport:
         """A fresh driver that does all there is and ends."""
         source = ListedManifests(self.store, self.layout.manifests_folder)
-        return self.app(store=store).service_on(engine or self.engine(store), source).run(once=True)
+        return (
+            self.app(store=store, catalog_table=catalog_table)
+            .service_on(engine or self.engine(store), source)
+            .run(once=True)
+        )
 
     def file(self, name: str, content: bytes) -> ManifestFile:
         """Write an input file."""

@@ -1,4 +1,4 @@
-"""`compactor schema`: shows the columns, the version that added each and its first file; suggests and retires some."""
+"""`compactor schema`: shows versions, columns and their first files; suggests, retires and publishes columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo, write_out
@@ -22,11 +23,12 @@ SHOWN_VERSIONS = 20
 SHOWN_COLUMNS = 40  # of each version
 
 _SUGGEST = "suggest"
-_ACTIONS = (_SUGGEST, "retire")
+_PUBLISH = "publish"
+_ACTIONS = (_SUGGEST, "retire", _PUBLISH)
 
 
 @click.command("schema")
-@click.argument("words", metavar="[DST] [suggest SRC... | retire COLUMN...]", nargs=-1)
+@click.argument("words", metavar="[DST] [suggest SRC... | retire COLUMN... | publish]", nargs=-1)
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -55,8 +57,8 @@ def schema(
     sample: int | None,
     is_all: bool,
     **options: Any,
-) -> None:
-    """Show the schema versions and what each added, suggest a schema file, or retire columns.
+) -> ExitCode | None:
+    """Show the schema versions and what each added; suggest, retire or publish columns.
 
     A column never changes its name or type. --json shows what the text form leaves out.
 
@@ -67,31 +69,69 @@ def schema(
     `retire` makes a version without the named columns, so that other keys can have their places. Files that have them
     stay as they are. Later values of their keys go to _rescued_data for good. A running job takes the version when it
     needs new columns.
+
+    `publish` adds the columns of the latest version to schema.table in the Glue Data Catalog, as the job does by
+    itself. It removes and changes none.
     """
     if words and words[0] not in _ACTIONS:
         invocation, words = invocation.at(words[0]), words[1:]
     action, operands = words[:1], words[1:]
     if action and action[0] not in _ACTIONS:
-        raise click.UsageError(f"{action[0]!r} -> expected {' or '.join(_ACTIONS)}")
+        raise click.UsageError(f"{action[0]!r} -> expected {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}")
     if action == (_SUGGEST,):
         if not operands or as_json or (is_all and sample):
             raise click.UsageError("suggest: expected SRC, at most one of --sample and --all, and no --json")
         _suggest(invocation, operands, None if is_all else sample or SAMPLE_RECORDS, Options(**options))
-        return
+        return None
     if sample or is_all or any(options.values()):
         raise click.UsageError("options other than --json belong to `schema suggest`")
-    if action and not operands:
-        raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
+    _check_operands(action, operands)
     app = App(invocation.settings())
+    if action == (_PUBLISH,):
+        return _publish(app, as_json=as_json)
     if action:
         app.job_registry.retire(operands)
+    _show_all(app, as_json=as_json)
+    return None
+
+
+def _check_operands(action: tuple[str, ...], operands: tuple[str, ...]) -> None:
+    if action == (_PUBLISH,) and operands:
+        raise click.UsageError(f"publish: {operands[0]!r} -> expected nothing after it")
+    if action and action != (_PUBLISH,) and not operands:
+        raise click.UsageError("retire: no COLUMN -> expected the name of at least one column")
+
+
+def _show_all(app: App, *, as_json: bool) -> None:
     changes = [_change(version) for version in app.registry.versions()]
     if as_json:
-        print_json({"versions": [_document(change) for change in changes]})
+        print_json({"versions": [_document(change) for change in changes], "published": None})
     elif changes:
         _show(changes)
     else:
         echo(f"No schema version yet in {app.layout.schemas_folder}: the first manifest makes one.")
+
+
+def _publish(app: App, *, as_json: bool) -> ExitCode:
+    done = app.publish_columns()
+    if as_json:
+        print_json(
+            {"versions": [_document(_change(version)) for version in app.registry.versions()], "published": done}
+        )
+    else:
+        has = f"{done.table} has the columns of schema version {done.version}"
+        echo(f"{has}: {count(len(done.added), 'column')} added" if done.added else f"{has}; there was none to add")
+        print_fields([(f"  {_printable(name)}", "added") for name in done.added[:SHOWN_COLUMNS]])
+        wrong = [
+            (f"  {_printable(each.column)}", f"{each.found} in the table, expected {each.expected}")
+            for each in done.other_types[:SHOWN_COLUMNS]
+        ]
+        print_fields(wrong)
+    if not done.other_types:
+        return ExitCode.DONE
+    say(f"{done.table}: {count(len(done.other_types), 'column')} of another type than in the output")
+    say_next("correct these types in the catalog; the compactor changes no type")
+    return ExitCode.NEEDS_OPERATOR
 
 
 def _suggest(invocation: Invocation, sources: Sequence[str], max_records: int | None, options: Options) -> None:

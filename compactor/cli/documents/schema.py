@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Document, Time
-from compactor.schema import schema
+from compactor.schema import catalog, schema
 
 
 class Column(Document, of=schema.Column, without=["added_in"]):
@@ -25,10 +25,20 @@ class Version(Document):
     retired: list[Retired] = Field(description="Columns that it retired.")
 
 
+class Published(Document, of=catalog.Published):
+    """What `compactor schema publish` did."""
+
+    added: list[str] = Field(description="Columns that the table got.")
+    other_types: list[catalog.OtherType] = Field(
+        description="Columns whose types in the catalog a person has to correct."
+    )
+
+
 class Versions(Document):
     """The schema versions."""
 
     versions: list[Version] = Field(description="Schema versions, oldest first.")
+    published: Published | None = Field(description="What was done to the table in the catalog; null unless published.")
 
 
 Root = Versions

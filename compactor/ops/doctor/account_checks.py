@@ -19,7 +19,7 @@ SIGNATURE_SECONDS = 300.0
 HEARTBEAT_SECONDS = LIFE_SECONDS / 2
 """With a clock that is further off, one late heartbeat is enough for a run to be taken for dead."""
 
-_DEPLOY = "deploy it as deploy/README.md says"
+DEPLOY = "deploy it as deploy/README.md says"
 
 
 def endpoint(account: Account, bucket: str) -> Finding:
@@ -97,9 +97,9 @@ class Resource:
         """Check the resource of this name; where it is not required, it may be missing."""
         found = account.describe(self.service, self.call, **{self.argument: name}, **self.more)
         if found is Absent.MISSING and not is_required:
-            return skipped(f"{name} does not exist: fine if the job runs elsewhere", f"otherwise {_DEPLOY}")
+            return skipped(f"{name} does not exist: fine if the job runs elsewhere", f"otherwise {DEPLOY}")
         if found is Absent.MISSING:
-            return fault(f"{name} does not exist", f"{_DEPLOY}, or correct {self.key}")
+            return fault(f"{name} does not exist", f"{DEPLOY}, or correct {self.key}")
         if isinstance(found, Absent):  # it may be allowed to use what it may not describe
             action = f"{self.service}:{self.call.title().replace('_', '')}"
             return warning(f"{name}: not allowed to describe it", f"allow {action}, or check with other credentials")
@@ -112,7 +112,7 @@ def _judge_table(name: str, found: Mapping[str, Any]) -> Finding:
     keys = [f"{each['AttributeName']} {each['KeyType']} {types[each['AttributeName']]}" for each in table["KeySchema"]]
     if keys != ["pk HASH S"]:
         shown = f"{name}: its key is {', '.join(keys)}, expected pk HASH S"
-        return fault(shown, f"{_DEPLOY}, under another name")
+        return fault(shown, f"{DEPLOY}, under another name")
     if table["TableStatus"] not in {"ACTIVE", "UPDATING"}:
         return fault(f"{name} is {table['TableStatus']}, expected ACTIVE", "wait, or check the table in DynamoDB")
     return ok(f"{name} exists, with its key and its time to live")
@@ -163,7 +163,7 @@ def _judge_job(config: str, name: str, found: Mapping[str, Any]) -> Finding:
     if not place:
         wrong.append("it has no argument --CONFIG, which says where its settings are")
     if wrong:
-        return fault(f"{name}: {'; '.join(wrong)}", _DEPLOY)
+        return fault(f"{name}: {'; '.join(wrong)}", DEPLOY)
     if config and place != config:
         return warning(f"{name} reads its settings from {place}", f"check those: --config {place}")
     return ok(f"{name}: one run at a time, no retries, settings from {place}")

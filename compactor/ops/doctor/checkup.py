@@ -1,12 +1,12 @@
 """Lists the checks of AWS and of every place that settings name, in order, and which of them needs which other."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock, ObjectStore
-from compactor.ops.doctor import account_checks
+from compactor.ops.doctor import account_checks, catalog_checks
 from compactor.ops.doctor.findings import Finding, ok, skipped, warning
 from compactor.ops.doctor.ports import Account
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
@@ -26,6 +26,7 @@ class Environment:
     account: Callable[[], Account]  # AWS, or a stand-in; made when it is first asked for
     store: ObjectStore
     clock: Clock
+    columns: Callable[[], Mapping[str, str]]  # the Hive types of the output's columns, by name
     trial_id: str  # part of the names of the objects that places are tried with; unique to this run of the doctor
 
 
@@ -98,6 +99,8 @@ def _service_checks(env: Environment, settings: Settings, config: str) -> Iterat
     if is_on_s3:
         job = account_checks.job(canonical(config) if is_s3(config) else "")
         yield _resource_check(env, job, control.job_name, is_required="job_name" in control.model_fields_set)
+    if name := settings.schema.table:
+        yield Check("table", lambda: catalog_checks.table(env.account(), name, env.columns), _ON_AWS)
     if settings.metrics.sink == "cloudwatch":
         yield _resource_check(env, account_checks.METRICS, settings.metrics.namespace)
 
@@ -128,7 +131,7 @@ def _claims_check(env: Environment, claims: str, *, is_on_s3: bool) -> Check:
 def _uses_aws(settings: Settings) -> bool:
     control = settings.control
     claims = settings.builder.claims.replace(JOURNAL_CLAIMS, "")
-    named = (claims, control.queue_url, control.dead_letter_queue_url, control.topic_arn)
+    named = (claims, settings.schema.table, control.queue_url, control.dead_letter_queue_url, control.topic_arn)
     return any(named) or settings.metrics.sink == "cloudwatch" or uses_s3(settings)
 
 

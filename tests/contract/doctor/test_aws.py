@@ -14,7 +14,8 @@ from compactor.adapters.aws.account import AwsAccount
 from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
-from compactor.ops.doctor.findings import Finding
+from compactor.ops.doctor import catalog_checks
+from compactor.ops.doctor.findings import Finding, ok, warning
 from compactor.ops.doctor.ports import Absent
 from tests.contract.doctor.workspace import ACCOUNT, Workspace, examined, make_job, make_table, only_fault
 from tests.support.aws_stand_in import REGION
@@ -104,6 +105,46 @@ def test_what_settings_do_not_name(workspace: Workspace) -> None:
         "topic": "skipped",
         "glue job": "skipped",
     }
+
+
+def make_catalog_table(workspace: Workspace) -> str:
+    """A table with one column, beside that of rescued values; its name."""
+    glue, database = workspace.client("glue"), workspace.name.replace("-", "_")
+    columns = [{"Name": "_rescued_data", "Type": "map<string,string>"}, {"Name": "id", "Type": "string"}]
+    table = {
+        "Name": "events",
+        "Parameters": {"projection.enabled": "true"},
+        "StorageDescriptor": {"Columns": columns},
+    }
+    glue.create_database(DatabaseInput={"Name": database})
+    glue.create_table(DatabaseName=database, TableInput=table)
+    return f"{database}.events"
+
+
+COLUMNS = {"id": "string", "_rescued_data": "map<string,string>"}
+
+
+def test_table_of_the_catalog(workspace: Workspace) -> None:
+    """The table has to exist, with the columns of the latest schema version and its own dates."""
+    account = AwsAccount(StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1))
+    table = make_catalog_table(workspace)
+    assert catalog_checks.table(account, table, lambda: COLUMNS) == ok(f"{table} has the columns of the output")
+    lacking = catalog_checks.table(account, table, lambda: {**COLUMNS, "late": "bigint"})
+    assert lacking == warning(f"{table} lacks 1 column, such as late", "compactor schema publish")
+    wrong = catalog_checks.table(account, table, lambda: {**COLUMNS, "id": "bigint"})
+    assert (wrong.state, wrong.next_move) == ("fault", "correct the types in the catalog")
+    assert "1 column of another type, such as id: string, expected bigint" in wrong.found
+    found = workspace.client("glue").get_table(DatabaseName=table.partition(".")[0], Name="events")["Table"]
+    changed = {"Name": "events", "StorageDescriptor": found["StorageDescriptor"]}
+    workspace.client("glue").update_table(DatabaseName=table.partition(".")[0], TableInput=changed)
+    assert "partition projection is off" in catalog_checks.table(account, table, lambda: COLUMNS).found
+
+
+def test_missing_table_of_the_catalog(workspace: Workspace) -> None:
+    """The doctor checks the table that the settings name."""
+    workspace.write(schema='table = "no_such.events"')
+    found = workspace.fault()
+    assert (found.name, found.found) == ("table", "no_such.events does not exist")
 
 
 def test_claims_in_a_journal(workspace: Workspace) -> None:

@@ -37,7 +37,7 @@ def test_no_version_yet(config: Path) -> None:
     before = sorted(config.parent.rglob("*"))
     result = call(config)
     assert (result.exit_code, result.stdout[:21]) == (0, "No schema version yet")
-    assert json.loads(call(config, "--json").stdout) == {"versions": []}
+    assert json.loads(call(config, "--json").stdout) == {"versions": [], "published": None}
     assert sorted(config.parent.rglob("*")) == before
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
 from compactor.cli import folder_run
-from compactor.cli.commands import control, rejects, status, stop
+from compactor.cli.commands import control, deploy, rejects, status, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
@@ -42,11 +42,14 @@ from compactor.ledger.heartbeat import Heartbeat
 from compactor.manifests.claiming import claim_key
 from compactor.manifests.planning import LeftOut, Plan
 from compactor.ndjson.diagnosis import Fault
+from compactor.ops.canary.checker import CanaryStopped
+from compactor.ops.canary.progress import Hop, Progress
 from compactor.ops.rebuild.rebuild_report import Rebuilt
 from compactor.ops.redrive.quarantined_file import QuarantinedFile
 from compactor.ops.status.flow import misfits
 from compactor.ops.trace.trace import Trace
 from compactor.ops.verify.report import VerifyReport
+from compactor.schema.catalog import OtherType, Published
 from compactor.settings.compact_paths import parse_compact_paths
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
@@ -204,7 +207,7 @@ def redrives(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     return found
 
 
-def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
+def schemas(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     declared = workspace.root / "schema.toml"
     declared.write_text('[[columns]]\nname = "at"\ntype = "timestamp"\nepoch = "seconds"\n')
     with workspace.config.open("a") as config:
@@ -213,7 +216,9 @@ def schemas(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
     workspace.compact()
     shown = workspace.json("schema")[0]
     junk = next(column["name"] for column in shown["versions"][-1]["added"] if column["source_uri"] and column["key"])
-    return [shown, workspace.json("schema", "retire", junk)[0]]
+    done = Published("lake.events", 1, ("at",), (OtherType("n", "int", "string"),))
+    monkeypatch.setattr(App, "publish_columns", lambda _: done)
+    return [shown, workspace.json("schema", "retire", junk)[0], workspace.json("schema", "publish")[0]]
 
 
 def cleanings(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:
@@ -285,6 +290,39 @@ def stops(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
     app = workspace.app
     with app.heartbeat:
         return [workspace.json("stop")[0], workspace.json("stop", "--wait", "0.01")[0]]
+
+
+class Canary:
+    """A deployment through which a file goes, or in which it stops."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.seconds = lambda: 0.0
+
+    def leftovers(self) -> list[str]:
+        return ["s3://raw/compactor-check/2000-01-01-old.ndjson"]
+
+    def send(self, canary_id: str) -> str:
+        return f"s3://raw/compactor-check/2000-01-01-{canary_id}.ndjson"
+
+    def follow(self, _uri: str, _timeout_seconds: float) -> Iterator[tuple[Hop, Progress]]:
+        yield Hop("sent", 0.0), self.progress
+        if self.progress.stage != "done":
+            raise CanaryStopped(self.progress)
+
+    def has_row(self, *_: object) -> bool:
+        return True
+
+    def clean(self, _key: ManifestKey) -> bool:
+        return True
+
+
+def deployments(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
+    found = []
+    for progress in (Progress("done", "m", DAY), Progress("waiting")):
+        monkeypatch.setattr(deploy, "canary_checker", lambda _, made=progress: Canary(made))
+        found.append(workspace.json("deploy", "check")[0])
+    return found
 
 
 def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documents:
@@ -369,6 +407,7 @@ COMMANDS: dict[str, Callable[[Workspace, pytest.MonkeyPatch], Documents]] = {
     "cost": costs,
     "control": looks,
     "stop": stops,
+    "deploy": deployments,
     "compact": compactions,
     "doctor": checkups,
     "report": reports,

@@ -58,7 +58,7 @@ BROUGHT = {
 }
 """Packages that another one brings and whose names it uses in its own interface: its version decides on theirs."""
 
-NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in native/, part of the wheel"}
+NOT_FROM_PYPI = {"compactor_native": "the crate in native/, part of the wheel"}
 
 TOOLS = {
     "auditwheel": '_run("auditwheel"',

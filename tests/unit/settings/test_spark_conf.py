@@ -2,7 +2,8 @@
 
 import pytest
 
-from compactor.settings.spark_conf import master_is_given, spark_properties
+from compactor.core.errors import SettingsError
+from compactor.settings.spark_conf import check_cluster, master_is_given, spark_properties
 
 
 def properties(master: str = "", *, is_master_given: bool = False, **conf: str) -> dict[str, str]:
@@ -40,3 +41,12 @@ def test_a_given_master(env, given):
 def test_settings_have_the_last_word():
     """A property of the settings overrides the compactor's own."""
     assert properties("local[*]", spark_driver_memory="9g")["spark.driver.memory"] == "9g"
+
+
+def test_no_cluster() -> None:
+    """Spark on the driver alone is refused, unless the settings ask for it: workers would be paid for and idle."""
+    with pytest.raises(SettingsError, match=r"Spark runs on this machine alone \(local\[\*\]\)"):
+        check_cluster("local[*]", "")
+    check_cluster("local[2]", "local[2]")
+    for master in ("jes", "spark://host:7077", "yarn", "k8s://https://host"):
+        check_cluster(master, "")

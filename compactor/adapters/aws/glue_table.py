@@ -1,0 +1,89 @@
+"""Adds columns to a table of the Glue Data Catalog, and changes nothing else of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from compactor.adapters.aws.errors import error_code, translated
+from compactor.core.errors import StoreUnavailable
+from compactor.schema.catalog import Drift, TableColumns, drift
+
+_TRIES = 5  # another writer may be faster that often
+
+_INPUT = {
+    "Name",
+    "Description",
+    "Owner",
+    "LastAccessTime",
+    "LastAnalyzedTime",
+    "Retention",
+    "StorageDescriptor",
+    "PartitionKeys",
+    "ViewOriginalText",
+    "ViewExpandedText",
+    "TableType",
+    "Parameters",
+    "TargetTable",
+    "ViewDefinition",
+}
+"""What UpdateTable takes of the table that GetTable answers with [Glue API, TableInput]. It replaces all of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlueTable:
+    """`compactor.schema.catalog.CatalogTable`, with a boto3 client of Glue."""
+
+    client: Any
+    database: str
+    table: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.database}.{self.table}"
+
+    def columns(self) -> TableColumns:
+        return _columns(self._read())
+
+    def add(self, wanted: Mapping[str, str]) -> Drift:
+        for _ in range(_TRIES):
+            found = self._read()
+            differs = drift(_columns(found), wanted)
+            if not differs.missing or self._write(found, differs.missing):
+                return differs
+        raise StoreUnavailable(f"{self._place}: another writer changed it {_TRIES} times in a row")
+
+    def _read(self) -> dict[str, Any]:
+        with translated(self._place):
+            found: dict[str, Any] = self.client.get_table(DatabaseName=self.database, Name=self.table)["Table"]
+        return found
+
+    def _write(self, found: Mapping[str, Any], missing: Mapping[str, str]) -> bool:
+        """Add columns to the version of the table that was read; returns whether it was still that version."""
+        storage = found.get("StorageDescriptor", {})
+        added = [{"Name": name, "Type": kind} for name, kind in missing.items()]
+        table = {key: value for key, value in found.items() if key in _INPUT}
+        table["StorageDescriptor"] = {**storage, "Columns": [*storage.get("Columns", ()), *added]}
+        version = {"VersionId": found["VersionId"]} if found.get("VersionId") else {}
+        with translated(self._place):
+            try:
+                # The registry has the history of the columns, so the catalog need not archive its own.
+                self.client.update_table(DatabaseName=self.database, TableInput=table, SkipArchive=True, **version)
+            except ClientError as exc:
+                if error_code(exc) == "ConcurrentModificationException":
+                    return False
+                raise
+        return True
+
+    @property
+    def _place(self) -> str:
+        return f"Glue table {self.name}"
+
+
+def _columns(table: Mapping[str, Any]) -> TableColumns:
+    columns = table.get("StorageDescriptor", {}).get("Columns", ())
+    return TableColumns(
+        {each["Name"].lower(): each.get("Type", "") for each in columns},
+        frozenset(each["Name"].lower() for each in table.get("PartitionKeys", ())),
+    )

@@ -1,0 +1,112 @@
+"""`compactor deploy check`: sends a file through a deployment, and follows it to its row."""
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from compactor.cli.failures import ExitCode, say, say_next
+from compactor.cli.invocation import Invocation, body, json_option
+from compactor.cli.ui.output import print_json
+from compactor.cli.ui.terminal import echo
+from compactor.core.errors import SettingsError
+from compactor.core.safe_text import quoted
+from compactor.ops.canary.checker import POLL_SECONDS, CanaryChecker, CanaryStopped
+from compactor.ops.canary.progress import HOPS, Hop, Progress, next_move
+from compactor.wiring.app import App
+from compactor.wiring.canary import canary_checker
+
+CLEANING_LOOKS = 30
+
+
+@click.command("deploy")
+@click.argument("action", type=click.Choice(("check",)), expose_value=False)
+@click.argument("environment", metavar="[ENV]", required=False)
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=1),
+    default=1200,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up on the file after SECONDS.",
+)
+@json_option
+@body
+def deploy(invocation: Invocation, *, environment: str | None, timeout_seconds: float, as_json: bool) -> ExitCode:
+    """Check a deployment by a file that goes through everything.
+
+    ENV means config/ENV.toml. `check` puts a file of one line below compactor-check/ in the input, follows it through
+    notification, builder, manifest and job to its row, prints the time of each hop, and removes all of it again. The
+    file has the date input.earliest_date and a key that becomes no column.
+
+    Exit codes: 1 if the file did not become a row in time.
+    """
+    settings = _at(invocation, environment).settings()
+    checker = canary_checker(App(settings))
+    canary_id = secrets.token_hex(4)
+    leftovers = list(checker.leftovers())
+    hops: list[Hop] = []
+    uri = checker.send(canary_id)
+    try:
+        progress = _followed(checker, uri, timeout_seconds, hops, quiet=as_json)
+        has_row, is_cleaned = _ended(checker, canary_id, progress, hops, quiet=as_json)
+        stopped, move = "", ""
+    except CanaryStopped as exc:
+        has_row = is_cleaned = False
+        progress, stopped = exc.progress, str(exc)
+        move = next_move(exc.progress, settings.control.job_name)
+    if as_json:
+        document = {"uri": uri, "manifest_id": progress.manifest_id, "hops": hops, "has_row": has_row}
+        print_json({**document, "is_cleaned": is_cleaned, "leftovers": leftovers, "message": stopped})
+    if stopped:
+        say(f"{uri}: {stopped}")
+        say_next(f"{move}; the next check removes the file")
+    elif not has_row:
+        say(f"{uri}: the output of manifest {progress.manifest_id} is not exactly its row")
+        say_next(f"compactor trace {quoted(progress.manifest_id)}")
+    elif not is_cleaned:
+        say(f"{uri}: not removed, as its manifest is open or has other files; the next check tries again")
+    return ExitCode.DONE if has_row else ExitCode.FAILED
+
+
+def _at(invocation: Invocation, environment: str | None) -> Invocation:
+    if environment is None:
+        return invocation
+    if invocation.config is not None:
+        raise click.UsageError("give ENV or --config, not both")
+    file = Path("config") / f"{environment}.toml"
+    if not file.is_file():
+        raise SettingsError([f"ENV {environment!r}: {file} does not exist -> expected one of config/*.toml"])
+    return replace(invocation, config=str(file))
+
+
+def _followed(checker: CanaryChecker, uri: str, timeout_seconds: float, hops: list[Hop], *, quiet: bool) -> Progress:
+    last = Progress("unknown")
+    for hop, last in checker.follow(uri, timeout_seconds):  # noqa: B007 - the last one counts
+        _note(hop, hops, quiet=quiet)
+    return last
+
+
+def _ended(
+    checker: CanaryChecker, canary_id: str, progress: Progress, hops: list[Hop], *, quiet: bool
+) -> tuple[bool, bool]:
+    """Look for the row, and clean up; returns whether each was done."""
+    if not checker.has_row(canary_id, progress.key):
+        return False, False
+    last = hops[-1].seconds
+    began = checker.seconds()
+    _note(Hop("row", last), hops, quiet=quiet)
+    for _ in range(CLEANING_LOOKS):
+        if checker.clean(progress.key):
+            _note(Hop("cleaned", last + checker.seconds() - began), hops, quiet=quiet)
+            return True, True
+        checker.pause(POLL_SECONDS)
+    return True, False
+
+
+def _note(hop: Hop, hops: list[Hop], *, quiet: bool) -> None:
+    hops.append(hop)
+    if not quiet:
+        echo(f"{hop.seconds:7.1f} s  {HOPS[hop.name]}")

@@ -1,0 +1,1 @@
+"""Checks a deployment by a file that goes through everything."""

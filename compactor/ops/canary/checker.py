@@ -1,0 +1,138 @@
+"""Sends a canary file through a deployment, follows it to its row, and removes all of it.
+
+It has the earliest date that a name may give, so it is in a manifest of its own and in no query of recent dates. Its
+only key is too long for a column, so it changes no schema: its value becomes a rescued one.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from compactor.core.errors import ObjectNotFound
+from compactor.core.layout import folder, is_within
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.records import Commit
+from compactor.ledger.state import State
+from compactor.ops.canary.progress import Hop, Progress, Stage, passed
+from compactor.schema.schema import RESCUED_COLUMN
+
+FOLDER = "compactor-check/"
+"""The folder of canaries in the input."""
+
+POLL_SECONDS = 2.0
+
+LEFT_SECONDS = 3600.0
+"""The age from which on a canary belongs to no check that still runs."""
+
+
+class CanaryStopped(Exception):
+    """A canary did not become a row in time, or never will."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(progress.message or f"it stopped at {progress.stage}")
+        self.progress = progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryChecker:
+    """Checks one deployment.
+
+    Attributes:
+        input_place: The place of the input.
+        date: The date of its name.
+        max_key_characters: The longest key that becomes a column.
+        has_rescued: Whether keys without a column are kept.
+        look: Tells how far a file has come.
+        pause: Waits between two looks.
+        seconds: A clock that only goes forward.
+    """
+
+    state: State
+    input_place: str
+    date: str
+    max_key_characters: int
+    has_rescued: bool
+    look: Callable[[str], Progress]
+    pause: Callable[[float], None]
+    seconds: Callable[[], float]
+
+    def leftovers(self) -> Iterator[str]:
+        """Remove the canaries of checks that ended long ago, or were interrupted; yields those that were removed."""
+        now = self.state.clock.now()
+        for key in self.state.ledger.manifests(self.date):
+            commit = self._commit(key)
+            if commit is None or (now - commit.decided_at).total_seconds() < LEFT_SECONDS:
+                continue
+            if self.clean(key):
+                yield from (report.uri for report in commit.files)
+
+    def uri(self, canary_id: str) -> str:
+        """The place of a canary."""
+        return f"{folder(self.input_place)}{FOLDER}{self.date}-{canary_id}.ndjson"
+
+    def send(self, canary_id: str) -> str:
+        """Write a canary; returns its place."""
+        uri = self.uri(canary_id)
+        line = json.dumps({"compactor_check".ljust(self.max_key_characters + 1, "_"): canary_id})
+        self.state.store.put(uri, line.encode() + b"\n")
+        return uri
+
+    def follow(self, uri: str, timeout_seconds: float) -> Iterator[tuple[Hop, Progress]]:
+        """Yield each hop as it is seen, until the output is published.
+
+        Raises:
+            CanaryStopped: It failed, or the time is over.
+        """
+        began = self.seconds()
+        stage: Stage = "unknown"
+        yield Hop("sent", 0.0), Progress(stage)
+        while stage != "done":
+            progress = self.look(uri)
+            taken = self.seconds() - began
+            for name in passed(stage, progress.stage):
+                yield Hop(name, taken), progress
+            if progress.has_failed or (progress.stage != "done" and taken > timeout_seconds):
+                raise CanaryStopped(progress)
+            stage = stage if progress.stage == "unknown" else progress.stage
+            if stage != "done":
+                self.pause(POLL_SECONDS)
+
+    def has_row(self, canary_id: str, key: ManifestKey) -> bool:
+        """Whether the output of a published manifest is exactly the row of a canary, with its value."""
+        commit = self._commit(key)
+        rows = [row for file in (commit.outputs if commit else ()) for row in self._rows(file.final)]
+        values = [dict(row.get(RESCUED_COLUMN) or ()).values() for row in rows]
+        return len(rows) == 1 and (not self.has_rescued or any(canary_id in str(each) for each in values[0]))
+
+    def clean(self, key: ManifestKey) -> bool:
+        """Remove a published canary: its output and input, then its records, by which a later check finds the rest.
+
+        Returns whether it was removed. It is not while a run still tidies up after it, or if it shares its manifest
+        with files that are not canaries.
+        """
+        layout, store = self.state.layout, self.state.store
+        commit, canaries = self._commit(key), folder(self.input_place) + FOLDER
+        if commit is None or not all(is_within(report.uri, canaries) for report in commit.files):
+            return False
+        if any(store.stat(place) is not None for place in (layout.open_marker(key.id), layout.manifest(key.id))):
+            return False
+        store.delete([file.final for file in (*commit.outputs, *commit.rejects)])
+        store.delete([*(report.uri for report in commit.files), layout.archived_manifest(key)])
+        # The record of its pending part stays, so that S3 may announce the file again.
+        store.delete([*(info.uri for info in store.list(layout.ledger_records(key))), layout.accepted(key.id)])
+        return True
+
+    def _commit(self, key: ManifestKey) -> Commit | None:
+        try:
+            outcome = self.state.ledger.outcome(key)
+        except ObjectNotFound:
+            return None
+        return outcome if isinstance(outcome, Commit) else None
+
+    def _rows(self, uri: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = pq.read_table(BytesIO(self.state.store.read(uri))).to_pylist()
+        return rows

@@ -1,0 +1,83 @@
+"""How far a canary file has come, and what to look at where it stops. Values and decisions, no I/O."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from compactor.core.manifest_key import ManifestKey
+from compactor.core.safe_text import quoted
+
+Stage = Literal[
+    "unknown", "claimed", "pending", "waiting", "in_work", "decided", "done", "quarantined", "dead_lettered"
+]
+"""The states of a traced file, in the order of its way; the last two are ways to fail."""
+
+_WAY: tuple[Stage, ...] = ("unknown", "claimed", "pending", "waiting", "in_work", "decided", "done")
+
+HOPS: dict[str, str] = {
+    "sent": "the file is in the input",
+    "claimed": "S3 announced it, and the builder claimed it",
+    "pending": "it waits in a pending part",
+    "waiting": "its manifest is written",
+    "in_work": "a run began its manifest",
+    "decided": "its manifest is committed",
+    "done": "its output is published",
+    "row": "its row is in the output",
+    "cleaned": "nothing of it is left",
+}
+"""Each hop of a canary, in words."""
+
+_MOVES: dict[Stage, str] = {
+    "unknown": "check the notifications of the input, the queue <job>-events, the log of <job>-manifest-builder",
+    "claimed": "read the log /aws/lambda/<job>-manifest-builder",
+    "pending": "read the log /aws/lambda/<job>-manifest-sealer; builder.max_wait_seconds is the longest wait",
+    "waiting": "run compactor status; read the logs /aws/lambda/<job>-control-plane and /aws-glue/<job>/output",
+    "in_work": "read the log /aws-glue/<job>/output; compactor trace has the attempts",
+    "decided": "read the log /aws-glue/<job>/output; the role of the job may lack rights for the output",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a canary has come.
+
+    Attributes:
+        stage: Its state.
+        manifest_id: The manifest that names it; empty if there is none yet.
+        date: The date of that manifest; empty if it is not known.
+        message: Why it failed; else empty.
+    """
+
+    stage: Stage
+    manifest_id: str = ""
+    date: str = ""
+    message: str = ""
+
+    @property
+    def key(self) -> ManifestKey:
+        """The manifest that names it."""
+        return ManifestKey(self.date, self.manifest_id)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it will never become a row by itself."""
+        return self.stage not in _WAY
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A hop of a canary."""
+
+    name: str  # the hop, as one word
+    seconds: float  # time from sending until it was seen
+
+
+def passed(before: Stage, now: Stage) -> tuple[Stage, ...]:
+    """The hops that a canary has made between two looks. Those that are too short to be seen count as made."""
+    return _WAY[_WAY.index(before) + 1 : _WAY.index(now) + 1] if now in _WAY else ()
+
+
+def next_move(progress: Progress, job_name: str) -> str:
+    """What to look at where a canary stopped."""
+    if progress.has_failed:
+        return f"fix what the message names; compactor trace {quoted(progress.manifest_id)}"
+    return _MOVES.get(progress.stage, "compactor trace has what is known").replace("<job>", job_name)

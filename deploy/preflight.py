@@ -1,0 +1,207 @@
+"""Checks before a deployment what would make it fail: quotas, names, buckets, the region, and what was packaged."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from compactor.cost.prices import AS_OF, JobSize
+from deploy.artefacts import MODULES, Artefact
+from deploy.existing_names import Client, is_taken, planned_names
+from deploy.job_wheels import wheel_faults
+from deploy.pip import PackagingError
+from deploy.wheel import glibc_line
+
+PRICED_REGION = "us-east-1"
+
+UNRESERVED_CONCURRENCY = 10
+"""What Lambda keeps unreserved, whatever is asked for [AWS Lambda, "Configuring reserved concurrency"]."""
+
+OTHER_CALLS = 2
+"""Calls at once beside the builder's: of the sealer and of the control plane."""
+
+SHOWN_CHARACTERS = 200  # of an error of AWS, which may quote a page
+
+DEAD_STATES = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
+"""States of a stack that CloudFormation does not update."""
+
+State = Literal["ok", "warning", "fault"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a check found."""
+
+    name: str
+    state: State
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """The checks of one deployment.
+
+    Attributes:
+        session: A boto3 session.
+        client: Makes clients that give up soon.
+        account: The id of the account.
+        is_new: Whether the stack does not exist yet.
+    """
+
+    session: Any
+    client: Client
+    account: str
+    parameters: Mapping[str, str]
+    files: Sequence[Artefact]
+    is_new: bool
+
+    def results(self) -> Iterator[Result]:
+        """Run the checks. One that cannot be made, for want of a right or of an answer, is a warning."""
+        checks: dict[str, Callable[[], Iterator[tuple[State, str]]]] = {
+            "stack": self._stack,
+            "artefacts": self._artefacts,
+            "artefact bucket": self._artefact_bucket,
+            "input bucket": self._input_bucket,
+            "names": self._names,
+            "Lambda quota": self._lambda_quota,
+            "Glue quota": self._glue_quota,
+            "region": self._region,
+            "price": self._price,
+        }
+        for name, check in checks.items():
+            try:
+                yield from (Result(name, state, found) for state, found in check())
+            except (ClientError, BotoCoreError) as exc:
+                yield Result(name, "warning", f"not checked: {_shown(exc)}")
+
+    def _stack(self) -> Iterator[tuple[State, str]]:
+        name = self.parameters["JobName"]
+        if self.is_new:
+            yield "ok", f"{name} does not exist yet"
+            return
+        [found] = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+        status = found["StackStatus"]
+        if status in DEAD_STATES:
+            yield "fault", f"{name} is {status}: aws cloudformation delete-stack --stack-name {name}, then deploy again"
+        elif status.endswith("_IN_PROGRESS"):
+            yield "fault", f"{name} is {status}: wait until that ends"
+        else:
+            yield "ok", f"{name} is {status}"
+
+    def _artefacts(self) -> Iterator[tuple[State, str]]:
+        wheels = [each.path for each in self.files if each.parameter == MODULES]
+        own = [path for path in wheels if path.name.startswith("ndjson_compactor-")]
+        others = [path for path in wheels if path not in own]
+        faults = [*wheel_faults(others)] if others else []
+        yield from (("fault", f"{fault}: run make glue-environment") for fault in faults)
+        for path in own:
+            if path.name.endswith("-none-any.whl"):
+                yield "warning", f"{path.name} has no native engine: the job uses the Spark engine"
+                continue
+            try:
+                yield "ok", f"{path.name} {glibc_line(path)}"
+            except PackagingError as exc:
+                yield "fault", str(exc)
+        if others and not faults:
+            yield "ok", f"{len(others)} wheels for the Python and the glibc of Glue"
+
+    def _artefact_bucket(self) -> Iterator[tuple[State, str]]:
+        yield self._own_bucket(self.parameters["ArtefactBucketName"], "ArtefactBucketName")
+
+    def _own_bucket(self, name: str, key: str) -> tuple[State, str]:
+        """Whether a bucket is of this account and region."""
+        s3 = self.client("s3")
+        try:
+            s3.head_bucket(Bucket=name, ExpectedBucketOwner=self.account)
+        except ClientError as exc:
+            code = exc.response.get("Error", {}).get("Code", "")
+            if code in {"404", "NoSuchBucket"}:
+                return "fault", f"{key}: bucket {name} does not exist: aws s3 mb s3://{name}"
+            return "fault", f"{key}: bucket {name} belongs to another account, or these credentials may not list it"
+        region = s3.get_bucket_location(Bucket=name).get("LocationConstraint") or "us-east-1"
+        if region != self.session.region_name:
+            return "fault", f"{key}: bucket {name} is in {region}, expected {self.session.region_name}"
+        return "ok", f"{name} is in this account and region"
+
+    def _input_bucket(self) -> Iterator[tuple[State, str]]:
+        if self.parameters["InputBucketIsNew"] == "yes":
+            return
+        name = self.parameters["InputBucketName"]
+        state, found = self._own_bucket(name, "input.allowed_prefixes")
+        yield state, found
+        if state == "ok":
+            sent = self.client("s3").get_bucket_notification_configuration(Bucket=name)
+            if "EventBridgeConfiguration" not in sent:
+                yield "warning", f"{name} sends no events to EventBridge yet: see deploy/README.md"
+
+    def _names(self) -> Iterator[tuple[State, str]]:
+        if not self.is_new:
+            yield "ok", "the stack exists and keeps its names"
+            return
+        planned = list(planned_names(self.parameters))
+        free = 0
+        for kind, name in planned:
+            try:
+                is_free = not is_taken(kind, name, self.client)
+            except (ClientError, BotoCoreError) as exc:  # a bucket of another account answers so, too
+                yield "warning", f"{kind} {name}: not checked: {_shown(exc)}"
+                continue
+            free += is_free
+            if not is_free:
+                yield "fault", f"{kind} {name} exists: import it into the stack, or choose another name"
+        yield "ok", f"{free} of {len(planned)} names are free"
+
+    def _lambda_quota(self) -> Iterator[tuple[State, str]]:
+        limits = self.client("lambda").get_account_settings()["AccountLimit"]
+        free, reserved = limits["UnreservedConcurrentExecutions"], self.parameters.get("ReserveConcurrency") == "yes"
+        if reserved and self.is_new and free - OTHER_CALLS < UNRESERVED_CONCURRENCY:
+            yield "fault", f"{free} unreserved executions: set ReserveConcurrency to no, or have the quota raised"
+        needed = int(self.parameters["BuilderConcurrency"]) + OTHER_CALLS
+        if free < needed:
+            yield "warning", f"{free} unreserved executions, up to {needed} are used: lower BuilderConcurrency"
+        else:
+            yield "ok", f"{free} unreserved executions, up to {needed} are used"
+
+    def _glue_quota(self) -> Iterator[tuple[State, str]]:
+        pages = self.client("service-quotas").get_paginator("list_service_quotas").paginate(ServiceCode="glue")
+        limits = {each["QuotaName"]: each["Value"] for page in pages for each in page["Quotas"]}
+        needed = self._size().dpu
+        found = {name: limit for name, limit in limits.items() if "DPU" in name and "per account" in name}
+        short = [f"{name} is {limit:g}" for name, limit in found.items() if limit < needed]
+        if not found:
+            yield "warning", "not checked: the quotas of Glue have no limit of DPUs"
+        yield from (("fault", f"{each}, {needed:g} needed: lower MaxWorkers, or have it raised") for each in short)
+        if found and not short:
+            yield "ok", f"{needed:g} DPU, at most {min(found.values()):g}"
+
+    def _region(self) -> Iterator[tuple[State, str]]:
+        region, version = self.session.region_name, self.parameters["GlueVersion"]
+        if region not in self.session.get_available_regions("glue"):
+            yield "warning", f"{region} is no region of Glue that this boto3 knows"
+        yield "ok", f"Glue {version}: no call tells whether {region} has it; if not, creating the job fails first"
+
+    def _price(self) -> Iterator[tuple[State, str]]:
+        size = self._size()
+        shown = f"{size}: up to ${size.dollars_per_hour:.2f} an hour, ${size.dollars_per_month:,.0f} a month"
+        yield "ok", f"{shown}, at the prices of {PRICED_REGION} of {AS_OF}"
+        if self.session.region_name != PRICED_REGION:
+            yield "warning", f"prices in {self.session.region_name} differ: see the price pages of AWS"
+
+    def _size(self) -> JobSize:
+        given = self.parameters
+        return JobSize(given["WorkerType"], int(given["MaxWorkers"]), given["GlueVersion"])
+
+
+def result_lines(results: Sequence[Result]) -> list[str]:
+    """Results as lines of text."""
+    return ["Checks", *(f"  {each.state:8} {each.name:15}  {each.found}" for each in results), ""]
+
+
+def faults_of(results: Sequence[Result]) -> list[str]:
+    """What a deployment would fail by."""
+    return [f"{each.name}: {each.found}" for each in results if each.state == "fault"]
+
+
+def _shown(error: Exception) -> str:
+    return " ".join(str(error).split())[:SHOWN_CHARACTERS]

@@ -1,0 +1,163 @@
+"""`compactor deploy check` on a stand-in for AWS, with the functions and the job as they are deployed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compactor.adapters.aws.clients import s3_client, sqs_client
+from compactor.adapters.aws.event_source import feed
+from compactor.adapters.aws.local_setup import make_buckets, make_claims_table, make_event_queue
+from compactor.adapters.listed_manifests import ListedManifests
+from compactor.cli.entry import compactor as command
+from compactor.core.layout import KEEP_MARKER, base_name
+from compactor.ops.canary import checker
+from compactor.settings.settings import load_settings
+from compactor.settings.toml import toml_of
+from compactor.wiring.app import App
+from compactor.wiring.canary import canary_checker
+from compactor.wiring.functions import build_messages, forget_components, seal_parts
+from tests.support.aws_stand_in import REGION
+from tests.support.fakes import PlainEngine
+
+RAW, LAKE = "check-raw", "check-lake"
+EARLY = "2000-01-01"
+
+
+@dataclass
+class Deployment:
+    """A deployment on the stand-in, whose parts work while the context `at_work` is entered."""
+
+    url: str
+    queue_url: str
+    folder: Path
+
+    @property
+    def app(self) -> App:
+        return App(load_settings(self.folder / "config" / "dev.toml", {}))
+
+    def listed(self) -> set[str]:
+        s3 = s3_client(REGION, self.url)
+        listed = [each for bucket in (RAW, LAKE) for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ())]
+        return {each["Key"] for each in listed}
+
+    def step(self, *, with_job: bool = True) -> None:
+        """What the event source, the schedule and the job do now and then."""
+        feed(sqs_client(REGION, self.url), self.queue_url, lambda event, _: build_messages(event))
+        seal_parts()
+        if with_job:
+            app = self.app
+            source = ListedManifests(app.store, app.layout.manifests_folder)
+            app.service_on(PlainEngine(app.store), source).run(once=True)
+
+    @contextmanager
+    def at_work(self, *, with_job: bool = True) -> Iterator[None]:
+        stopping = Event()
+
+        def work() -> None:
+            while not stopping.wait(0.3):
+                self.step(with_job=with_job)
+
+        thread = Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+    def check(self, *arguments: str) -> Result:
+        return CliRunner().invoke(command, ["deploy", "check", "dev", *arguments])
+
+
+@pytest.fixture
+def deployment(aws_endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    s3 = s3_client(REGION, aws_endpoint)
+    existing = {each["Name"] for each in s3.list_buckets()["Buckets"]}
+    if RAW not in existing:
+        make_buckets([RAW, LAKE], region=REGION, endpoint_url=aws_endpoint)
+        make_claims_table(LAKE, region=REGION, endpoint_url=aws_endpoint)
+    queue_url = make_event_queue("check-events", RAW, region=REGION, endpoint_url=aws_endpoint)
+    names = {"manifests": "manifests", "output": "output", "state": "state"}
+    settings: dict[str, dict[str, Any]] = {
+        "paths": {name: f"s3://{LAKE}/{folder}" for name, folder in names.items()},
+        "input": {"allowed_prefixes": [f"s3://{RAW}"]},
+        "builder": {"claims": LAKE, "max_wait_seconds": 0.5},
+        "aws": {"region": REGION, "endpoint_url": aws_endpoint},
+        "metrics": {"sink": "none"},
+    }
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "dev.toml").write_text(toml_of(settings))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMPACTOR_CONFIG", str(tmp_path / "config" / "dev.toml"))
+    monkeypatch.setattr(checker, "POLL_SECONDS", 0.3)
+    monkeypatch.setattr("compactor.cli.commands.deploy.POLL_SECONDS", 0.3)
+    forget_components()
+    made = Deployment(aws_endpoint, queue_url, tmp_path)
+    yield made
+    for bucket in (RAW, LAKE):
+        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
+            s3.delete_object(Bucket=bucket, Key=each["Key"])
+    forget_components()
+
+
+def test_a_file_becomes_a_row_and_nothing_is_left(deployment: Deployment) -> None:
+    """Each hop is shown with its time; afterwards neither input, row nor record of the file is there, and no column."""
+    with deployment.at_work():
+        result = deployment.check()
+    assert result.exit_code == 0, result.output
+    shown = [line.partition(" s  ")[2] for line in result.stdout.splitlines()]
+    assert shown[0] == "the file is in the input"
+    assert shown[-3:] == ["its output is published", "its row is in the output", "nothing of it is left"]
+    assert deployment.app.verifier(deep=True).verify_all().discrepancies == []
+    columns = {column.name for column in deployment.app.registry.latest().columns}
+    assert columns <= {"_rescued_data"}
+    kept = {key for key in deployment.listed() if EARLY in key or "compactor-check" in key}
+    assert {key.partition("/accepted/")[0] for key in kept} <= {"state"}, kept  # the record of the part
+    assert [key for key in deployment.listed() if key.startswith("manifests/") and base_name(key) != KEEP_MARKER] == []
+
+
+def test_where_a_file_stops(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a job the check names the last hop and the log to read; the next check removes what was left."""
+    with deployment.at_work(with_job=False):
+        result = deployment.check("--timeout", "6", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert [hop["name"] for hop in document["hops"]][-1] == "waiting"
+    assert (document["has_row"], document["is_cleaned"]) == (False, False)
+    assert "/aws/lambda/compactor-control-plane" in result.stderr
+    monkeypatch.setattr(checker, "LEFT_SECONDS", 0.0)
+    deployment.step()
+    with deployment.at_work():
+        document = json.loads(deployment.check("--json").stdout)
+    assert (document["has_row"], document["is_cleaned"], len(document["leftovers"])) == (True, True, 1)
+    assert not [key for key in deployment.listed() if "compactor-check" in key]
+
+
+def test_a_file_that_shares_its_manifest(deployment: Deployment) -> None:
+    """Rows of producers are never removed: a canary in a manifest with another file stays."""
+    app = deployment.app
+    app.store.put(f"s3://{RAW}/{EARLY}-of-a-producer.ndjson", b'{"id": 1}\n')
+    made = checker.FOLDER + f"{EARLY}-other.ndjson"
+    app.store.put(f"s3://{RAW}/{made}", b'{"id": 2}\n')
+    app.planner.plan(f"s3://{RAW}/")
+    deployment.step()
+    before = {key for key in deployment.listed() if key.startswith("output/")}
+    [key] = app.ledger.manifests(EARLY)
+    assert canary_checker(deployment.app).clean(key) is False
+    assert {key for key in deployment.listed() if key.startswith("output/")} == before
+
+
+@pytest.mark.usefixtures("deployment")
+def test_no_such_environment() -> None:
+    """The settings of an environment have to exist."""
+    result = CliRunner().invoke(command, ["deploy", "check", "nowhere"])
+    assert result.exit_code == 2
+    assert "config/nowhere.toml does not exist" in result.stderr
+    assert CliRunner().invoke(command, ["--config", "x.toml", "deploy", "check", "dev"]).exit_code == 2
