@@ -81,7 +81,7 @@ class VerifyResult:
             dead_letters=report.dead_letters,
             unfinished=report.unfinished,
             files=report.files,
-            files_by_status=dict(report.files_by_status),
+            files_by_status={str(status): number for status, number in report.files_by_status.items()},
             lines=report.lines,
             rows=report.rows,
             rejected_lines=report.rejected_lines,
