@@ -42,7 +42,7 @@ class Lake:
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
+        query.awaitTermination(280)
 
     def ids(self, spark: Any) -> list[str]:
         return sorted(row["id"] for row in spark.read.parquet(f"{self.rows}/*").select("id").collect())
