@@ -1,42 +1,11 @@
 """Turn many small NDJSON objects into few, right-sized Parquet files, losing and doubling nothing.
 
 `compact`, `verify`, `rejects`, `trace` and, for Spark users, `manifest_stream` and `foreach_batch` do what the command
-line does. Nothing of them is loaded before it is used.
+line does. Nothing of them is loaded before it is used; their types are in `__init__.pyi`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from compactor.api.compact import CompactResult, compact
-    from compactor.api.progress import Progress
-    from compactor.api.rejects import rejects
-    from compactor.api.spark import BatchResult, foreach_batch, manifest_stream
-    from compactor.api.trace import TraceResult, trace
-    from compactor.api.verify import VerifyResult, verify
-    from compactor.core.errors import (
-        AccessError,
-        CompactorError,
-        CredentialsRefused,
-        EngineLost,
-        ExtraMissing,
-        FileError,
-        InputError,
-        InputRefused,
-        LinkRefused,
-        ManifestError,
-        ObjectChanged,
-        ObjectNotFound,
-        OperatorError,
-        RecordUnreadable,
-        ScratchFull,
-        SettingsError,
-        StagingError,
-        StagingLost,
-        StoreUnavailable,
-        StuckError,
-        TryAgainError,
-    )
+from typing import Any
 
 __version__ = "0.1.0"
 

@@ -1,5 +1,6 @@
 """What `import compactor` offers: all of its names, light, described, and nothing that is not promised."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -31,6 +32,18 @@ def test_every_name_is_there() -> None:
     assert sorted(compactor.__all__) == compactor.__all__
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = compactor.nothing  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_the_same() -> None:
+    """The stub has the same names, from the modules that they are loaded from."""
+    stub = ast.parse((Path(compactor.__file__).parent / "__init__.pyi").read_text())
+    imported = {
+        alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert {*imported, "__version__"} == set(compactor.__all__)
+    assert imported == {name: getattr(compactor, name).__module__ for name in imported}
+    (listed,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert listed == compactor.__all__
 
 
 def test_importing_is_light() -> None:
