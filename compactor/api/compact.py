@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from compactor.api.arguments import Place, texts
-from compactor.api.closing import Closing, unfinished_lines
+from compactor.api.closing import Closing
 from compactor.api.display import Display, StopRequests
 from compactor.api.folder_run import FolderRun
+from compactor.api.problems import problems_of
 from compactor.api.progress import Progress, ProgressDisplay
 from compactor.api.verify import VerifyResult
 from compactor.core.errors import SettingsError
@@ -48,7 +49,7 @@ class CompactResult:
         left_out: Files and folders that were not taken and that a person has to know of.
         quarantined_files: Files of any call that could not be read, and were not redriven.
         held: Files that another planner has claimed; a later call takes them.
-        problems: Manifests that are not done, each with the reason, in words.
+        problems: What is not done, and what a person has to act on, in one line each; empty if `exit_code` is 0.
         verified: The verification of everything in DST; None in a dry run and while unfinished.
         engine: The engine that wrote rows, `native` or `spark`; None if there was nothing to do.
         engine_reason: Why it was chosen; None as above.
@@ -109,7 +110,7 @@ class CompactResult:
             left_out=tuple(plan.left_out),
             quarantined_files=tuple(each for each in quarantined if not each.redriven),
             held=plan.held,
-            problems=tuple(unfinished_lines(closing)),
+            problems=tuple(problems_of(closing)),
             verified=None if report is None else VerifyResult.of(report),
             engine=closing.engine.name if closing.engine else None,
             engine_reason=closing.engine.reason if closing.engine else None,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compactor.api.closing import Closing, unfinished_lines
+from compactor.api.problems import FEW_ROWS
 from compactor.cli.failures import say
 from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.misfits import misfit_fields
@@ -153,7 +154,7 @@ def _next_moves(closing: Closing) -> None:
 def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
-        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
+        say(FEW_ROWS)
     echo("", f"see why     compactor verify {quoted(closing.paths.handle)}")
     if closing.run.stuck or (verified is not None and verified.needs_operator):
         again = f"then run this command again{' with --format json' if closing.is_read_by_json else ''}"

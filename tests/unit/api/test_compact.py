@@ -78,6 +78,7 @@ def test_the_function_does_what_the_command_does(raw: Path, name: str) -> None:
     assert result.exit_code == by_command.exit_code
     assert result.complete is (by_command.exit_code == 0 and not result.dry_run)
     assert rows(Path("by_function")) == rows(Path("by_command"))
+    assert bool(result.problems) is (result.exit_code != 0)
     assert {key: getattr(result, field) for key, field in EQUAL.items()} == {key: told[key] for key in EQUAL}
     assert {Path(each) for each in result.outputs} == set(Path("by_function").resolve().rglob("*.parquet"))
     if result.dry_run:
