@@ -1,5 +1,6 @@
 """Promises of `compactor.foreach_batch`: a stream of the caller, on its own session, compacts each manifest once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,8 @@ def test_compact_joins_the_session_that_is_open(lake: Lake, spark: Any) -> None:
     """With the Spark engine, `compact` works on the caller's Spark and leaves it open, with its own properties."""
     before = {name: spark.conf.get(name) for name in CONF}
     write(lake.raw / "2026-01-09.ndjson", b'{"id": 9}\n')
-    result = compactor.compact(lake.raw, lake.rows)
+    with ThreadPoolExecutor(1) as pool:  # a thread has no active session
+        result = pool.submit(compactor.compact, lake.raw, lake.rows).result()
     assert (result.complete, result.engine, result.rows) == (True, "spark", 1)
     assert {name: spark.conf.get(name) for name in CONF} == before
     assert lake.ids(spark) == ["1", "9"]

@@ -65,7 +65,14 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
 
 def running_session() -> SparkSession | None:
     """The session of this process; None if there is none."""
-    return SparkSession.getActiveSession() if SparkContext._active_spark_context is not None else None  # noqa: SLF001
+    if not _runs():
+        return None
+    # A thread of its own has no active session; without properties, the builder returns that of the process as it is.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def _runs() -> bool:
+    return SparkContext._active_spark_context is not None  # noqa: SLF001 - pyspark has no public way to ask
 
 
 def session_beside(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
@@ -89,7 +96,7 @@ def session_beside(session: SparkSession, properties: Mapping[str, str]) -> Spar
 @contextmanager
 def own_session() -> Iterator[None]:
     """Close Spark at the end of the block, unless it ran before."""
-    ran_before = running_session() is not None
+    ran_before = _runs()
     try:
         yield
     finally:
