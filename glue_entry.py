@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 from compactor.cli.commands.run import run_job
 from compactor.cli.failures import ExitCode, exit_code_of
-from compactor.cli.ui.progress import log_result
 from compactor.core.errors import CompactorError
+from compactor.job.result_log import log_result
 from compactor.settings.spark_conf import check_cluster
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring.app import App

@@ -1,3 +1,69 @@
-"""Turn many small NDJSON objects into few, right-sized Parquet files, losing and doubling nothing."""
+"""Turn many small NDJSON objects into few, right-sized Parquet files, losing and doubling nothing.
+
+`compact`, `verify`, `rejects`, `trace` and, for Spark users, `manifest_stream` and `foreach_batch` do what the command
+line does. Nothing of them is loaded before it is used; their types are in `__init__.pyi`.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AccessError",
+    "BatchResult",
+    "CompactResult",
+    "CompactorError",
+    "CredentialsRefused",
+    "EngineLost",
+    "ExtraMissing",
+    "FileError",
+    "InputError",
+    "InputRefused",
+    "LinkRefused",
+    "ManifestError",
+    "ObjectChanged",
+    "ObjectNotFound",
+    "OperatorError",
+    "Progress",
+    "RecordUnreadable",
+    "ScratchFull",
+    "SettingsError",
+    "StagingError",
+    "StagingLost",
+    "StoreUnavailable",
+    "StuckError",
+    "TraceResult",
+    "TryAgainError",
+    "VerifyResult",
+    "__version__",
+    "compact",
+    "foreach_batch",
+    "manifest_stream",
+    "rejects",
+    "trace",
+    "verify",
+]
+
+_MODULES = {
+    "compact": ("compact", "CompactResult"),
+    "progress": ("Progress",),
+    "rejects": ("rejects",),
+    "spark": ("BatchResult", "foreach_batch", "manifest_stream"),
+    "trace": ("trace", "TraceResult"),
+    "verify": ("verify", "VerifyResult"),
+}
+_PLACES = {name: f"compactor.api.{module}" for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what a program uses, when it uses it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_PLACES.get(name, "compactor.core.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

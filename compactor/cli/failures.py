@@ -2,27 +2,19 @@
 
 import re
 from collections.abc import Callable
-from enum import IntEnum
 
 import click
 
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, CredentialsMissing, ExtraMissing, SettingsError
+from compactor.core.exit_codes import ExitCode
 from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import log_event
 
+__all__ = ["ExitCode", "exit_code_of", "say", "say_next"]
+
 _FRAMES = re.compile(r"\n(?=\s)")
-
-
-class ExitCode(IntEnum):
-    """What the exit code of a command means."""
-
-    DONE = 0
-    FAILED = 1  # try again, or see the log
-    WRONG_USAGE = 2  # of the command, or of the settings
-    NEEDS_OPERATOR = 3  # done, but an operator has to act
-    INTERRUPTED = 130  # by Ctrl-C; what shells give for SIGINT
 
 
 def say(message: str) -> None:

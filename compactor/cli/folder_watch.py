@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
 
+from compactor.api.closing import Closing, unfinished_lines
+from compactor.api.folder_run import FolderRun
 from compactor.cli.failures import ExitCode, say
-from compactor.cli.folder_run import FolderRun
-from compactor.cli.ui.compact_report import Closing, quarantined_fields, unfinished_lines
+from compactor.cli.ui.compact_report import document, quarantined_fields
 from compactor.cli.ui.left_out import left_out_lines
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
@@ -60,7 +62,7 @@ class FolderWatch:
         planner = self.run.source_planner(app)
         with StopSignals() as signals:
             signals.attach(self._stopped.set)
-            self.run = replace(self.run, signals=signals, may_be_empty=True, sleep=self._pause)
+            self.run = replace(self.run, stopping=lambda: nullcontext(signals), may_be_empty=True, sleep=self._pause)
             say(f"watching {in_words(self.run.folder.paths.sources)}; Ctrl-C ends it")
             code = self._batches(planner, app.manifest_bytes, signals)
         echo(f"watched: {count(self._files, 'file')}, {count(self._rows, 'row')}", err=self.as_json)
@@ -119,7 +121,7 @@ class FolderWatch:
         self._files += closing.new_files
         self._rows += closing.run.records
         if self.as_json:
-            print_json(closing.document(), on_one_line=True)
+            print_json(document(closing), on_one_line=True)
         elif closing.run.committed or closing.run.dead_lettered:
             rejects = closing.run.rejected_lines
             also = f", {count(rejects, 'rejected line')}" if rejects else ""

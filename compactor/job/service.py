@@ -125,6 +125,9 @@ class Service:
         with run_in_log(self.heartbeat.run_id), self.heartbeat:
             try:
                 self._run(once=once)
+            except KeyboardInterrupt:  # in a program without a handler of its own
+                self.stop()
+                raise
             finally:
                 self.runner.close()
                 self._record_failures()

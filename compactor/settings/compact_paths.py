@@ -113,6 +113,8 @@ def parse_compact_paths(source: str | Sequence[str], destination: str, home: str
     """
     faults: list[str] = []
     sources = [_source(text, faults) for text in ([source] if isinstance(source, str) else source)]
+    if not sources:
+        faults.append("SRC: nothing is named -> expected folders, files or patterns")
     to_place = _parsed("DST", destination, places.parse_own_place, faults)
     if to_place and _is_root(to_place):
         faults.append(f"DST: {to_place} is not a folder -> expected one in it: {layout.folder(to_place)}parquet")

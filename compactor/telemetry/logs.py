@@ -17,9 +17,10 @@ from compactor.telemetry.error_text import described
 from compactor.telemetry.log_events import CATALOGUE, OF_THE_ERROR, EventName, Level
 
 LOGGER = logging.getLogger("compactor")
+LOGGER.addHandler(logging.NullHandler())  # a program that imports the package decides where its log goes
 
-_OF_THIS_RUN: dict[str, str] = {}
-"""Fields of every event during a run. They belong to the process, because batches run in several threads."""
+_RUNS: list[str] = []
+"""The ids of the runs of this process, of which the last one is in every event: batches run in several threads."""
 
 
 def log_event(event: EventName, /, **fields: Any) -> None:
@@ -40,20 +41,18 @@ def log_event(event: EventName, /, **fields: Any) -> None:
         logging.getLevelNamesMapping()[level.upper()],
         event,
         exc_info=error if is_unforeseen else None,
-        extra={"fields": {**_OF_THIS_RUN, **told}, "next_move": next_move},
+        extra={"fields": {**({"run_id": _RUNS[-1]} if _RUNS else {}), **told}, "next_move": next_move},
     )
 
 
 @contextmanager
 def run_in_log(run_id: str) -> Iterator[None]:
     """Add a run id to every event of this process inside the context."""
-    before = dict(_OF_THIS_RUN)
-    _OF_THIS_RUN["run_id"] = run_id
+    _RUNS.append(run_id)
     try:
         yield
     finally:
-        _OF_THIS_RUN.clear()
-        _OF_THIS_RUN.update(before)
+        _RUNS.remove(run_id)
 
 
 class JsonLines(logging.Formatter):

@@ -2,7 +2,7 @@
 
 import secrets
 from functools import cached_property
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from compactor.adapters.journal_claims import JournalClaims
 from compactor.adapters.local.clock import SystemClock
@@ -37,6 +37,7 @@ class Replacements(TypedDict, total=False):
     metrics: MetricsSink | None
     job: JobRuns | None  # of the control plane, as the notifier
     notifier: Notifier | None
+    spark: Any  # a Spark session
 
 
 class Components:

@@ -1,18 +1,16 @@
 """Makes the engine that the settings name, and the Spark session."""
 
-import os
 from functools import cached_property
 from typing import Any
 
 from compactor.adapters.local.native_kernel import is_installed, why_not_installed
 from compactor.core.errors import SettingsError
-from compactor.core.layout import is_s3
 from compactor.engines.engine import Engine, EngineName, EngineRules
 from compactor.engines.native_engine import BinWorkers, NativeEngine
 from compactor.ndjson.formats import Formats
-from compactor.settings.spark_conf import master_is_given, spark_properties
 from compactor.wiring.engine_choice import EngineChoice, engine_choice
 from compactor.wiring.operator_components import OperatorComponents
+from compactor.wiring.spark_sessions import opened
 
 
 class EngineComponents(OperatorComponents):
@@ -21,20 +19,7 @@ class EngineComponents(OperatorComponents):
     @cached_property
     def spark(self) -> Any:
         """The Spark session. The first use starts Spark."""
-        from compactor.adapters.spark.session import open_session  # noqa: PLC0415 - most commands need no Spark
-
-        settings = self.settings
-        uses_s3 = any(map(is_s3, (settings.paths.state, *settings.input.allowed_prefixes)))
-        properties = spark_properties(
-            master=settings.spark.master,
-            conf=settings.spark.conf,
-            region=settings.aws.region,
-            endpoint_url=settings.aws.endpoint_url,
-            timeout_seconds=settings.aws.timeout_seconds,
-            uses_s3=uses_s3,
-            is_master_given=master_is_given(os.environ),
-        )
-        return open_session(settings.spark.master, properties, uses_s3=uses_s3)
+        return opened(self.settings)
 
     def engine(self, rules: EngineRules | None = None) -> Engine:
         """Make the engine that the settings choose, with their rules or with others. It runs on Spark's executors.

@@ -58,7 +58,7 @@ FOLDERS = (
     ),
     Guard(
         "what earlier calls left is done before the folder is planned",
-        "cli/folder_run.py",
+        "api/folder_run.py",
         "            self._work_on(app, closing)\n        if not closing.is_interrupted:\n            changed",
         "            pass\n        if not closing.is_interrupted:\n            changed",
         (_FOLDER + "::test_a_file_renamed_after_a_kill",),

@@ -15,7 +15,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from compactor.core.errors import EngineLost
+from compactor.core.errors import EngineLost, SettingsError
 from compactor.settings.spark_conf import S3A_EXCLUDES, S3A_PACKAGES, is_submitted
 
 JVM_END_SECONDS = 30.0
@@ -61,6 +61,47 @@ def open_session(master: str, properties: Mapping[str, str], *, uses_s3: bool) -
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def running_session() -> SparkSession | None:
+    """The session of this process; None if there is none."""
+    if not _runs():
+        return None
+    # A thread of its own has no active session; without properties, the builder returns that of the process as it is.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def _runs() -> bool:
+    return SparkContext._active_spark_context is not None  # noqa: SLF001 - pyspark has no public way to ask
+
+
+def session_beside(session: SparkSession, properties: Mapping[str, str]) -> SparkSession:
+    """A session on the same Spark, with properties of its own as far as they can differ from those of the first.
+
+    Raises:
+        SettingsError: The session is not one of this process.
+    """
+    if not isinstance(session, SparkSession):
+        kind = f"{type(session).__module__}.{type(session).__name__}"
+        raise SettingsError([f"spark: {kind} -> expected a pyspark.sql.SparkSession of this process, not of Connect"])
+    beside = session.newSession()
+    for key, value in properties.items():
+        if key.startswith("spark.hadoop."):
+            beside.conf.set(key.removeprefix("spark.hadoop."), value)  # what a session adds to Hadoop's configuration
+        elif key.startswith("spark.sql.") and beside.conf.isModifiable(key):
+            beside.conf.set(key, value)
+    return beside
+
+
+@contextmanager
+def own_session() -> Iterator[None]:
+    """Close Spark at the end of the block, unless it ran before."""
+    ran_before = _runs()
+    try:
+        yield
+    finally:
+        if not ran_before:
+            close_session()
 
 
 def _use_utf8() -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from compactor.adapters.spark.failures import summarised
 from compactor.adapters.spark.session import loss_reported
-from compactor.core.errors import EngineLost
+from compactor.core.errors import EngineLost, SettingsError
 from compactor.core.layout import canonical
 from compactor.engines.spark_names import spark_path
 
@@ -19,6 +19,40 @@ if TYPE_CHECKING:
 
 _NEVER = "36500d"
 """100 years: the file source must not skip a manifest because it saw a newer one first."""
+
+
+def manifest_names(session: SparkSession, manifests: str, max_manifests_per_trigger: int) -> DataFrame:
+    """A streaming DataFrame of the names of new manifests.
+
+    Args:
+        session: Reads the stream.
+        manifests: The watched prefix; ends with `/`.
+        max_manifests_per_trigger: Manifests in one micro-batch, at most.
+    """
+    return (
+        # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
+        session.readStream.format("binaryFile")
+        .schema("path string, modificationTime timestamp, length long, content binary")
+        .option("maxFilesPerTrigger", max_manifests_per_trigger)
+        .option("maxFileAge", _NEVER)
+        # Another driver may have archived a manifest between the listing and the read.
+        .option("ignoreMissingFiles", True)
+        .load(spark_path(manifests.rstrip("/")))
+        # Only the name comes from Spark; the store reads the exact bytes.
+        .select("_metadata.file_path")
+    )
+
+
+def uris_of(batch: DataFrame, manifests: str) -> list[str]:
+    """The canonical URIs of the manifests that a micro-batch has delivered.
+
+    Raises:
+        SettingsError: It has no column of names.
+    """
+    if "file_path" not in batch.columns:
+        raise SettingsError([f"the batch has the columns {batch.columns} -> expected file_path, as of manifest_stream"])
+    names = (unquote(row["file_path"]).rsplit("/", 1)[-1] for row in batch.select("file_path").collect())
+    return [canonical(manifests) + name for name in names]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,21 +82,10 @@ class SparkManifestSource:
             self._query = self._started(on_batch, once=once)
 
     def _started(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> "StreamingQuery":
-        stream = (
-            # This format opens a file only for its content: a name that Hadoop cannot open must not end the stream.
-            self.session.readStream.format("binaryFile")
-            .schema("path string, modificationTime timestamp, length long, content binary")
-            .option("maxFilesPerTrigger", self.max_manifests_per_trigger)
-            .option("maxFileAge", _NEVER)
-            # Another driver may have archived a manifest between the listing and the read.
-            .option("ignoreMissingFiles", True)
-            .load(spark_path(self.manifests.rstrip("/")))
-            # Only the name comes from Spark; the store reads the exact bytes.
-            .select("_metadata.file_path")
-        )
+        stream = manifest_names(self.session, self.manifests, self.max_manifests_per_trigger)
 
         def deliver(batch: DataFrame, _batch_id: int) -> None:
-            uris = [self._uri(row["file_path"]) for row in batch.collect()]
+            uris = uris_of(batch, self.manifests)
             try:
                 on_batch(uris)
             except Exception as exc:
@@ -101,8 +124,3 @@ class SparkManifestSource:
             with suppress(EngineLost), loss_reported():  # a lost JVM has lost its streams
                 self._query.stop()
             self._query = None
-
-    def _uri(self, file_path: str) -> str:
-        """The canonical URI of a manifest."""
-        name = unquote(file_path).rsplit("/", 1)[-1]
-        return canonical(self.manifests) + name

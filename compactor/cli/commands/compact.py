@@ -1,22 +1,20 @@
 """`compactor compact`: turns one folder into another, without a settings file."""
 
-import os
 import sys
 from typing import Any
 
 import click
 
+from compactor.api.compact import folder_run
 from compactor.cli.failures import ExitCode
-from compactor.cli.folder_run import FolderRun
 from compactor.cli.folder_watch import FolderWatch
 from compactor.cli.invocation import Invocation, body, json_option
-from compactor.cli.ui.compact_report import show
+from compactor.cli.ui.compact_report import document, show
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.progress import CompactProgress
-from compactor.cli.ui.signals import EndsAtOnce
+from compactor.cli.ui.signals import EndsAtOnce, StopSignals
 from compactor.manifests.source_planning import OnReplaced
-from compactor.settings.compact_paths import Options, parse_compact_paths
-from compactor.wiring.compact_folder import folder_settings
+from compactor.settings.compact_paths import Options
 
 MAX_WAIT_SECONDS = 60.0
 
@@ -94,16 +92,17 @@ def compact(
         raise click.UsageError("give --watch or --dry-run, not both")
     if max_wait is not None and not watch:
         raise click.UsageError("--max-wait needs --watch")
-    if options["schema"] and options["types"]:
-        raise click.UsageError("give --schema or --types, not both")
     with EndsAtOnce():
-        folder = folder_settings(parse_compact_paths(sources, destination, state), Options(**options), os.environ)
         on_terminal = sys.stderr.isatty() and invocation.log_format == "auto"
         if on_terminal:
             invocation.start_log(level="warning")
-        run = FolderRun(
-            folder,
+        run = folder_run(
+            sources,
+            destination,
+            state,
+            Options(**options),
             CompactProgress(on_terminal=on_terminal),
+            StopSignals,
             deep=deep,
             dry_run=dry_run,
             on_replaced=on_replaced,
@@ -113,7 +112,7 @@ def compact(
             return FolderWatch(run, MAX_WAIT_SECONDS if max_wait is None else max_wait, as_json=as_json).watch()
         closing = run.run()
         if as_json:
-            print_json(closing.document())
+            print_json(document(closing))
         else:
             show(closing)
         return closing.exit_code

@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from compactor.adapters.local.skipped_links import skipped_links
+from compactor.api.arguments import date_fault
 from compactor.cli.destination import taken_destination
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import picked, print_json
 from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.times import moment
 from compactor.core.formatting import count, size
-from compactor.core.layout import is_date
 from compactor.core.manifest import Manifest
 from compactor.manifests.dating import dated_files
 from compactor.manifests.planning import SKIP_REASONS, Plan
@@ -23,8 +23,8 @@ SHOWN_MANIFESTS = 20
 
 
 def _date(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not is_date(value):
-        raise click.BadParameter(f"{value!r} is not a calendar day; expected yyyy-mm-dd")
+    if value is not None and (fault := date_fault(value)):
+        raise click.BadParameter(fault)
     return value
 
 

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 import click
 
 from compactor.cli.commands.plan import date_option
-from compactor.cli.commands.run import check_java
 from compactor.cli.commands.verify import manifest_id_type
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say, say_next
@@ -20,6 +19,7 @@ from compactor.ops.rebuild.rebuild_report import NotRebuilt, RebuildReport
 from compactor.ops.rebuild.scan import RebuildScan, RebuildScope
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
+from compactor.wiring.java_check import check_java
 
 SHOWN = 20
 

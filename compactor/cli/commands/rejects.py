@@ -2,13 +2,10 @@
 
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import islice
 
 import click
 
+from compactor.api.rejects_search import RejectsSearch, diagnosed_line, rejects_search
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say
@@ -17,17 +14,12 @@ from compactor.cli.ui.excerpt import excerpt
 from compactor.cli.ui.output import json_text, picked
 from compactor.cli.ui.terminal import echo, write_out
 from compactor.core.formatting import by_name, count
-from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
+from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects.query import Query
-from compactor.ops.rejects.reader import RejectedLine, RejectsOf, RejectsReader
-from compactor.settings.places import parse_place
-from compactor.wiring.app import App
+from compactor.ops.rejects.reader import RejectedLine, RejectsOf
 
 SHOWN = 20
-COUNTED_MANIFESTS = 1_000
-"""How many manifests more are counted, once all lines are shown that were asked for."""
-
 _JSON_WIDTH = 200
 _LEAST_WIDTH, _MOST_WIDTH = 40, 120
 _INDENT = "  "
@@ -68,7 +60,7 @@ def rejects(
         raise click.UsageError("--raw and --json both take stdout; expected one of them")
     if raw and _is_terminal():
         raise click.UsageError("--raw writes bytes that may act on a terminal; expected a file or a pipe")
-    search = _Search(App(invocation.settings()), Query(reason, _file(file), day))
+    search = rejects_search(invocation.settings(), reason=reason, file=file, day=day)
     if raw:
         _write_raw(search, limit or None)
     elif as_json:
@@ -80,65 +72,14 @@ def rejects(
     return ExitCode.NEEDS_OPERATOR if search.unreadable else ExitCode.DONE
 
 
-def _file(name: str | None) -> str | None:
-    """The file as a URI where the name is a path from the current folder; any other name as it is."""
-    try:
-        return parse_place(name, any_name=True) if name and name.startswith(("./", "../")) else name
-    except ValueError as exc:
-        raise click.BadParameter(f"{name!r} -> expected {exc}", param_hint="--file") from exc
-
-
 def _is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-@dataclass(slots=True)
-class _Search:
-    """One reading of the rejects, and what was found so far."""
-
-    app: App
-    query: Query
-    shown: int = 0
-    counts: Counter[str] = field(default_factory=Counter)  # rejected lines by reason, of the manifests so far
-    unkept: int = 0
-    sampled: set[str] = field(default_factory=set)  # files that were quarantined, of which some lines are shown
-    is_complete: bool = True  # whether `counts` has all manifests
-    unreadable: list[str] = field(default_factory=list)
-
-    @property
-    def reader(self) -> RejectsReader:
-        return self.app.rejects_reader(self.unreadable.append)
-
-    def lines(self, limit: int | None) -> Iterator[tuple[RejectsOf, RejectedLine]]:
-        """Yield the first lines; then count on for a while, so that the sum can be told."""
-        manifests = self._counted(self.reader.manifests(self.query))
-        for found in manifests:
-            left = None if limit is None else limit - self.shown
-            for line in islice(self.reader.lines(found, self.query), left):
-                self.shown += 1
-                yield found, line
-            if limit is not None and self.shown >= limit:
-                break
-        for _ in islice(manifests, COUNTED_MANIFESTS):
-            pass
-        self.is_complete = next(manifests, None) is None
-
-    def _counted(self, manifests: Iterator[RejectsOf]) -> Iterator[RejectsOf]:
-        for found in manifests:
-            self.counts.update(found.counts)
-            self.unkept += found.unkept
-            self.sampled |= found.samples
-            yield found
-
-
-def _diagnosed(line: RejectedLine) -> Fault:
-    return diagnosed(line.head, line.reason, length_bytes=line.length_bytes, max_line_bytes=line.max_line_bytes)
-
-
-def _show(search: _Search, limit: int | None) -> None:
+def _show(search: RejectsSearch, limit: int | None) -> None:
     width = min(max(shutil.get_terminal_size((_MOST_WIDTH, 0)).columns, _LEAST_WIDTH), _MOST_WIDTH) - len(_INDENT)
     for _, line in search.lines(limit):
-        fault = _diagnosed(line)
+        fault = diagnosed_line(line)
         column = "" if fault.offset is None else f":{column_of(line.head, fault.offset)}"
         text, mark = excerpt(line.head, fault.offset, width=width)
         marked = [f"{_INDENT}{mark}"] if mark else []
@@ -146,7 +87,7 @@ def _show(search: _Search, limit: int | None) -> None:
     _show_sum(search)
 
 
-def _show_sum(search: _Search) -> None:
+def _show_sum(search: RejectsSearch) -> None:
     total = search.counts.total()
     if not search.shown and not total:
         echo("No rejected lines." if search.query == Query() else "No rejected lines match.")
@@ -162,7 +103,7 @@ def _show_sum(search: _Search) -> None:
         echo(f"{count(len(search.sampled), 'file')} quarantined whole; the lines shown of them are samples")
 
 
-def _write_raw(search: _Search, limit: int | None) -> None:
+def _write_raw(search: RejectsSearch, limit: int | None) -> None:
     """Write the lines byte for byte, each with a line feed, without holding one whole."""
     previous: tuple[str, int] | None = None
     lines = 0
@@ -178,7 +119,7 @@ def _write_raw(search: _Search, limit: int | None) -> None:
     write_out(b"", nl=previous is not None)
 
 
-def _print_json(search: _Search, limit: int | None) -> None:
+def _print_json(search: RejectsSearch, limit: int | None) -> None:
     """Print the document line by line: there may be more rejects than fit into memory."""
     separator = '{"rejects": [\n'
     for found, line in search.lines(limit):
@@ -197,7 +138,7 @@ def _print_json(search: _Search, limit: int | None) -> None:
 
 
 def _entry(found: RejectsOf, line: RejectedLine) -> dict[str, object]:
-    fault = _diagnosed(line)
+    fault = diagnosed_line(line)
     text, _ = excerpt(line.head, fault.offset, width=_JSON_WIDTH)
     return {
         "uri": line.source_uri,

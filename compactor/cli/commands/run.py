@@ -1,6 +1,5 @@
 """`compactor run`: runs the streaming job."""
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -13,17 +12,16 @@ from compactor.cli.destination import destination_argument
 from compactor.cli.failures import ExitCode, say, say_next
 from compactor.cli.invocation import Invocation, body
 from compactor.cli.ui.output import print_fields
-from compactor.cli.ui.progress import LiveLine, log_result
+from compactor.cli.ui.progress import LiveLine
 from compactor.cli.ui.signals import StopSignals
-from compactor.core.errors import SettingsError, StuckError, TryAgainError
-from compactor.core.extras import need
+from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.formatting import count, duration, rate, size
+from compactor.job.result_log import log_result
 from compactor.job.run_report import RunReport
 from compactor.job.service import Service
-from compactor.ops.doctor.java import java_fault
-from compactor.settings.spark_conf import is_submitted
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
+from compactor.wiring.java_check import check_java
 
 
 @click.command("run")
@@ -82,20 +80,6 @@ def run_job(
     report = _run(app, once=once, session_context=session_context)
     _show(report, time.monotonic() - started, with_spark=app.needs_spark)
     return _exit_code(report)
-
-
-def check_java() -> None:
-    """Check that Spark can start.
-
-    Raises:
-        ExtraMissing: pyspark is not installed.
-        SettingsError: There is no Java, or a version that Spark does not support.
-    """
-    need("spark")
-    # spark-submit and Glue start the driver from a JVM.
-    fault = None if is_submitted(os.environ) else java_fault(os.environ)
-    if fault:
-        raise SettingsError([fault])
 
 
 def _run(app: App, *, once: bool, session_context: Callable[[App], AbstractContextManager[object]]) -> RunReport:

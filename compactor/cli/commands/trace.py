@@ -4,16 +4,14 @@ from collections import Counter
 
 import click
 
+from compactor.api.trace import find_trace
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode, say
 from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.core.formatting import by_name, fates
-from compactor.core.layout import MANIFEST_ID, canonical
 from compactor.ops.trace.trace import Trace, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
-from compactor.settings.places import parse_place
-from compactor.wiring.app import App
 
 SHOWN_FILES = 20
 SHOWN_LINES = 5
@@ -42,7 +40,7 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     if len(words) > 1:
         invocation, words = taken_destination(invocation, words, most=1)
     settings = invocation.settings()
-    found = _found(App(settings), words[0], days)
+    found = find_trace(settings, words[0], days)
     found.next_moves = [settings.suggestions.of(each) for each in found.next_moves]
     if as_json:
         print_json(shallow(found, "meaning", "needs_operator"))
@@ -53,29 +51,6 @@ def trace(invocation: Invocation, *, words: tuple[str, ...], days: int, as_json:
     if found.state is TraceState.UNKNOWN:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if found.needs_operator else ExitCode.DONE
-
-
-def _found(app: App, thing: str, days: int) -> Trace:
-    """Trace a thing; a name without `/` may be a manifest's id or a path."""
-    if "/" in thing or not MANIFEST_ID.fullmatch(thing):
-        return app.tracer.trace(_absolute(thing), days=days)
-    found = app.tracer.trace_manifest(thing)
-    if found.state is not TraceState.UNKNOWN:
-        return found
-    as_file = app.tracer.trace(_absolute(thing), days=days)
-    if as_file.state is TraceState.UNKNOWN:
-        as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
-    return as_file
-
-
-def _absolute(uri: str) -> str:
-    """The URI as given; a relative path starts at the current working directory."""
-    if canonical(uri).startswith(("s3://", "/")):
-        return uri
-    try:
-        return parse_place(uri, any_name=True)
-    except ValueError as exc:
-        raise click.BadParameter(f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})") from exc
 
 
 def _unknown(found: Trace) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import click
 
+from compactor.api.arguments import manifest_id_fault
+from compactor.api.verify import verify_report
 from compactor.cli.commands.plan import date_option
 from compactor.cli.destination import taken_destination
 from compactor.cli.failures import ExitCode
@@ -11,22 +13,17 @@ from compactor.cli.invocation import Invocation, body, json_option
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, print_fields, print_json, shallow
 from compactor.cli.ui.terminal import echo
-from compactor.cli.ui.waiting import counter, waiting
-from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.cli.ui.waiting import waiting
 from compactor.core.formatting import by_name, count, fates, size
-from compactor.core.layout import MANIFEST_ID
-from compactor.core.manifest_key import ManifestKey
 from compactor.ops.verify.report import Discrepancy, VerifyReport
-from compactor.wiring.app import App
 
 SHOWN = 20  # of each list; --json shows all
 
 
 def manifest_id_type(value: str) -> str:
     """The value, if it can be the id of a manifest; a type for click."""
-    if not MANIFEST_ID.fullmatch(value):
-        form = "1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit"
-        raise click.BadParameter(f"{value!r} is not a manifest id; expected {form}")
+    if fault := manifest_id_fault(value):
+        raise click.BadParameter(fault)
     return value
 
 
@@ -48,38 +45,12 @@ def verify(invocation: Invocation, *, words: tuple[str, ...], day: str | None, d
     """
     invocation, ids = taken_destination(invocation, words, most=1)
     manifest_id = manifest_id_type(ids[0]) if ids else None
-    if manifest_id is not None and day is not None:
-        raise click.UsageError("give a manifest id or --date, not both")
-    app = App(invocation.settings())
-    report = _verified(app, manifest_id, day, deep=deep)
+    report = verify_report(invocation.settings(), waiting, manifest_id=manifest_id, day=day, deep=deep)
     if as_json:
         print_json({**shallow(report), "deep": deep, "needs_operator": report.needs_operator})
     else:
         _show(report, deep=deep)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
-
-
-def _verified(app: App, manifest_id: str | None, day: str | None, *, deep: bool) -> VerifyReport:
-    with waiting("verifying") as show_text:
-        verifier = app.verifier(deep=deep, on_manifest=counter(show_text))
-        if manifest_id is not None:
-            return verifier.verify_manifest(_found(app, manifest_id))
-        return verifier.verify_date(day) if day is not None else verifier.verify_all()
-
-
-def _found(app: App, manifest_id: str) -> ManifestKey:
-    try:
-        record = app.ledger.accepted(manifest_id)
-    except RecordUnreadable:
-        record = None
-    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
-    if record is not None and not (waits and not app.ledger.record_names(record.key)):
-        return record.key
-    for found in app.ledger.manifests():  # only the record of its acceptance may be missing
-        if found.id == manifest_id:
-            return found
-    state = "it waits for its first attempt" if waits else f"{app.layout.state} has no record of it"
-    raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")
 
 
 def _show(report: VerifyReport, *, deep: bool) -> None:

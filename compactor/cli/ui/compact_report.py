@@ -1,134 +1,50 @@
 """The closing lines of `compactor compact`: figures, places, and the next action."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from compactor.cli.failures import ExitCode, say
+from compactor.api.closing import Closing, unfinished_lines
+from compactor.api.problems import FEW_ROWS
+from compactor.cli.failures import say
 from compactor.cli.ui.left_out import left_out_fields, left_out_moves, skipped_fields
 from compactor.cli.ui.misfits import misfit_fields
 from compactor.cli.ui.output import Field, picked, print_fields
 from compactor.cli.ui.terminal import echo
 from compactor.core.formatting import by_name, count, duration, fates, rate, size
-from compactor.core.layout import Layout, folder
+from compactor.core.layout import folder
 from compactor.core.safe_text import quoted
 from compactor.core.source_places import in_words
-from compactor.job.run_report import RunReport
-from compactor.ledger.backlog import Backlog
-from compactor.manifests.planning import Plan
-from compactor.ndjson.kind import READ_AS_JSON
 from compactor.ops.verify.report import VerifyReport
-from compactor.settings.compact_paths import CompactPaths
-from compactor.wiring.engine_choice import EngineChoice
-
-if TYPE_CHECKING:
-    from compactor.ops.rebuild.rebuild_report import Rebuilt
 
 _EXPANDED = set('"$`\\!')  # what a shell acts on within double quotes
 
 
-@dataclass(slots=True)
-class Closing:
-    """How a call ended."""
-
-    paths: CompactPaths
-    layout: Layout
-    plan: Plan
-    dry_run: bool
-    is_deep: bool
-    resumed: int = 0  # how many manifests of earlier calls it found waiting
-    rebuilt: "list[Rebuilt]" = field(default_factory=list)  # manifests that were made again with replaced files
-    run: RunReport = field(default_factory=RunReport)
-    is_interrupted: bool = False  # a signal stopped it
-    is_planned: bool = True  # whether it got as far as new files
-    left: Backlog | None = None  # what still waits; None in a dry run, which does not check
-    verification: VerifyReport | None = None  # what it verified; None if work is left
-    engine: EngineChoice | None = None  # what wrote the rows; None if nothing was to be written
-    seconds: float = 0.0  # from beginning to end
-    schema_file: str | None = None  # the types of DST; None if all columns are strings
-
-    @property
-    def new_files(self) -> int:
-        return sum(len(manifest.files) for manifest in self.plan.manifests)
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether a second call has work to continue. A stuck manifest is none: it waits for an operator."""
-        is_left = self.left is not None and not self.left.is_empty
-        if not self.is_planned:
-            return True
-        return bool(self.run.failures) or (is_left and (self.is_interrupted or not self.run.stuck))
-
-    @property
-    def needs_operator(self) -> bool:
-        """Whether an operator has to act: a manifest is stuck, input was left out, or counts do not add up.
-
-        Also if under half of the lines are rows, of this call or of all: SRC may not be what it seems.
-        """
-        return bool(self.plan.left_out) or self.is_doubtful
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether a manifest is stuck, input was quarantined, counts do not add up, or few lines are rows."""
-        verified = self.verification
-        return bool(self.run.stuck) or (verified is not None and (verified.needs_operator or self.has_few_rows))
-
-    @property
-    def has_few_rows(self) -> bool:
-        """Whether under half of the lines became rows, of this call or of all that were verified."""
-        rows, verified = self.run.records, self.verification
-        return rows < self.run.rejected_lines or (verified is not None and verified.rows < verified.rejected_lines)
-
-    @property
-    def is_read_by_json(self) -> bool:
-        """Whether a quarantined file would be read with `--format json`."""
-        files = self.verification.quarantined_files if self.verification is not None else []
-        return any(READ_AS_JSON in each.detail and not each.redriven for each in files)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        if self.is_unfinished:
-            return ExitCode.INTERRUPTED if self.is_interrupted else ExitCode.FAILED
-        if self.needs_operator:
-            return ExitCode.NEEDS_OPERATOR
-        # A script that sees 0 may delete SRC, but another planner holds files that are in no manifest yet.
-        return ExitCode.FAILED if self.plan.held and not self.dry_run else ExitCode.DONE
-
-    def document(self) -> dict[str, Any]:
-        """The call as JSON. The backlog has the keys of `status`."""
-        left, plan = self.left, self.plan
-        return {
-            "source": self.paths.source,
-            "sources": [text for place in self.paths.sources for text in place.texts],
-            "output": self.paths.output,
-            "settings_file": self.paths.settings_file,
-            "rejects_folder": self.layout.rejects_folder,
-            "schema_file": self.schema_file,
-            "dry_run": self.dry_run,
-            "deep": self.is_deep,
-            "new_files": self.new_files,
-            "new_bytes": _planned_bytes(plan),
-            **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
-            **picked(plan, "left_out", "held", "held_until"),
-            "resumed_manifests": None if self.dry_run else self.resumed,
-            "rebuilt": None if self.dry_run else self.rebuilt,
-            "run": None if self.dry_run else self.run,
-            "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
-            "engine": self.engine and self.engine.name,
-            "engine_reason": self.engine and self.engine.reason,
-            **picked(self, "is_interrupted", "is_unfinished", "needs_operator"),
-            "verified": self.verification,
-            "seconds": round(self.seconds, 3),
-        }
-
-
-def unfinished_lines(closing: Closing) -> list[str]:
-    """What is not done, one line a manifest."""
-    run = closing.run
-    failed = [f"manifest {manifest_id} is not done: {error}" for manifest_id, error in run.failures.items()]
-    return failed + [
-        f"manifest {manifest_id} waits for an operator: {fault}" for manifest_id, fault in run.stuck.items()
-    ]
+def document(closing: Closing) -> dict[str, Any]:
+    """A call as JSON. The backlog has the keys of `status`."""
+    left, plan = closing.left, closing.plan
+    return {
+        "source": closing.paths.source,
+        "sources": [text for place in closing.paths.sources for text in place.texts],
+        "output": closing.paths.output,
+        "settings_file": closing.paths.settings_file,
+        "rejects_folder": closing.layout.rejects_folder,
+        "schema_file": closing.schema_file,
+        "dry_run": closing.dry_run,
+        "deep": closing.is_deep,
+        "new_files": closing.new_files,
+        "new_bytes": closing.new_bytes,
+        **picked(plan, "planned_before", "touched", "renamed", "replaced", "misdated", "skipped"),
+        **picked(plan, "left_out", "held", "held_until"),
+        "resumed_manifests": None if closing.dry_run else closing.resumed,
+        "rebuilt": None if closing.dry_run else closing.rebuilt,
+        "run": None if closing.dry_run else closing.run,
+        "backlog": left and {**picked(left, "manifests", "begun_manifests"), "input_bytes": left.input_bytes or 0},
+        "engine": closing.engine and closing.engine.name,
+        "engine_reason": closing.engine and closing.engine.reason,
+        **picked(closing, "is_interrupted", "is_unfinished", "needs_operator"),
+        "verified": closing.verification,
+        "seconds": round(closing.seconds, 3),
+    }
 
 
 def show(closing: Closing) -> None:
@@ -164,16 +80,12 @@ def show(closing: Closing) -> None:
 
 def _new(closing: Closing) -> str:
     plan = closing.plan
-    new = f"{count(closing.new_files, 'file')}, {size(_planned_bytes(plan))}" if closing.new_files else "nothing"
+    new = f"{count(closing.new_files, 'file')}, {size(closing.new_bytes)}" if closing.new_files else "nothing"
     if closing.new_files and not plan.planned_before:
         return new
     moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]
     also = f" ({', '.join(moved)})" if moved else ""
     return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"
-
-
-def _planned_bytes(plan: Plan) -> int:
-    return sum(file.size_bytes or 0 for manifest in plan.manifests for file in manifest.files)
 
 
 def _skipped(closing: Closing) -> list[Field]:
@@ -247,7 +159,7 @@ def _next_moves(closing: Closing) -> None:
 def _show_why(closing: Closing) -> None:
     verified = closing.verification
     if verified is not None and closing.has_few_rows:
-        say("under half of the lines are rows; expected NDJSON: one JSON object a line")
+        say(FEW_ROWS)
     handle = closing.paths.handle
     if verified is not None and not closing.run.stuck and not verified.needs_operator:
         echo("", f"see why     compactor rejects {quoted(handle)}")

@@ -3,18 +3,21 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compactor.adapters.stores import StoreSpec
 from compactor.adapters.watched_reads import WatchedReads
+from compactor.api.display import Step
+from compactor.cli.failures import say
+from compactor.cli.ui.waiting import waiting
 from compactor.core.crash_points import CrashPoint
 from compactor.core.formatting import by_name, count, duration, rate
 from compactor.core.records import Commit
 from compactor.job.compaction import CompactionResult
-from compactor.telemetry.logs import log_event
+from compactor.job.result_log import log_result
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -28,27 +31,6 @@ _PHASES = {
     CrashPoint.DECIDED: "publishing",
 }
 """The phase of a manifest after a crash point. Other crash points begin no phase that a user would notice."""
-
-
-def log_result(result: CompactionResult) -> None:
-    """Log how a manifest ended."""
-    outcome = result.outcome
-    if isinstance(outcome, Commit):
-        log_event(
-            "manifest.committed",
-            manifest_id=result.manifest_id,
-            files=len(outcome.files),
-            input_bytes=sum(file.size_bytes for file in outcome.files),
-            rows=sum(file.records for file in outcome.files),
-            rejected_lines=sum(file.rejected_lines for file in outcome.files),
-            output_files=len(outcome.outputs),
-            output_bytes=sum(file.size_bytes for file in outcome.outputs),
-            seconds=round((outcome.decided_at - outcome.started_at).total_seconds(), 3),
-        )
-    elif outcome is not None:
-        log_event(
-            "manifest.dead_lettered", manifest_id=result.manifest_id, reason=outcome.reason, message=outcome.message
-        )
 
 
 @dataclass
@@ -112,7 +94,7 @@ class LiveLine:
 
 
 class CompactProgress:
-    """What `compact` shows: a bar on a terminal, log events elsewhere. Its methods are called from many threads."""
+    """The `Display` of `compact`: a bar on a terminal, log events elsewhere."""
 
     def __init__(self, *, on_terminal: bool) -> None:
         self._on_terminal = on_terminal
@@ -120,6 +102,14 @@ class CompactProgress:
         self._task: TaskID | None = None
         self._store: WatchedReads | None = None
         self._rows = 0
+
+    def say(self, message: str) -> None:
+        """Print a line on stderr."""
+        say(message)
+
+    def step(self, name: Step) -> AbstractContextManager[Callable[[str], None]]:
+        """Show a step on a terminal."""
+        return waiting(name)
 
     def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> WatchedReads:
         """Open the store. Reads below the prefixes advance the bar."""

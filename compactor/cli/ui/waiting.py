@@ -1,11 +1,8 @@
 """What shows on a terminal that a command is at work, while it has nothing else to show."""
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from compactor.core.formatting import count
 
 
 @contextmanager
@@ -18,9 +15,3 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
 
     with SafeConsole(stderr=True).status(text) as status:
         yield status.update
-
-
-def counter(show: Callable[[str], None]) -> Callable[[], None]:
-    """Shows how many manifests were verified, after each of them."""
-    checked = itertools.count(1)
-    return lambda: show(f"verified {count(next(checked), 'manifest')}")

@@ -252,7 +252,7 @@ def test_what_another_planner_keeps_is_not_done(raw: Path, out: Path, monkeypatc
     assert info is not None
     claims = SqliteClaims(f"{out}.compactor/state/claims.sqlite")
     claims.claim([f"{info.uri}#{info.etag}"], "dead", now=datetime.now(UTC) + timedelta(days=1), lease_seconds=20)
-    monkeypatch.setattr("compactor.cli.folder_run.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("compactor.api.folder_run.time.sleep", lambda _seconds: None)
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (1, {"1": 1})
     assert "1 file held by another planner: run this command again later to take them" in result.stderr

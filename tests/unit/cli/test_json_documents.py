@@ -19,12 +19,13 @@ from jsonschema import Draft202012Validator, ValidationError
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.memory.glue import MemoryGlue, MemoryQueue
 from compactor.adapters.memory.store import ManualClock, MemoryMetrics
-from compactor.cli import folder_run
+from compactor.api import folder_run
+from compactor.api.closing import Closing
 from compactor.cli.commands import control, deploy, rejects, status, stop
 from compactor.cli.commands.report import make_report
 from compactor.cli.entry import compactor as command
 from compactor.cli.ui import output
-from compactor.cli.ui.compact_report import Closing
+from compactor.cli.ui.compact_report import document
 from compactor.cli.ui.output import print_json, shallow
 from compactor.cli.ui.watching import failure
 from compactor.control.actions import Action, ActionKind
@@ -134,7 +135,7 @@ def rejections(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Documen
     workspace.plan()
     workspace.compact()
     found = [workspace.json("rejects")[0]]
-    monkeypatch.setattr(rejects, "_diagnosed", lambda _: Fault(None, "no place is known"))
+    monkeypatch.setattr(rejects, "diagnosed_line", lambda _: Fault(None, "no place is known"))
     found.append(workspace.json("rejects")[0])
     [path] = (workspace.root / "s" / "rejects").rglob("*.parquet")
     path.unlink()
@@ -332,12 +333,12 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
         os.utime(path, (0, 0))  # old, so that the planner does not wait for its writer
     (workspace.root / "raw" / "_SUCCESS").write_bytes(b"")
 
-    def service(app: App, _: ExitStack) -> Service:
+    def service(_run: object, app: App, _: ExitStack) -> Service:
         source = ListedManifests(app.store, app.layout.manifests_folder)
         return app.service_on(PlainEngine(app.store), source)
 
     monkeypatch.setattr(folder_run, "check_java", lambda: None)
-    monkeypatch.setattr(folder_run, "_service", service)
+    monkeypatch.setattr(folder_run.FolderRun, "_service", service)
     words = ("compact", raw, rows, "--engine", "spark", "--json")
     found = [json.loads(CliRunner().invoke(command, [*words, *more]).stdout) for more in (["--dry-run"], [], [])]
     (workspace.root / "rows.compactor" / "manifests" / "torn.json").write_text("{")
@@ -357,7 +358,7 @@ def compactions(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Docume
     typed = replace(
         held, run=RunReport(), left=Backlog(), verification=TYPED, schema_file="/rows.compactor/schema.toml"
     )
-    return [*found, *(json.loads(_printed(each.document())) for each in (held, typed))]
+    return [*found, *(json.loads(_printed(document(each))) for each in (held, typed))]
 
 
 def checkups(workspace: Workspace, _: pytest.MonkeyPatch) -> Documents:

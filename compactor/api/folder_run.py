@@ -2,19 +2,16 @@
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from compactor.adapters.local.seen_files import LocalSeenFiles
 from compactor.adapters.local.threads import usable_threads
 from compactor.adapters.source_listing import SourceListing
-from compactor.cli.commands.run import check_java
-from compactor.cli.failures import say
-from compactor.cli.folder_types import FolderTypes
-from compactor.cli.ui.compact_report import Closing
-from compactor.cli.ui.progress import CompactProgress
-from compactor.cli.ui.signals import StopSignals
-from compactor.cli.ui.waiting import counter, waiting
+from compactor.api.closing import Closing
+from compactor.api.display import Display, StopRequests, counter
+from compactor.api.folder_types import FolderTypes
 from compactor.core.errors import SettingsError
 from compactor.core.formatting import count, duration
 from compactor.core.layout import is_s3
@@ -30,9 +27,12 @@ from compactor.manifests.patient_planning import SETTLE_SECONDS, SETTLING, Patie
 from compactor.manifests.planning import Plan
 from compactor.manifests.source_planning import OnReplaced, SourcePlanner, left_out
 from compactor.ops.verify.report import VerifyReport
+from compactor.settings.settings import Settings
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring.app import App
 from compactor.wiring.compact_folder import FolderSettings, check_folders, check_rows_are_known
+from compactor.wiring.java_check import check_java
+from compactor.wiring.spark_sessions import joined, running
 
 
 @dataclass
@@ -41,33 +41,34 @@ class FolderRun:
 
     Attributes:
         folder: Its places and settings.
-        progress: Shows it.
+        display: Shows it.
+        stopping: Opens what may ask the work to stop, while the work lasts.
         deep: Whether to compare every value.
         dry_run: Whether to write nothing.
         on_replaced: What to do with a file whose earlier version has rows.
         with_hidden: Whether to take hidden files.
-        signals: The signals of a command that runs longer than this call; None to have some for the work alone.
         sleep: Waits for a number of seconds.
         may_be_empty: Whether the sources may hold no data yet.
         verifies_all: Whether to verify everything, or only the manifests of this call.
     """
 
     folder: FolderSettings
-    progress: CompactProgress
+    display: Display
+    stopping: Callable[[], AbstractContextManager[StopRequests]]
     deep: bool = False
     dry_run: bool = False
     on_replaced: OnReplaced = "quarantine"
     with_hidden: bool = False
-    signals: StopSignals | None = None
     sleep: Callable[[float], None] = field(default_factory=lambda: time.sleep)
     may_be_empty: bool = False
     verifies_all: bool = True
     _commits: list[Commit] = field(default_factory=list, init=False)
+    _outputs: list[str] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
     _types: FolderTypes = field(init=False)
 
     def __post_init__(self) -> None:
-        self._types = FolderTypes(self.folder)
+        self._types = FolderTypes(self.folder, self.display.step)
 
     def run(self) -> Closing:
         """Do it.
@@ -77,6 +78,7 @@ class FolderRun:
         """
         started = time.monotonic()
         closing = self._closing(self._app())
+        closing.outputs = self._outputs
         closing.seconds = time.monotonic() - started
         return closing
 
@@ -123,7 +125,13 @@ class FolderRun:
         return closing
 
     def _planner(self, app: App) -> PatientPlanner:
-        return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=_tell_of_wait)
+        return PatientPlanner(self.source_planner(app), app.clock, self.sleep, on_wait=self._tell_of_wait)
+
+    def _tell_of_wait(self, what: str, seconds: float) -> None:
+        if what == SETTLING:
+            self.display.say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
+        else:
+            self.display.say(f"waiting {duration(seconds)} for {what}")
 
     def _resumed(self, app: App, closing: Closing) -> App:
         """Finish what earlier calls left, so that all rows are known; returns components to go on with."""
@@ -154,31 +162,29 @@ class FolderRun:
         app = App(folder.settings)
         is_native = app.engine_name == "native"
         settings = folder.with_threads(usable_threads()) if is_native else folder.settings
-        if not is_native:
-            check_java()
-        store = self.progress.store(app.store_spec, folder.paths.prefixes)
+        spark = None if is_native else _callers_session(settings)
+        store = self.display.store(app.store_spec, folder.paths.prefixes)
         # A call for another source of the same DST may run at the same time; neither may refuse the manifests of the
         # other.
-        return App(settings, store=store, on_result=self._on_result, leave_others=True)
+        return App(settings, store=store, on_result=self._on_result, leave_others=True, spark=spark)
 
     def _on_result(self, result: CompactionResult) -> None:
-        self.progress.on_result(result)
+        self.display.on_result(result)
         if result.outcome is not None:
             self._ended.append(result.outcome.key)
         if isinstance(result.outcome, Commit):
             self._commits.append(result.outcome)
+            self._outputs += [each.final for each in result.outcome.outputs]
 
     def _replace(self, plan: Plan, closing: Closing) -> None:
         """Make the rows of replaced files again; those that cannot be are quarantined."""
         app = App(self.folder.settings)
         with ExitStack() as stack:
             if app.engine_name != "native":
-                from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
-
-                say(f"engine {app.engine_choice}; starting Spark ...")
-                stack.callback(close_session)
+                app = App(self.folder.settings, spark=_callers_session(self.folder.settings))
+                self._start_spark(app, stack)
             stack.enter_context(run_in_log(app.run_id))
-            stack.enter_context(waiting("rebuilding"))
+            stack.enter_context(self.display.step("rebuilding"))
             replaced = app.replacer(LocalSeenFiles(app.store, "").digest).replace(plan.replacements)
         closing.rebuilt = replaced.report.rebuilt
         plan.left_out += [left_out(each, why) for each, why in replaced.refused]
@@ -186,26 +192,29 @@ class FolderRun:
     def _work(self, app: App, backlog: Backlog) -> tuple[RunReport, bool]:
         """Process the backlog; returns the report, and whether a signal stopped the work."""
         with ExitStack() as stack:
-            signals = stack.enter_context(nullcontext(self.signals) if self.signals else StopSignals())
-            service = _service(app, stack)
-            stack.enter_context(self.progress.shown(backlog.input_bytes or 0))
-            signals.attach(service.stop)
-            return service.run(once=True), signals.requested
+            stops = stack.enter_context(self.stopping())
+            service = self._service(app, stack)
+            stack.enter_context(self.display.shown(backlog.input_bytes or 0))
+            stops.attach(service.stop)
+            return service.run(once=True), stops.requested
+
+    def _service(self, app: App, stack: ExitStack) -> Service:
+        if app.engine_name == "native":
+            return app.threaded_service(app.settings.stream.manifests_in_flight)
+        self._start_spark(app, stack)
+        return app.service()
+
+    def _start_spark(self, app: App, stack: ExitStack) -> None:
+        """Tell why Spark is needed, and have it closed at the end of the context unless it is the caller's."""
+        from compactor.adapters.spark.session import own_session  # noqa: PLC0415 - pyspark is slow to load
+
+        self.display.say(f"engine {app.engine_choice}; starting Spark ...")
+        stack.enter_context(own_session())
 
     def _verified(self, app: App) -> VerifyReport:
-        with waiting("verifying") as show_text:
+        with self.display.step("verifying") as show_text:
             verifier = app.verifier(deep=self.deep, on_manifest=counter(show_text))
             return verifier.verify_all() if self.verifies_all else verifier.verify_manifests(self._ended)
-
-
-def _service(app: App, stack: ExitStack) -> Service:
-    if app.engine_name == "native":
-        return app.threaded_service(app.settings.stream.manifests_in_flight)
-    from compactor.adapters.spark.session import close_session  # noqa: PLC0415 - pyspark is slow to load
-
-    say(f"engine {app.engine_choice}; starting Spark ...")
-    stack.callback(close_session)
-    return app.service()
 
 
 def _no_data(source: str, survey: SourceSurvey) -> str:
@@ -218,11 +227,18 @@ def _no_data(source: str, survey: SourceSurvey) -> str:
     return f"SRC: {source} holds no files with data{said} -> expected NDJSON files, compressed or not"
 
 
-def _tell_of_wait(what: str, seconds: float) -> None:
-    if what == SETTLING:
-        say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
-    else:
-        say(f"waiting {duration(seconds)} for {what}")
+def _callers_session(settings: Settings) -> Any | None:
+    """A session beside the one that the caller of Python has open; None if there is none, and Spark can start.
+
+    Raises:
+        ExtraMissing: pyspark is not installed.
+        SettingsError: Spark cannot start.
+    """
+    session = running()
+    if session is not None:
+        return joined(settings, session)
+    check_java()
+    return None
 
 
 def _backlog(app: App) -> Backlog:

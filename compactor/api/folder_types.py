@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compactor.cli.ui.waiting import waiting
+from compactor.api.display import StepDisplay
 from compactor.core.formatting import count
 from compactor.core.ports import ObjectInfo
 from compactor.wiring.app import App
@@ -19,9 +19,14 @@ from compactor.wiring.compact_schema import (
 
 @dataclass
 class FolderTypes:
-    """The types, which are settled once: a watch does not read a schema file again."""
+    """The types, which are settled once: a watch does not read a schema file again.
+
+    Attributes:
+        step: Shows that input is read.
+    """
 
     folder: FolderSettings
+    step: StepDisplay
     _given: bytes | None = field(default=None, init=False)
     _are_kept: bool = field(default=False, init=False)
 
@@ -55,7 +60,7 @@ class FolderTypes:
         if self._are_kept:
             return
         if self.need_data:
-            with waiting("reading") as show:
+            with self.step("reading") as show:
                 self._given = inferred_schema(
                     self.folder, app, files, lambda number: show(f"read {count(number, 'file')} for types")
                 )

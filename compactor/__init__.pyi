@@ -1,0 +1,69 @@
+# What the package exports, for type checkers: importing the package loads none of it.
+
+from compactor.api.compact import CompactResult, compact
+from compactor.api.progress import Progress
+from compactor.api.rejects import rejects
+from compactor.api.spark import BatchResult, foreach_batch, manifest_stream
+from compactor.api.trace import TraceResult, trace
+from compactor.api.verify import VerifyResult, verify
+from compactor.core.errors import (
+    AccessError,
+    CompactorError,
+    CredentialsRefused,
+    EngineLost,
+    ExtraMissing,
+    FileError,
+    InputError,
+    InputRefused,
+    LinkRefused,
+    ManifestError,
+    ObjectChanged,
+    ObjectNotFound,
+    OperatorError,
+    RecordUnreadable,
+    ScratchFull,
+    SettingsError,
+    StagingError,
+    StagingLost,
+    StoreUnavailable,
+    StuckError,
+    TryAgainError,
+)
+
+__version__: str
+
+__all__ = [
+    "AccessError",
+    "BatchResult",
+    "CompactResult",
+    "CompactorError",
+    "CredentialsRefused",
+    "EngineLost",
+    "ExtraMissing",
+    "FileError",
+    "InputError",
+    "InputRefused",
+    "LinkRefused",
+    "ManifestError",
+    "ObjectChanged",
+    "ObjectNotFound",
+    "OperatorError",
+    "Progress",
+    "RecordUnreadable",
+    "ScratchFull",
+    "SettingsError",
+    "StagingError",
+    "StagingLost",
+    "StoreUnavailable",
+    "StuckError",
+    "TraceResult",
+    "TryAgainError",
+    "VerifyResult",
+    "__version__",
+    "compact",
+    "foreach_batch",
+    "manifest_stream",
+    "rejects",
+    "trace",
+    "verify",
+]

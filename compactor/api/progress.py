@@ -1,0 +1,127 @@
+"""Tells a callback of the caller how far a call has come."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import RLock, get_ident
+
+from compactor.adapters.stores import StoreSpec
+from compactor.adapters.watched_reads import WatchedReads
+from compactor.api.display import Step
+from compactor.core.formatting import count
+from compactor.core.ports import ObjectStore
+from compactor.core.records import Commit
+from compactor.job.compaction import CompactionResult
+from compactor.job.result_log import log_result
+
+LEAST_SECONDS = 0.1
+"""The least time between two calls for bytes that were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a call has come.
+
+    Attributes:
+        step: `waiting`, `reading` (for types), `compacting`, `rebuilding` or `verifying`.
+        message: The same in words, in one line. Names in it are as the files have them.
+        bytes_read: Stored bytes of input that were read to make rows, in this call.
+        bytes_total: Stored bytes of the input that waits for rows; 0 before that is known.
+        rows: Rows that became visible in this call.
+    """
+
+    step: Step
+    message: str
+    bytes_read: int = 0
+    bytes_total: int = 0
+    rows: int = 0
+
+
+@dataclass
+class ProgressDisplay:
+    """A `Display` that calls a function, never from two threads at once.
+
+    An error of the function stops the work after the manifests in flight, and is raised in the thread of the call.
+
+    Attributes:
+        callback: The function; None shows nothing.
+    """
+
+    callback: Callable[[Progress], None] | None
+    requested: bool = field(default=False, init=False)
+    _caller: int = field(default_factory=get_ident, init=False)
+    _now: Progress = field(default_factory=lambda: Progress("waiting", ""), init=False)
+    _told_at: float = field(default=0.0, init=False)
+    _error: BaseException | None = field(default=None, init=False)
+    _stop: Callable[[], None] = field(default=lambda: None, init=False)
+    _store: WatchedReads | None = field(default=None, init=False)
+    _lock: RLock = field(default_factory=RLock, init=False)
+
+    def attach(self, stop: Callable[[], None]) -> None:
+        """Set the function that stops the work; see `StopRequests`."""
+        self._stop = stop
+        if self.requested:
+            stop()
+
+    def say(self, message: str) -> None:
+        """Tell what the call waits for."""
+        self._tell(replace(self._now, step="waiting", message=message))
+
+    @contextmanager
+    def step(self, name: Step) -> Iterator[Callable[[str], None]]:
+        """Tell that a step begins; the value tells more of it."""
+        self._tell(replace(self._now, step=name, message=name))
+        yield lambda message: self._tell(replace(self._now, step=name, message=message))
+        self._raise_error()
+
+    def store(self, spec: StoreSpec, prefixes: Sequence[str]) -> ObjectStore:
+        """Open the store."""
+        if self.callback is None:
+            return spec.open()
+        self._store = WatchedReads(spec, prefixes, self._on_read)
+        return self._store
+
+    @contextmanager
+    def shown(self, total_bytes: int) -> Iterator[None]:
+        """Tell of the work on this much input."""
+        with self._lock:
+            total = self._now.bytes_read + total_bytes
+            self._tell(replace(self._now, step="compacting", message="compacting", bytes_total=total))
+        yield
+        self._raise_error()
+
+    def on_result(self, result: CompactionResult) -> None:
+        """Tell that a manifest has ended."""
+        log_result(result)
+        if not isinstance(result.outcome, Commit):
+            return
+        if self._store is not None:
+            for file in result.outcome.files:  # what another process reads passes by this store
+                self._store.note(file.uri, file.size_bytes)
+        with self._lock:
+            rows = self._now.rows + sum(file.records for file in result.outcome.files)
+            self._tell(replace(self._now, step="compacting", message=count(rows, "row"), rows=rows))
+
+    def _on_read(self, length_bytes: int) -> None:
+        with self._lock:
+            self._now = replace(self._now, bytes_read=self._now.bytes_read + length_bytes)
+            if time.monotonic() - self._told_at >= LEAST_SECONDS:
+                self._tell(self._now)
+
+    def _tell(self, progress: Progress) -> None:
+        with self._lock:
+            self._now, self._told_at = progress, time.monotonic()
+            if self.callback is not None and self._error is None:
+                try:
+                    self.callback(progress)
+                except BaseException as exc:  # noqa: BLE001 - raised in the thread of the call
+                    self._error, self.requested = exc, True
+        if self.requested:
+            self._stop()
+            if get_ident() == self._caller:
+                self._raise_error()
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error

@@ -1,0 +1,110 @@
+"""Returns rejected lines as a table of Arrow."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date as Date  # noqa: N812 - `date` is an argument
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from compactor.api.arguments import Place, day_of, settings_of
+from compactor.api.rejects_search import diagnosed_line, rejects_search
+from compactor.core.errors import RecordUnreadable, SettingsError
+from compactor.ndjson.diagnosis import column_of
+from compactor.ops.rejects.reader import RejectedLine, RejectsOf
+
+SCHEMA = pa.schema(
+    [
+        pa.field("source_uri", pa.string(), nullable=False),
+        pa.field("line_number", pa.int64(), nullable=False),
+        pa.field("column", pa.int64()),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("message", pa.string(), nullable=False),
+        pa.field("raw", pa.binary(), nullable=False),
+        pa.field("length_bytes", pa.int64(), nullable=False),
+        pa.field("byte_offset", pa.int64(), nullable=False),
+        pa.field("is_sample", pa.bool_(), nullable=False),
+        pa.field("manifest_id", pa.string(), nullable=False),
+        pa.field("date", pa.string(), nullable=False),
+    ]
+)
+
+CHUNK_LINES = 10_000
+CHUNK_BYTES = 64 * 1024 * 1024
+"""Lines and bytes of lines in one chunk of a table, at most. A single line may have more bytes."""
+
+
+def rejects(
+    dst: Place,
+    *,
+    reason: str | None = None,
+    file: Place | None = None,
+    date: str | Date | None = None,
+    limit: int | None = None,
+    on_unreadable: Callable[[str], None] | None = None,
+) -> pa.Table:
+    """Read rejected lines, as `compactor rejects` does: where each is, and what is wrong with it.
+
+    The table holds all of them in memory, in the order of days, manifests, files and lines. Its columns: `source_uri`;
+    `line_number` and `column` from 1, the second in characters and null if no place in the line is known; `reason`;
+    `message`, what was found and expected there; `raw`, the exact bytes of the line, of one that is too long the first
+    ones; `length_bytes` of the whole line; `byte_offset` of the line in the decoded file; `is_sample`, whether its file
+    was quarantined whole; `manifest_id`; and `date` as `yyyy-mm-dd`. Lines that were redriven since are not in it, and
+    those that were only counted (`unkept_rejects` of `verify`) cannot be.
+
+    Args:
+        dst: DST of `compact`, the place of its state, or a settings file.
+        reason: Only lines that were rejected for this reason, such as `invalid_json`.
+        file: Only lines of this file: its URI or path, or the end of it.
+        date: Only lines of manifests of this day: `yyyy-mm-dd` or a `datetime.date`.
+        limit: At most so many lines, the first ones; None for all.
+        on_unreadable: Called with what is wrong with a record or a file of rejects that cannot be read; the others
+            are read. None has the first one raised.
+
+    Raises:
+        SettingsError: There are no settings at `dst`, or the other arguments are wrong.
+        RecordUnreadable: A record, or a file of rejects, is damaged or gone.
+        AccessError: Something may not be read.
+        StoreUnavailable: The store fails; call it again.
+    """
+    if limit is not None and limit < 0:
+        raise SettingsError([f"limit: {limit} -> expected 0 or more, or None for all"])
+    file_name = None if file is None else os.fspath(file)
+    search = rejects_search(settings_of(dst), reason=reason, file=file_name, day=day_of(date))
+    table = pa.Table.from_batches(_batches(islice(search.lines(None), limit)), SCHEMA)
+    for fault in search.unreadable:
+        if on_unreadable is None:
+            raise RecordUnreadable(fault)
+        on_unreadable(fault)
+    return table
+
+
+def _batches(lines: Iterable[tuple[RejectsOf, RejectedLine]]) -> Iterator[pa.RecordBatch]:
+    rows: list[dict[str, Any]] = []
+    size_bytes = 0
+    for found, line in lines:
+        if rows and (len(rows) == CHUNK_LINES or size_bytes + len(line.head) > CHUNK_BYTES):
+            yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+            rows, size_bytes = [], 0
+        rows.append(_row(found, line))
+        size_bytes += len(line.head)
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def _row(found: RejectsOf, line: RejectedLine) -> dict[str, Any]:
+    fault = diagnosed_line(line)
+    return {
+        "source_uri": line.source_uri,
+        "line_number": line.line_number,
+        "column": None if fault.offset is None else column_of(line.head, fault.offset),
+        "reason": line.reason,
+        "message": fault.message,
+        "raw": line.head,
+        "length_bytes": line.length_bytes,
+        "byte_offset": line.byte_offset,
+        "is_sample": line.source_uri in found.samples,
+        "manifest_id": found.commit.manifest_id,
+        "date": found.commit.date,
+    }

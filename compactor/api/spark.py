@@ -1,0 +1,130 @@
+"""Runs the job's batches in a stream of the caller, on the caller's Spark."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from compactor.api.arguments import Place, settings_of
+from compactor.core.errors import SettingsError
+from compactor.core.extras import need
+from compactor.job.delivered_manifests import DeliveredManifests
+from compactor.job.result_log import log_result
+from compactor.job.run_report import RunReport
+from compactor.wiring.app import App
+from compactor.wiring.spark_sessions import joined
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a micro-batch did.
+
+    Attributes:
+        batch_id: Its number in the stream.
+        committed: Manifests that were committed.
+        dead_lettered: Manifests that became dead letters.
+        quarantined_files: Input files that need an operator.
+        rows: Rows that became visible.
+        rejected_lines: Lines that were rejected.
+        output_files: Parquet files that became visible.
+        input_bytes: Stored bytes of the input files.
+        output_bytes: Bytes of Parquet.
+        stuck: What is wrong with manifests that only a person can fix, by manifest id. They stay, and others go on.
+    """
+
+    batch_id: int
+    committed: int
+    dead_lettered: int
+    quarantined_files: int
+    rows: int
+    rejected_lines: int
+    output_files: int
+    input_bytes: int
+    output_bytes: int
+    stuck: dict[str, str]
+
+    @classmethod
+    def of(cls, batch_id: int, report: RunReport) -> Self:
+        """The result of a batch."""
+        return cls(
+            batch_id=batch_id,
+            committed=report.committed,
+            dead_lettered=report.dead_lettered,
+            quarantined_files=report.quarantined_files,
+            rows=report.records,
+            rejected_lines=report.rejected_lines,
+            output_files=report.output_files,
+            input_bytes=report.input_bytes,
+            output_bytes=report.output_bytes,
+            stuck=dict(report.stuck),
+        )
+
+
+def manifest_stream(spark: Any, dst: Place, *, max_manifests: int | None = None) -> Any:
+    """Make a streaming DataFrame of new manifests, for `foreach_batch`.
+
+    It reads nothing but their names, in the column `file_path`.
+
+    Args:
+        spark: A `pyspark.sql.SparkSession` of this process.
+        dst: DST of `compact`, the place of its state, or a settings file.
+        max_manifests: How many a micro-batch has at most; by default `stream.max_manifests_per_trigger`.
+
+    Returns:
+        A `pyspark.sql.DataFrame`, whose `writeStream` takes `foreach_batch`.
+
+    Raises:
+        SettingsError: There are no settings at `dst`, or an argument is wrong.
+        ExtraMissing: pyspark is not installed.
+        AccessError: The prefix of the manifests may not be written.
+    """
+    need("spark")
+    from compactor.adapters.spark.stream import manifest_names  # noqa: PLC0415 - pyspark is slow to load
+
+    if max_manifests is not None and max_manifests < 1:
+        raise SettingsError([f"max_manifests: {max_manifests} -> expected 1 or more"])
+    app = App(settings_of(dst))
+    app.store.create(app.layout.keep_marker, b"")  # Spark refuses to watch a folder that is not there
+    most = max_manifests or app.settings.stream.max_manifests_per_trigger
+    return manifest_names(spark, app.layout.manifests_folder, most)
+
+
+def foreach_batch(
+    spark: Any, dst: Place, *, on_batch: Callable[[BatchResult], None] | None = None
+) -> Callable[[Any, int], None]:
+    """Make the function that compacts the manifests of a micro-batch, as the job does, on the caller's Spark.
+
+    Pass it to `writeStream.foreachBatch` of `manifest_stream`, or of any stream that has the URIs of manifests in the
+    column `file_path`. It returns when all manifests of the watched prefix are done: those of the batch, and those that
+    an earlier batch or a dead process left. A batch that is delivered again, with another checkpoint or after a
+    failure, makes no row twice. Nothing of the session is changed, and it is not closed.
+
+    Args:
+        spark: A `pyspark.sql.SparkSession` of this process. Its executors need this package, and with the native engine
+            its wheel.
+        dst: DST of `compact`, the place of its state, or a settings file.
+        on_batch: Called at the end of each micro-batch, in the thread of the stream.
+
+    Returns:
+        The function. It raises the errors of the tree, which end the stream: `TryAgainError` if manifests failed again
+        and again, so that Spark delivers the batch once more when the stream is started again.
+
+    Raises:
+        SettingsError: There are no settings at `dst`, the schema file has faults, or the session is one of Connect.
+        ExtraMissing: pyspark is not installed.
+        AccessError: Something may not be read.
+    """
+    need("spark")
+    settings = settings_of(dst)
+    session = joined(settings, spark)
+    App(settings).job_registry.check_declared()
+
+    def process(batch: Any, batch_id: int) -> None:
+        from compactor.adapters.spark.stream import uris_of  # noqa: PLC0415 - as above
+
+        app = App(settings, spark=session, on_result=log_result)
+        source = DeliveredManifests(uris_of(batch, app.layout.manifests_folder))
+        report = app.service_on(app.engine(), source).run(once=True)
+        if on_batch is not None:
+            on_batch(BatchResult.of(batch_id, report))
+
+    return process

@@ -1,0 +1,163 @@
+"""Tells where a file or a manifest is, and where an output comes from."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from compactor.api.arguments import Place, settings_of
+from compactor.core.errors import SettingsError
+from compactor.core.layout import MANIFEST_ID, canonical
+from compactor.ops.trace.trace import Trace, TracedAttempt, TracedKind, TracedRedrive, TracedReject, TraceState
+from compactor.ops.trace.tracer import SEARCHED_DAYS
+from compactor.settings.places import parse_place
+from compactor.settings.settings import Settings
+from compactor.wiring.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResult:
+    """What is known of a file, a manifest or an output. Texts are empty where they do not apply.
+
+    Attributes:
+        found: Whether a record names it; without one, `compactor trace` ends with exit code 1.
+        needs_operator: Whether it is quarantined or a dead letter, and not redriven; then it ends with exit code 3.
+        uri: What was asked for: a URI or a manifest id.
+        kind: `file`, `manifest`, `output` or `rejects`.
+        state: One of `unknown`, `claimed`, `pending`, `waiting`, `in_work`, `decided`, `done`, `quarantined` and
+            `dead_lettered`.
+        meaning: The state in words.
+        message: Why it was quarantined or dead-lettered, or what else is known.
+        exists: Whether the object exists now; for a manifest, in any of its places.
+        manifest_id: The manifest that names it, or wrote it.
+        manifest_uri: Where that manifest's object is now.
+        date: The date of that manifest.
+        dated_by: What gave an input file that date, in words.
+        attempts: The attempts at the manifest.
+        next_attempt_at: The earliest time of the next attempt after a failed one.
+        lines: Lines of an input file that is compacted, as they are now; None for anything else.
+        rows: Those that are rows; None as above.
+        rejected_lines: Those that are rejected; None as above.
+        blank_lines: Those that are blank; None as above.
+        rejects_by_reason: The rejected lines by reason.
+        rejected: The first rejected lines; `rejects` has all.
+        outputs: The Parquet files of the manifest, which have the rows of an input file.
+        rejects_files: The files of rejects that have rejects of it.
+        origin: The file whose rejected lines this file holds.
+        redriven_from: The manifest that this one redrives.
+        redriven_as: Its redrives.
+        next_moves: Commands to run next.
+        searched: Where it was searched for, if it was not found by its claim.
+    """
+
+    found: bool
+    needs_operator: bool
+    uri: str
+    kind: TracedKind
+    state: str
+    meaning: str
+    message: str
+    exists: bool
+    manifest_id: str
+    manifest_uri: str
+    date: str
+    dated_by: str
+    attempts: tuple[TracedAttempt, ...]
+    next_attempt_at: datetime | None
+    lines: int | None
+    rows: int | None
+    rejected_lines: int | None
+    blank_lines: int | None
+    rejects_by_reason: Mapping[str, int]
+    rejected: tuple[TracedReject, ...]
+    outputs: tuple[str, ...]
+    rejects_files: tuple[str, ...]
+    origin: str
+    redriven_from: str
+    redriven_as: tuple[TracedRedrive, ...]
+    next_moves: tuple[str, ...]
+    searched: str
+
+    @classmethod
+    def of(cls, trace: Trace) -> Self:
+        """The result of a trace."""
+        counts = trace.counts
+        return cls(
+            found=trace.state is not TraceState.UNKNOWN,
+            needs_operator=trace.needs_operator,
+            uri=trace.uri,
+            kind=trace.kind,
+            state=trace.state.value,
+            meaning=trace.meaning,
+            message=trace.message,
+            exists=trace.exists,
+            manifest_id=trace.manifest_id,
+            manifest_uri=trace.manifest_uri,
+            date=trace.date,
+            dated_by=trace.dated_by,
+            attempts=tuple(trace.attempts),
+            next_attempt_at=trace.next_attempt_at,
+            lines=counts.lines if counts else None,
+            rows=counts.rows if counts else None,
+            rejected_lines=counts.rejected_lines if counts else None,
+            blank_lines=counts.blank_lines if counts else None,
+            rejects_by_reason=dict(counts.rejects_by_reason) if counts else {},
+            rejected=tuple(trace.rejected),
+            outputs=tuple(trace.outputs),
+            rejects_files=tuple(trace.rejects),
+            origin=trace.origin,
+            redriven_from=trace.redriven_from,
+            redriven_as=tuple(trace.redriven_as),
+            next_moves=tuple(trace.next_moves),
+            searched=trace.searched,
+        )
+
+
+def trace(dst: Place, file: Place, *, days: int = SEARCHED_DAYS) -> TraceResult:
+    """Tell where a file, a manifest or an output is, as `compactor trace` does.
+
+    Args:
+        dst: DST of `compact`, the place of its state, or a settings file.
+        file: A path, a URI or a manifest id: of an input file, a manifest, an output file or a rejects file.
+        days: How many dates of the ledger to search for a file without a claim: its own date, then the newest.
+
+    Returns:
+        What is known of it. What no record names is `found=False`, and no error.
+
+    Raises:
+        SettingsError: There are no settings at `dst`, or `file` cannot name anything.
+        AccessError: Something may not be read.
+        StoreUnavailable: The store fails; call it again.
+    """
+    if days < 1:
+        raise SettingsError([f"days: {days} -> expected 1 or more"])
+    return TraceResult.of(find_trace(settings_of(dst), os.fspath(file), days))
+
+
+def find_trace(settings: Settings, thing: str, days: int) -> Trace:
+    """Trace a thing; a name without `/` may be a manifest's id or a path.
+
+    Raises:
+        SettingsError: It cannot name anything.
+    """
+    tracer = App(settings).tracer
+    if "/" in thing or not MANIFEST_ID.fullmatch(thing):
+        return tracer.trace(_absolute(thing), days=days)
+    found = tracer.trace_manifest(thing)
+    if found.state is not TraceState.UNKNOWN:
+        return found
+    as_file = tracer.trace(_absolute(thing), days=days)
+    if as_file.state is TraceState.UNKNOWN:
+        as_file.searched = f"for a manifest {found.searched}; for a file {as_file.searched}"
+    return as_file
+
+
+def _absolute(uri: str) -> str:
+    """The URI as given; a relative path starts at the current working directory."""
+    if canonical(uri).startswith(("s3://", "/")):
+        return uri
+    try:
+        return parse_place(uri, any_name=True)
+    except ValueError as exc:
+        raise SettingsError([f"{uri!r} -> expected s3://bucket/key, file:///path or a path ({exc})"]) from exc

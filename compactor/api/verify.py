@@ -1,0 +1,178 @@
+"""Verifies a destination: every line is where the ledger says."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date as Date  # noqa: N812 - `date` is an argument
+from typing import Self
+
+from compactor.api.arguments import Place, day_of, manifest_id_fault, settings_of
+from compactor.api.display import StepDisplay, counter
+from compactor.api.progress import Progress, ProgressDisplay
+from compactor.core.errors import CompactorError, RecordUnreadable, SettingsError
+from compactor.core.manifest_key import ManifestKey
+from compactor.ops.redrive.quarantined_file import QuarantinedFile
+from compactor.ops.verify.report import DeadLetterManifest, Discrepancy, VerifyReport
+from compactor.settings.settings import Settings
+from compactor.wiring.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """What a verification has found. All figures but those in bytes are counts.
+
+    `rows + rejected_lines + blank_lines == lines` holds for every file, or a discrepancy names the file.
+
+    Attributes:
+        complete: Whether nothing is unfinished and no person has to act.
+        needs_operator: Whether there is a discrepancy, or a dead letter or a quarantined file that was not redriven;
+            `compactor verify` ends with exit code 3.
+        manifests: Committed manifests.
+        dead_letters: Manifests that are dead letters.
+        unfinished: Manifests on record that are not done yet.
+        files: Input files of the committed manifests.
+        files_by_status: The same by their status.
+        lines: Lines of all files that could be read to their end.
+        rows: Rows in the footers of the output files.
+        rejected_lines: Lines that are in the rejects, or only counted there.
+        unkept_rejects: Rejected lines that are only counted; their bytes are in the input file alone.
+        blank_lines: Lines without anything but white space.
+        rejects_by_reason: Rejected lines by reason.
+        rescued_values: Values in `_rescued_data`, because they do not fit the type of their column.
+        misfits: The same by column, as far as it is on record.
+        output_files: Parquet files of rows.
+        output_bytes: Their size in bytes.
+        inputs_compared: With `deep`, inputs of which every value was compared.
+        inputs_gone: With `deep`, inputs that are deleted or replaced since, so that they could not be compared.
+        discrepancies: Differences between the ledger and what is stored.
+        quarantined_files: Input files that could not be read, redriven or not.
+        dead_letter_manifests: The dead letters, redriven or not.
+    """
+
+    complete: bool
+    needs_operator: bool
+    manifests: int
+    dead_letters: int
+    unfinished: int
+    files: int
+    files_by_status: Mapping[str, int]
+    lines: int
+    rows: int
+    rejected_lines: int
+    unkept_rejects: int
+    blank_lines: int
+    rejects_by_reason: Mapping[str, int]
+    rescued_values: int
+    misfits: Mapping[str, int]
+    output_files: int
+    output_bytes: int
+    inputs_compared: int
+    inputs_gone: int
+    discrepancies: tuple[Discrepancy, ...]
+    quarantined_files: tuple[QuarantinedFile, ...]
+    dead_letter_manifests: tuple[DeadLetterManifest, ...]
+
+    @classmethod
+    def of(cls, report: VerifyReport) -> Self:
+        """The result of a report."""
+        return cls(
+            complete=not (report.needs_operator or report.unfinished),
+            needs_operator=report.needs_operator,
+            manifests=report.manifests,
+            dead_letters=report.dead_letters,
+            unfinished=report.unfinished,
+            files=report.files,
+            files_by_status={str(status): number for status, number in report.files_by_status.items()},
+            lines=report.lines,
+            rows=report.rows,
+            rejected_lines=report.rejected_lines,
+            unkept_rejects=report.unkept_rejects,
+            blank_lines=report.blank_lines,
+            rejects_by_reason=dict(report.rejects_by_reason),
+            rescued_values=report.rescued_values,
+            misfits=dict(report.misfits),
+            output_files=report.output_files,
+            output_bytes=report.output_bytes,
+            inputs_compared=report.inputs_compared,
+            inputs_gone=report.inputs_gone,
+            discrepancies=tuple(report.discrepancies),
+            quarantined_files=tuple(report.quarantined_files),
+            dead_letter_manifests=tuple(report.dead_letter_manifests),
+        )
+
+
+def verify(
+    dst: Place,
+    *,
+    manifest_id: str | None = None,
+    date: str | Date | None = None,
+    deep: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> VerifyResult:
+    """Prove that every line is where the ledger says, as `compactor verify` does.
+
+    Writes nothing. It counts the rows in the footers of all output files, so that its time grows with their number.
+
+    Args:
+        dst: DST of `compact`, the place of its state, or a settings file.
+        manifest_id: Verify this manifest alone.
+        date: Verify the manifests of this day alone: `yyyy-mm-dd` or a `datetime.date`. Not with a manifest.
+        deep: Also read the inputs again and compare every value. Slow.
+        progress: Called as each manifest was verified.
+
+    Returns:
+        The figures. What does not add up is in the result and is no error.
+
+    Raises:
+        SettingsError: There are no settings at `dst`, or the other arguments are wrong.
+        AccessError: Something may not be read.
+        StoreUnavailable: The store fails; call it again.
+        CompactorError: The manifest has no attempt yet, or there is no record of it.
+    """
+    settings, day = settings_of(dst), day_of(date)
+    display = ProgressDisplay(progress)
+    return VerifyResult.of(
+        verify_report(settings, display.step, manifest_id=manifest_id, day=day, deep=deep),
+    )
+
+
+def verify_report(
+    settings: Settings, step: StepDisplay, *, manifest_id: str | None, day: str | None, deep: bool
+) -> VerifyReport:
+    """Verify one manifest, one day, or everything.
+
+    Args:
+        settings: Name the places.
+        step: Shows how many manifests were verified.
+        manifest_id: The manifest.
+        day: As `yyyy-mm-dd`.
+        deep: Whether to compare every value.
+
+    Raises:
+        SettingsError: A manifest and a day are given, or what is no id of a manifest.
+        CompactorError: The manifest has no attempt yet, or there is no record of it.
+    """
+    if manifest_id is not None and (fault := manifest_id_fault(manifest_id)):
+        raise SettingsError([fault])
+    if manifest_id is not None and day is not None:
+        raise SettingsError(["give a manifest id or --date, not both"])
+    app = App(settings)
+    with step("verifying") as show:
+        verifier = app.verifier(deep=deep, on_manifest=counter(show))
+        if manifest_id is not None:
+            return verifier.verify_manifest(_found(app, manifest_id))
+        return verifier.verify_date(day) if day is not None else verifier.verify_all()
+
+
+def _found(app: App, manifest_id: str) -> ManifestKey:
+    try:
+        record = app.ledger.accepted(manifest_id)
+    except RecordUnreadable:
+        record = None
+    waits = app.store.stat(app.layout.manifest(manifest_id)) is not None
+    if record is not None and not (waits and not app.ledger.record_names(record.key)):
+        return record.key
+    for found in app.ledger.manifests():  # only the record of its acceptance may be missing
+        if found.id == manifest_id:
+            return found
+    state = "it waits for its first attempt" if waits else f"{app.layout.state} has no record of it"
+    raise CompactorError(f"manifest {manifest_id}: {state}; expected one with an attempt")

@@ -1,0 +1,55 @@
+"""Spark sessions: a new one for the settings, or that of the caller, of which nothing changes."""
+
+import os
+import sys
+from typing import Any
+
+from compactor.core.layout import is_s3
+from compactor.settings.settings import Settings
+from compactor.settings.spark_conf import master_is_given, spark_properties
+
+# pyspark is slow to load, and most commands need no Spark.
+# ruff: noqa: PLC0415
+
+
+def opened(settings: Settings) -> Any:
+    """Start Spark with the properties of the settings."""
+    from compactor.adapters.spark.session import open_session
+
+    return open_session(settings.spark.master, _properties(settings), uses_s3=_uses_s3(settings))
+
+
+def joined(settings: Settings, session: Any) -> Any:
+    """A session beside that of the caller, on the same Spark, with the properties that the engine needs.
+
+    Raises:
+        SettingsError: It is a session of Spark Connect, which has no executors to send tasks to.
+    """
+    from compactor.adapters.spark.session import session_beside
+
+    return session_beside(session, _properties(settings))
+
+
+def running() -> Any | None:
+    """The session that this process has opened already; None if there is none."""
+    if "pyspark" not in sys.modules:
+        return None
+    from compactor.adapters.spark.session import running_session
+
+    return running_session()
+
+
+def _properties(settings: Settings) -> dict[str, str]:
+    return spark_properties(
+        master=settings.spark.master,
+        conf=settings.spark.conf,
+        region=settings.aws.region,
+        endpoint_url=settings.aws.endpoint_url,
+        timeout_seconds=settings.aws.timeout_seconds,
+        uses_s3=_uses_s3(settings),
+        is_master_given=master_is_given(os.environ),
+    )
+
+
+def _uses_s3(settings: Settings) -> bool:
+    return any(map(is_s3, (settings.paths.state, *settings.input.allowed_prefixes)))

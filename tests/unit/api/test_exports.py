@@ -1,0 +1,87 @@
+"""What `import compactor` offers: all of its names, light, described, and nothing that is not promised."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import typing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import compactor
+from compactor.core import errors
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "python.md"
+FUNCTIONS = [name for name in compactor.__all__ if inspect.isfunction(getattr(compactor, name))]
+RESULTS = ["BatchResult", "CompactResult", "Progress", "TraceResult", "VerifyResult"]
+TREE = [
+    name
+    for name, each in vars(errors).items()
+    if inspect.isclass(each) and issubclass(each, errors.CompactorError) and each.__module__ == errors.__name__
+]
+
+
+def test_every_name_is_there() -> None:
+    """`__all__` has the functions, their results and the whole tree of errors; each can be imported."""
+    assert {*FUNCTIONS, *RESULTS, *TREE, "__version__"} == set(compactor.__all__)
+    assert set(compactor.__all__) <= set(dir(compactor))
+    assert sorted(compactor.__all__) == compactor.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = compactor.nothing  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_the_same() -> None:
+    """The stub has the same names, from the modules that they are loaded from."""
+    stub = ast.parse((Path(compactor.__file__).parent / "__init__.pyi").read_text())
+    imported = {
+        alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert {*imported, "__version__"} == set(compactor.__all__)
+    assert imported == {name: getattr(compactor, name).__module__ for name in imported}
+    (listed,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert listed == compactor.__all__
+
+
+def test_importing_is_light() -> None:
+    """Neither the package nor an error of it loads more than itself."""
+    script = (
+        "import compactor, sys; compactor.SettingsError; print(*sorted(m for m in sys.modules if 'compactor' in m))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["compactor", "compactor.core", "compactor.core.errors"]
+
+
+def test_the_page_names_what_there_is() -> None:
+    """The page names each function and result, and no attribute that the package does not have."""
+    text = PAGE.read_text()
+    named = set(re.findall(r"`compactor\.(\w+)", text))
+    assert {*FUNCTIONS, *RESULTS} <= named <= {*compactor.__all__}
+    assert all(f"`{name}`" in text for name in ("SettingsError", "TryAgainError", "AccessError", "StuckError"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_described(name: str) -> None:
+    """Each argument has a type and a description, and the errors are named by their classes."""
+    function = getattr(compactor, name)
+    described = inspect.getdoc(function) or ""
+    arguments = re.findall(r"^    (\w+): ", described.partition("Args:\n")[2].partition("\n\n")[0], re.MULTILINE)
+    assert arguments == list(inspect.signature(function).parameters)
+    raised = re.findall(r"^    (\w+): ", described.partition("Raises:\n")[2], re.MULTILINE)
+    assert raised
+    assert set(raised) <= {*TREE, "KeyboardInterrupt"}
+    hints = function.__annotations__
+    assert set(hints) == {*arguments, "return"}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_described(name: str) -> None:
+    """Each field has a type and a line in `Attributes:`, in their order; the values are frozen."""
+    kind = getattr(compactor, name)
+    described = re.findall(r"^    (\w+): ", (inspect.getdoc(kind) or "").partition("Attributes:\n")[2], re.MULTILINE)
+    assert described == [field.name for field in fields(kind)]
+    assert kind.__dataclass_params__.frozen
+    assert typing.get_type_hints(kind).keys() == set(described)
