@@ -86,20 +86,20 @@ def run_tool(tool: Tool, work: Path) -> list[str]:
     found = []
     for day, steps in zip(DAYS, tool.days, strict=True):
         folder.live(day)
-        for step in steps:
-            outcome = run_step(step, tool, place, folder.good)
-            log = place / f"day-{day}-{steps.index(step)}.log"
+        for tried in steps:
+            outcome = run_step(tried, tool, place, folder.good)
+            log = place / f"day-{day}-{steps.index(tried)}.log"
             log.write_text(outcome.printed)
-            found.append(line_of(day, name, step, outcome))
+            found.append(line_of(day, name, tried, outcome))
     return found
 
 
-def run_step(step: Step, tool: Tool, place: Path, good: set[int]) -> Outcome:
+def run_step(tried: Step, tool: Tool, place: Path, good: set[int]) -> Outcome:
     """Run it, and count the rows that are there by then."""
     quiet = {"HOME": str(place), "RUNTIME__DLTHUB_TELEMETRY": "false", "NO_COLOR": "1", "PYTHONPATH": str(_ROOT)}
     started, used = time.monotonic(), _used()
     done = subprocess.run(
-        step.command, cwd=place, input=step.stdin, text=True, capture_output=True, check=False, env=os.environ | quiet
+        tried.command, cwd=place, input=tried.stdin, text=True, capture_output=True, check=False, env=os.environ | quiet
     )
     seconds, core_seconds = time.monotonic() - started, _used() - used
     rows = Counter(
@@ -125,12 +125,12 @@ def _used() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def line_of(day: int, name: str, step: Step, outcome: Outcome) -> str:
+def line_of(day: int, name: str, tried: Step, outcome: Outcome) -> str:
     """A step as a line of the table."""
     cells = (
         str(day),
         name,
-        step.said,
+        tried.said,
         str(outcome.code),
         f"{outcome.seconds:.1f}",
         f"{outcome.core_seconds:.1f}",

@@ -44,10 +44,10 @@ def test_the_page_has_the_table() -> None:
     """Each step of each tool, in its version, is a line of it; `make bench-dirty` writes them."""
     shown = [line.split(" | ")[:3] for line in PAGE.splitlines() if re.match(r"\| \d \|", line)]
     steps = [
-        [f"| {day}", tool.name.format(version(tool.package) if tool.package else __version__), step.said]
+        [f"| {day}", tool.name.format(version(tool.package) if tool.package else __version__), tried.said]
         for tool in tools(Path())
         for day, several in zip(DAYS, tool.days, strict=True)
-        for step in several
+        for tried in several
     ]
     assert sorted(shown) == sorted(steps)
     assert HEAD in PAGE

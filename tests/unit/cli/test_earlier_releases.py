@@ -136,7 +136,7 @@ def test_this_release_is_stored() -> None:
 
 
 def test_what_is_stored_is_small_and_of_no_machine() -> None:
-    """No file is large, and none names a folder of whoever stored it."""
+    """No file is large, and none names a folder of the machine that stored it."""
     for path in filter(Path.is_file, RELEASES.rglob("*")):
         content = path.read_bytes()
         assert len(content) < 100_000
