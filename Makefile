@@ -27,7 +27,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint test-full test-faults test-large test-hostile test-guards soak
 
 .DEFAULT_GOAL := help
-.PHONY: glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: glue-environment help install dev demo test test-all test-full test-large test-faults test-hostile test-guards browser soak fuzz lint format bench bench-dirty bench-scale bench-sustained versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -101,6 +101,9 @@ format: $(DEVELOPER) ## Format the code
 bench: $(READY) ## Compare with classic Spark, DuckDB and Polars, and measure the builder (BENCH_ARGS="--size 1gb --passes 3")
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 	@$(BIN)/python -m bench.building
+
+bench-dirty: $(READY) ## Run the compactor, DuckDB and dlt on the same dirty folder, and write the table into docs/side-by-side.md
+	@$(BIN)/python -m bench.side_by_side --document docs/side-by-side.md
 
 bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)

@@ -82,6 +82,7 @@ def test_from_nothing_to_verified_parquet(terminal: Terminal, wheel: Path) -> No
     shutil.copy(wheel, terminal.folder / wheel.name)
 
     terminal.run(sys.executable, "-m", "venv", "empty")
+    made = terminal.seconds.pop()
     pip = ("empty/bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check")
     terminal.run(*pip, "download", "--require-hashes", "--dest", "packages", "-r", str(ROOT / "locks" / "base.txt"))
     download = terminal.seconds.pop()
@@ -90,7 +91,10 @@ def test_from_nothing_to_verified_parquet(terminal: Terminal, wheel: Path) -> No
     assert terminal.run("empty/bin/compactor", "--version") == f"compactor {__version__}\n"
     told = terminal.run("empty/bin/compactor", "compact", "--deep", "raw", "rows")
     assert f"{LINES:,} lines = {LINES:,} rows + 0 rejects + 0 blank" in told
-    sys.stdout.write(f"\n{sum(terminal.seconds):.1f} s work beside the download ({download:.1f} s)\n")
+    sys.stdout.write(
+        f"\nfrom the empty environment to verified Parquet: {len(terminal.seconds)} commands, "
+        f"{sum(terminal.seconds):.1f} s work; beside them {made:.1f} s to make it and {download:.1f} s to download\n"
+    )
     needs = terminal.run("empty/bin/compactor", "compact", "s3://bucket/raw", "elsewhere", expected=2)
     assert needs.endswith("boto3 is not installed -> pip install 'ndjson-compactor[aws]'\n")
     installed = terminal.run(*pip, "list", "--format", "freeze").lower()

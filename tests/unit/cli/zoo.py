@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import orc
+from pyarrow import feather, orc
 
 QUARANTINED, FEW_ROWS, NO_DATA = 3, 3, 2
 EXPECTED = "under half of the lines are rows; expected NDJSON: one JSON object a line"
@@ -104,6 +104,7 @@ CASES = (
     other("semicolons.csv", b'id;text\n1;"a\n;b"\n2;c\n', "CSV", "convert it to NDJSON"),
     other("table.tsv", _TABLE.replace(b",", b"\t"), "TSV", "convert it to NDJSON"),
     other("table.parquet", _written(pq.write_table), "Parquet", "expected NDJSON"),
+    other("table.feather", _written(feather.write_feather), "Arrow", "expected NDJSON"),
     other("table.orc", _written(orc.write_table), "ORC", "expected NDJSON"),
     other("table.avro", _AVRO, "Avro", "expected NDJSON"),
     other("table.sqlite", _SQLITE, "an SQLite database", "expected NDJSON"),
@@ -144,12 +145,33 @@ CASES = (
     as_json("array-of-lines.json", _ARRAY_OF_LINES, "one JSON array"),
     as_json("arrays.json", b'[{"id":"arrays-0"}]\n[{"id":"arrays-1"},{"id":"arrays-2"}]\n', "several JSON arrays"),
     as_json("pretty-many.json", _PRETTY, "pretty-printed JSON"),
+    Case(
+        "pretty-one.json",
+        json.dumps({"id": "pretty-one-0", "more": {"a": [1]}}, indent=2).encode(),
+        QUARANTINED,
+        f"looks like pretty-printed JSON{TO_JSON}",
+        "not_ndjson",
+        json_ids=ids("pretty-one", 1),
+    ),
+    as_json("marked-array.json", b"\xef\xbb\xbf" + json.dumps(_records("marked-array")).encode(), "one JSON array"),
+    as_json(
+        "carriage-returns-only",
+        lines("carriage-returns-only").replace(b"\n", b"\r"),
+        "JSON documents without line feeds between them",
+    ),
     as_json("in-a-row.json", lines("in-a-row").replace(b"\n", b""), "JSON documents without line feeds between them"),
     Case(
         "cut.gz",
         gzip.compress(lines("cut", 999))[:-9],
         QUARANTINED,
         "truncated gzip: ends at about byte ",
+        "unreadable",
+    ),
+    Case(
+        "cut.bz2",
+        bz2.compress(lines("cut", 999))[:-9],
+        QUARANTINED,
+        "ends before its end marker: truncated",
         "unreadable",
     ),
     Case("empty", b"", NO_DATA, "holds no files with data"),
@@ -161,6 +183,7 @@ CASES = (
     odd("no-last-line-feed", lines("no-last-line-feed")[:-1]),
     odd("named.csv", lines("named")),
     odd("named-zip.zip", bz2.compress(lines("named-zip"))),
+    odd("two-members.gz", gzip.compress(lines("two-members", 2)) + gzip.compress(lines("two-members")[-23:])),
     odd("deflated", zlib.compress(lines("deflated"))),
     odd("bad-first", b"started,at\n" + lines("bad-first"), invalid_json=1),
     odd("array-first", b'[{"id":"no"}]\n' + lines("array-first"), not_an_object=1),
@@ -172,6 +195,7 @@ CASES = (
     bad("log.txt", _TEXT, invalid_json=2),
     bad("python", b"{'id': 'a', 'b': 1}\n{'id': 'b', 'b': 2}\n", invalid_json=2),
     bad("latin-1", '{"id":"é"}\n{"id":"è"}\n'.encode("latin-1"), invalid_utf8=2),
+    bad("no-objects", b'null\n"text"\n12\ntrue\n', not_an_object=4),
     bad("rows-as-arrays", b'["id",1]\n["id",2]\n', not_an_object=2),
     bad("trailing-commas", lines("trailing-commas").replace(b"}\n", b"},\n"), invalid_json=3),
 )
