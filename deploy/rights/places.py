@@ -30,6 +30,9 @@ PLACES = {
     "runs": f"{_BUCKET % 'WorkBucketName'}/${{StatePrefix}}/runs/*",
     "spark ui": f"{_BUCKET % 'WorkBucketName'}/spark-ui/*",
     "rows": f"{_BUCKET % 'LakeBucketName'}/${{OutputPrefix}}/*",
-    "schema file": '!If [HasSchemaFile, !Sub "arn:${AWS::Partition}:s3:::${SchemaFile}", !Ref AWS::NoValue]',
+    "schema file": (
+        '!If [HasSchemaFile, !Sub "arn:${AWS::Partition}:s3:::${SchemaFile}", '
+        '!Sub "arn:${AWS::Partition}:s3:::${ArtefactBucketName}/${Environment}/settings/*"]'
+    ),
 }
 """All resources by the name that grants use."""

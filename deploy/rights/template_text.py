@@ -34,9 +34,10 @@ def _statements(grants: Sequence[Grant]) -> Iterator[str]:
         yield f"- Sid: {grant.sid}"
         yield from ("  " + line for line in _body(grant))
     use = key_actions(action for grant in grants for action in grant.actions)
-    yield from _conditional("HasKey", Grant("UseKey", use, ()), KEY)
+    yield from _conditional("HasKey", Grant("UseKey", use, ()), KEY, grants[0])
     if any(_READS_INPUT in grant.places for grant in grants):
-        yield from _conditional("HasInputKey", Grant("UseInputKey", ("kms:Decrypt",), ()), "!Ref InputKeyArn")
+        use_input = Grant("UseInputKey", ("kms:Decrypt",), ())
+        yield from _conditional("HasInputKey", use_input, "!Ref InputKeyArn", grants[0])
 
 
 def _body(grant: Grant, resource: str = "") -> Iterator[str]:
@@ -54,10 +55,15 @@ def _body(grant: Grant, resource: str = "") -> Iterator[str]:
         yield f"Condition: {grant.condition}"
 
 
-def _conditional(condition: str, grant: Grant, resource: str) -> Iterator[str]:
+def _conditional(condition: str, grant: Grant, resource: str, repeated: Grant) -> Iterator[str]:
+    """A statement that holds on a condition. Otherwise another one is there twice, which changes nothing.
+
+    CloudFormation would also take `AWS::NoValue`, but stand-ins for AWS keep it in a list, and refuse the policy.
+    """
     yield from ("- !If", f"  - {condition}", f"  - Sid: {grant.sid}")
     yield from ("    " + line for line in _body(grant, resource))
-    yield "  - !Ref AWS::NoValue"
+    yield f"  - Sid: No{grant.sid.removeprefix('Use')}"
+    yield from ("    " + line for line in _body(repeated))
 
 
 def _actions(actions: Sequence[str]) -> str:
