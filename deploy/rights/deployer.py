@@ -38,9 +38,7 @@ OWN = {
 
 _HERE = "arn:${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
 _BUCKETS = tuple(f"arn:${{AWS::Partition}}:s3:::${{{name}BucketName}}" for name in ("Work", "Lake", "Input"))
-_CATALOGUE = tuple(
-    _HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*")
-)
+_CATALOGUE = tuple(_HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*"))
 _ROLES = ("arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${JobName}-*",)
 _FUNCTIONS = (_HERE % "lambda" + "function:${JobName}-*",)
 _QUEUES = (_HERE % "sqs" + "${JobName}-*",)

@@ -88,9 +88,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _LIST_WORK,
         Grant("Read", ("s3:GetObject",), ("control", "recent", "runs")),
         Grant("Write", ("s3:PutObject",), ("control", "runs")),
-        Grant(
-            "RunTheJob", ("glue:GetJob", "glue:GetJobRuns", "glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)
-        ),
+        Grant("RunTheJob", ("glue:GetJob", "glue:GetJobRuns", "glue:StartJobRun", "glue:BatchStopJobRun"), ("job",)),
         Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
         Grant("Notify", ("sns:Publish",), ("topic",)),
         Grant("ReadMetrics", ("cloudwatch:GetMetricData",), ("everything",)),
@@ -101,9 +99,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
         Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
         Grant("Read", ("s3:GetObject",), ("input", "manifests", "state", "rows", "schema file")),
-        Grant(
-            "Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "state", "spark ui", "rows")
-        ),
+        Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "state", "spark ui", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "state")),
         Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_NAMESPACE_AND_GLUE),
     ),

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deploy.rights.actions import ACTIONS, key_actions
 from tests.deployment.reachable import Found, reachable
 from tests.deployment.resolving import Document
 
