@@ -9,7 +9,7 @@ _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
 class Resolver:
-    """Values of a template. What only AWS knows stays a name: `!Ref Queue` is `Queue`, `!GetAtt Queue.Arn` `Queue.Arn`."""
+    """Values of a template. What AWS alone knows stays a name: `!Ref Q` is `Q`, `!GetAtt Q.Arn` is `Q.Arn`."""
 
     def __init__(self, document: Mapping[str, Any], known: Mapping[str, str | None]) -> None:
         self._conditions = document["Conditions"]

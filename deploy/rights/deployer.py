@@ -1,4 +1,4 @@
-"""What whoever deploys may do, from the template: AWS says for each type of resource what CloudFormation's calls need."""
+"""What deploying takes, from the template: AWS says for each type of resource what the calls of CloudFormation need."""
 
 import json
 import re
