@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compactor.cost import request_counts
 from compactor.cost.deployment import Deployment, builds_per_hour, extra_lines, kept_lines, nat_line
 from compactor.cost.lines import Basis, CostLine, Load
-from compactor.cost.price_file import Price
+from compactor.cost.price_list import Price
 from compactor.cost.prices import HOUR_SECONDS, PRICES, TERABYTE, HourlyCost, JobSize
 from compactor.cost.request_counts import Requests
 from compactor.engines.engine import EngineName

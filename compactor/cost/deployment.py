@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from compactor.cost.lines import CostLine, Load
-from compactor.cost.price_file import Price
+from compactor.cost.price_list import Price
 from compactor.cost.prices import GIB, HOUR_SECONDS
 
 POLLERS = 5

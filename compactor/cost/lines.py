@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.cost.price_file import Price
+from compactor.cost.price_list import Price
 from compactor.cost.prices import HourlyCost
 
 Basis = Literal["given", "counted", "assumed"]

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from compactor.cost.price_file import FIRST_REGION, HOURS_A_MONTH, Price, as_of, prices_of
+from compactor.cost.price_list import FIRST_REGION, HOURS_A_MONTH, Price, prices_of
+from compactor.cost.price_table import AS_OF
 
-AS_OF = as_of()
+__all__ = ["AS_OF", "HOURS_A_MONTH", "PRICES", "HourlyCost", "JobSize", "Price"]
+
 HOUR_SECONDS = 3600.0
 TERABYTE = 1e12
 GIB = 1024**3  # what AWS bills as a GB

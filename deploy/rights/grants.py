@@ -32,7 +32,9 @@ _READ_ONLY = (
     Grant("Read", ("s3:GetObject",), ("input", "manifests", "pending", "state", "rows", "schema file")),
     Grant("ReadTheJob", ("glue:GetJob", "glue:GetJobRuns"), ("job",)),
     Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
-    Grant("ReadClaims", ("dynamodb:DescribeTable", "dynamodb:BatchGetItem"), ("claims",)),
+    Grant(
+        "ReadClaims", ("dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:BatchGetItem"), ("claims",)
+    ),
     Grant("ReadTopic", ("sns:GetTopicAttributes",), ("topic",)),
     Grant(
         "ReadLogs",

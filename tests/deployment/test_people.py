@@ -24,11 +24,16 @@ NAME = "people"
 WORK, LAKE, RAW, CLAIMS = "people-work", "people-lake", "people-raw", "people-claims"
 ARN_OF = {"s3": "arn:aws:s3:::", "sqs": "", "glue": "", "dynamodb": "", "sns": "", "cloudwatch": "*"}
 GOOD = b'{"id": "1"}\n{"id": "2"}\n'
+COMMAND = {"Name": "gluestreaming", "ScriptLocation": "s3://b/glue_entry.py"}
+LEFT = ("s3:DeleteObject", "arn:aws:s3:::people-lake/events/_doctor/probe/put/_keep")
+"""What the doctor may leave behind, as it says: nobody deletes output."""
+
 FLAWED = b'{"id": "3"}\nno json\n'
 
 ACTIONS_OF_PEOPLE = {
     **ACTIONS,
     "describe_table": ("dynamodb:DescribeTable",),
+    "describe_time_to_live": ("dynamodb:DescribeTimeToLive",),
     "get_topic_attributes": ("sns:GetTopicAttributes",),
     "list_metrics": ("cloudwatch:ListMetrics",),
     "get_metric_statistics": ("cloudwatch:GetMetricStatistics",),
@@ -143,7 +148,7 @@ class People:
 
     def run(self, *words: str, codes: tuple[int, ...] = (0,)) -> Result:
         result = CliRunner().invoke(command, ["--config", str(self.config), *words])
-        assert result.exit_code in codes, (words, result.output, result.stderr, self.iam.refused)
+        assert result.exit_code in codes, "\n".join([*words, result.output[-3000:], str(self.iam.refused)])
         return result
 
 
@@ -158,7 +163,7 @@ def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.Monk
         s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     events, dead = (sqs.create_queue(QueueName=f"{NAME}-{each}")["QueueUrl"] for each in ("events", "dead-letters"))
     topic = sns.create_topic(Name=f"{NAME}-alarms")["TopicArn"]
-    glue.create_job(Name=NAME, Role="role", Command={"Name": "gluestreaming", "ScriptLocation": "s3://b/glue_entry.py"})
+    glue.create_job(Name=NAME, Role="role", Command=COMMAND, DefaultArguments={"--CONFIG": "s3://b/c"})
     dynamodb.create_table(
         TableName=CLAIMS,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -216,7 +221,7 @@ def test_people(people: People) -> None:
     assert people.run("doctor", "--elsewhere", codes=(2,)).output
     assert {action for action, _ in iam.refused} == {"s3:PutObject", "s3:DeleteObject"}
     read |= iam.used
-    people.run("redrive", "rejects", "--yes", codes=(1,))
+    people.run("redrive", "rejects", "--yes", codes=(3,))
     iam.refused.clear()
 
     iam.statements = policy("OperatorPolicy")
@@ -231,7 +236,7 @@ def test_people(people: People) -> None:
         ("clean", "--checkpoints"),
     ):
         people.run(*words, codes=(0, 3))
-        assert iam.refused == [], words
+        assert set(iam.refused) <= {LEFT}, words
 
     for name, used in (("ReadOnlyPolicy", read), ("OperatorPolicy", read | iam.used)):
         granted = {

@@ -17,7 +17,8 @@ from compactor.cost.cost import NOT_COUNTED, REFERENCE_RATIO, Shape, estimate
 from compactor.cost.deployment import Deployment
 from compactor.cost.lines import Load
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost, measured_cost
-from compactor.cost.price_file import FIRST_REGION, prices_of, regions
+from compactor.cost.price_list import FIRST_REGION, prices_of
+from compactor.cost.price_table import REGIONS
 from compactor.cost.prices import DOLLARS, DPU_PER_WORKER, GLUE_VERSIONS, HOUR_SECONDS, SHIPPED, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, worker_need
 from compactor.engines.engine import EngineName
@@ -99,14 +100,14 @@ def cost(
     measured = past or measured_cost(recent, hourly)
     in_all = found.dollars_per_hour * past.elapsed_seconds / HOUR_SECONDS if past else None
     if not as_json:
-        show_estimate(found, measured, Shown(region, region in regions(), in_all))
+        show_estimate(found, measured, Shown(region, region in REGIONS, in_all))
         show_needs(result, found)
         return
     print_json(
         {
             **shallow(found, *DOLLARS, "dollars_per_terabyte"),
             "region": region,
-            "has_prices_of_region": region in regions(),
+            "has_prices_of_region": region in REGIONS,
             "job": shallow(job, "dpu"),
             **{name: [shallow(line, *DOLLARS) for line in getattr(found, name)] for name in ("lines", "kept")},
             "nat": shallow(found.nat, *DOLLARS),

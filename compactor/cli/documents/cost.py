@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from compactor.cli.documents.common import Date, Document, Time
-from compactor.cost import cost, price_file
+from compactor.cost import cost, price_list
 from compactor.cost.lines import CostLine
 from compactor.cost.measured_cost import MEASURED_DOLLARS, MeasuredCost
 from compactor.cost.prices import DOLLARS, JobSize
@@ -18,7 +18,7 @@ class PricedJob(Document, of=JobSize, shown=DOLLARS):
     """Workers of a Glue job, with their price."""
 
 
-class Price(Document, of=price_file.Price):
+class Price(Document, of=price_list.Price):
     """A list price."""
 
     as_of: Date = Field(description="Day on which it was looked up.")

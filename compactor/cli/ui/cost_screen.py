@@ -10,7 +10,7 @@ from compactor.core.safe_text import visible
 from compactor.cost.cost import NOT_COUNTED, Estimate
 from compactor.cost.lines import CostLine
 from compactor.cost.measured_cost import MeasuredCost
-from compactor.cost.price_file import FIRST_REGION
+from compactor.cost.price_list import FIRST_REGION
 from compactor.cost.prices import AS_OF, DPU_PER_WORKER, HourlyCost, JobSize
 from compactor.cost.worker_needs import BUSY_SHARE, BenchResult, WorkerNeed, worker_need
 
