@@ -99,7 +99,6 @@ _UNUSED = re.compile(
 )
 """Actions on what holds data, and on features that no resource of the template uses."""
 
-_PASSED = ("AWS::Lambda::Function", "AWS::Glue::Job")
 _KEY_USERS = ("AWS::Lambda::Function", "AWS::DynamoDB::Table")
 _BOUNDED = re.compile(r"iam:(CreateRole|PutRolePolicy|PutRolePermissionsBoundary)")
 _OF_OWN_KEY = re.compile(r"kms:(?!TagResource|\w*Alias)\w+")

@@ -53,7 +53,6 @@ _READ_ONLY = (
             "cloudwatch:DescribeAlarms",
             "cloudwatch:GetDashboard",
             "cloudwatch:GetMetricData",
-            "cloudwatch:GetMetricStatistics",
             "cloudwatch:ListMetrics",
         ),
         ("everything",),

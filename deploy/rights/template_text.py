@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from deploy.rights.actions import key_actions
 from deploy.rights.grants import GRANTS, Grant
+from deploy.rights.key_use import key_actions
 from deploy.rights.places import PLACES
 
 _BEGIN = re.compile(r"(?P<indent> +)Statement:  # of (?P<name>\w+) in deploy/rights/grants\.py")

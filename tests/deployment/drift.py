@@ -10,8 +10,8 @@ from compactor.core.layout import Layout
 from compactor.ndjson.rejects import REJECTS_SCHEMA
 from compactor.settings.settings import SECTIONS
 from compactor.telemetry.metrics import CATALOGUE
-from deploy.rights.actions import ACTIONS, key_actions
-from tests.deployment.permissions import ANYWHERE, BEYOND_CALLS, ENTRIES, allowed, calls, statements
+from deploy.rights.key_use import key_actions
+from tests.deployment.permissions import ACTIONS, ANYWHERE, BEYOND_CALLS, ENTRIES, allowed, calls, statements
 from tests.deployment.resolving import ROOT, Document
 
 DIMENSIONS = ("Job", "Environment")

@@ -17,6 +17,33 @@ ENTRIES = {
 }
 """The entry point of the code that runs under each role."""
 
+ACTIONS = {
+    "abort_multipart_upload": ("s3:AbortMultipartUpload",),
+    "complete_multipart_upload": ("s3:PutObject",),
+    "copy": ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+    "create_multipart_upload": ("s3:PutObject",),
+    "delete_object": ("s3:DeleteObject",),
+    "delete_objects": ("s3:DeleteObject",),
+    "get_object": ("s3:GetObject",),
+    "head_bucket": ("s3:ListBucket",),
+    "head_object": ("s3:GetObject",),
+    "list_objects_v2": ("s3:ListBucket",),
+    "put_object": ("s3:PutObject",),
+    "upload_part": ("s3:PutObject",),
+    "upload_file": ("s3:PutObject", "s3:AbortMultipartUpload"),
+    "batch_get_item": ("dynamodb:BatchGetItem",),
+    "put_item": ("dynamodb:PutItem",),
+    "get_queue_attributes": ("sqs:GetQueueAttributes",),
+    "batch_stop_job_run": ("glue:BatchStopJobRun",),
+    "get_job": ("glue:GetJob",),
+    "get_job_runs": ("glue:GetJobRuns",),
+    "start_job_run": ("glue:StartJobRun",),
+    "get_metric_data": ("cloudwatch:GetMetricData",),
+    "put_metric_data": ("cloudwatch:PutMetricData",),
+    "publish": ("sns:Publish",),
+}
+"""The actions that each client call needs. Add new calls here, and allow them in the roles that make them."""
+
 CLIENTS = {"client", "_client", "sqs", "cloudwatch"}
 """The names of AWS clients in the adapters."""
 

@@ -245,7 +245,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_what_deploying_takes(checkout: Path) -> None:
-    """The policies of whoever deploys cover all types of the template, and only what the stack names."""
+    """The policies of the deployer cover all types of the template, and only what the stack names."""
     given = checkout / "deploy" / "parameters" / "dev.json"
     boundary = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
     given.write_text(json.dumps({**json.loads(given.read_text()), "KmsKey": "new", "PermissionsBoundary": boundary}))

@@ -62,6 +62,7 @@ NOT_FROM_PYPI = {"awsglue": "Glue brings it", "compactor_native": "the crate in 
 
 TOOLS = {
     "auditwheel": '_run("auditwheel"',
+    "checkov": "tools.checkov",
     "boto3-stubs": 'module = ["jsonschema',  # mypy takes the types of boto3 from it
     "cyclonedx-bom": "cyclonedx_py",
     "import-linter": "$(BIN)/lint-imports",
